@@ -5,7 +5,7 @@ import { useStage } from "./harness-stage.ts";
 
 const { stack, visit } = useStage();
 
-test("with scripts off everything works but copying", async () => {
+test("everything but copying works without scripts", async () => {
   const { page, look } = await visit({ hasScript: false, device: "phone" });
   await signUp(page, { name: "Grace", email: "no-script@example.com" });
   await topUp(page, "5");
@@ -18,7 +18,7 @@ test("with scripts off everything works but copying", async () => {
   expect(await page.getByRole("table").getByText("completed", { exact: true }).count()).toBe(2);
 });
 
-test("with the keyboard alone, from signing up to the key's value", async () => {
+test("signing up and creating a key works with the keyboard alone", async () => {
   const { page } = await visit();
   await page.goto("/dashboard/sign-up");
   await page.keyboard.press("Tab");
@@ -52,7 +52,7 @@ test("with the keyboard alone, from signing up to the key's value", async () => 
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(value);
 });
 
-test("six clicks lead from the sign-up page to a paid answer that streams, as the README says", async () => {
+test("six clicks lead from the sign-up page to a streamed, billed answer, as the README says", async () => {
   const { page } = await visit();
   let clicks = 0;
   const click = async (role: "link" | "button", name: string | RegExp) => {
@@ -92,7 +92,7 @@ test.for(["usage", "playground"])("the first load of %s takes less than 60 KB, c
   expect(await requests[0]?.response().then((response) => response?.headerValue("content-encoding"))).toBe("br");
 });
 
-test("every focused part shows that it has the focus", async () => {
+test("every focused element shows its focus", async () => {
   const { page } = await visit();
   await page.goto("/dashboard/sign-in");
   for (const _ of Array.from({ length: 6 })) {

@@ -14,7 +14,7 @@ async function beginToPay(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Continue to payment" }).click();
 }
 
-test("a suspended account says so on every page, and offers no way to pay", async () => {
+test("every page of a suspended account shows that it is suspended, and offers no way to pay", async () => {
   const service = await openService();
   await service.owner(EMAIL);
   await service.database.execute("UPDATE account SET status = 'suspended'");
@@ -30,7 +30,7 @@ test("a suspended account says so on every page, and offers no way to pay", asyn
   expect(await page.getByRole("button", { name: "Continue to payment" }).count()).toBe(0);
 });
 
-test("a form that was opened for one account changes nothing in another", async () => {
+test("a form opened for one account changes nothing in another", async () => {
   const service = await openService();
   const [first, second] = [await service.owner(EMAIL), await service.owner("other@example.com")];
   await service.database.execute("UPDATE person SET email_verified_at = now()");
@@ -54,7 +54,7 @@ test("a form that was opened for one account changes nothing in another", async 
   expect(await tab.content()).not.toContain("of the first");
 });
 
-test("an address is proved before anything is paid", async () => {
+test("an address must be confirmed before any payment", async () => {
   const service = await openService();
   await service.owner(EMAIL);
   const { page, look } = await service.visit({ device: "phone", scheme: "dark" });
@@ -71,7 +71,7 @@ test("an address is proved before anything is paid", async () => {
   await page.getByRole("button", { name: /^Pay/ }).waitFor();
 });
 
-test("a browser that was left open takes a sign-in before a card is saved", async () => {
+test("an old session requires a new sign-in before a card is saved", async () => {
   const service = await openService();
   const { page, look } = await service.visit();
   await signUpByMail(service, page, { name: "Ann", email: EMAIL, password: OWN_PASSWORD });
@@ -88,7 +88,7 @@ test("a browser that was left open takes a sign-in before a card is saved", asyn
   await page.waitForURL("**/dashboard/credit**");
 });
 
-test("who takes over an account by a reset ends the session and the keys of the stranger who made it", async () => {
+test("taking over an account by a password reset ends the sessions and keys of the stranger who created it", async () => {
   const service = await openService();
   await service.owner(EMAIL);
   const [stranger, ann] = [await service.visit(), await service.visit({ device: "phone" })];

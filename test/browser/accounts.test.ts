@@ -5,7 +5,7 @@ import { useStage } from "./harness-stage.ts";
 
 const { visit } = useStage();
 
-test("a stranger's wrong guesses lock the stranger out, and not the owner's own browser", async () => {
+test("a stranger's wrong guesses lock out the stranger, not the owner's own browser", async () => {
   const email = "guessed@example.com";
   const [owner, stranger] = [await visit(), await visit({ device: "phone", scheme: "dark" })];
   await signUp(owner.page, { name: "Guessed", email });
@@ -22,7 +22,7 @@ test("a stranger's wrong guesses lock the stranger out, and not the owner's own 
   expect(await owner.page.getByRole("heading", { level: 1 }).innerText()).not.toBe("Sign in");
 });
 
-test("a name with a link or a password that is easy to guess is refused beside its field", async () => {
+test("a name with a link, or a password that is easy to guess, is rejected next to its field", async () => {
   const { page, look } = await visit({ device: "phone" });
   await signUp(page, { name: "Pay at https://evil.example", email: "names@example.com" });
   await page.getByText("A name cannot contain a web address").waitFor();
@@ -34,7 +34,7 @@ test("a name with a link or a password that is easy to guess is refused beside i
   await look("sign-up-password");
 });
 
-test("who removes a member deletes the keys that they made along with it, and only owners see the card's form", async () => {
+test("removing a member also deletes the keys that they created, and only owners see the card's form", async () => {
   const [owner, member] = [await visit({ device: "phone", scheme: "dark" }), await visit()];
   await signUp(owner.page, { name: "Team", email: "team-owner@example.com" });
   await owner.page.goto("/dashboard/members");
@@ -70,7 +70,7 @@ test("who removes a member deletes the keys that they made along with it, and on
   await owner.look("security-log");
 });
 
-test("somebody sets up a second factor, and signs in with a code and with a recovery code", async () => {
+test("a person sets up a second factor, and signs in with a code and with a recovery code", async () => {
   const email = "careful@example.com";
   const { page, look } = await visit({ device: "phone" });
   await signUp(page, { name: "Careful", email });

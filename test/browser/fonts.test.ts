@@ -5,7 +5,7 @@ import process from "node:process";
 import { expect, onTestFinished, test } from "vitest";
 import { launchChromium } from "../support/chromium/chromium.ts";
 
-test("a freshly unpacked Chromium finds the font that came with it, whatever fonts the machine has", async () => {
+test("a freshly unpacked Chromium uses its bundled font, whatever fonts the machine has", async () => {
   const cache = await mkdtemp(path.join(tmpdir(), "gateway chromium & fonts-"));
   onTestFinished(() => rm(cache, { recursive: true, force: true, maxRetries: 5 }));
   const browser = await launchChromium({ ...process.env, XDG_CACHE_HOME: cache });

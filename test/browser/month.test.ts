@@ -30,7 +30,7 @@ async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: path.join(folder, `${name}.png`) });
 }
 
-test("the pages of a month of use, on desktop and phone, light and dark", { timeout: LONG }, async () => {
+test("pages after a month of use, on desktop and phone, light and dark", { timeout: LONG }, async () => {
   const { database } = stack();
   const email = "ada@example.com";
   const { accountId } = await signUp(database, { email, name: "Analytical Engines", password: PASSWORD });

@@ -42,7 +42,7 @@ async function isSignedInAs(page: Page, name: string): Promise<void> {
   await page.locator("details.account-menu summary").getByText(name).waitFor({ state: "attached" });
 }
 
-test("somebody signs up at GitHub by one click, comes back by another, and may cancel", async () => {
+test("a person signs up with GitHub in one click, returns with another, and may cancel", async () => {
   const { service, github } = await open("");
   const { page, look } = await service.visit({ device: "phone" });
   await page.goto("/dashboard/sign-in");
@@ -61,7 +61,7 @@ test("somebody signs up at GitHub by one click, comes back by another, and may c
   }
 });
 
-test("an address of a bound domain is led to its own service, which signs it in", async () => {
+test("an address of a bound domain is directed to its own provider, which signs it in", async () => {
   const { service, acme } = await open("example.com=oidc");
   acme.user = ANN;
   const { page, look } = await service.visit({ scheme: "dark" });

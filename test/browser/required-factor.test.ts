@@ -15,7 +15,7 @@ async function setUpApp(page: Page): Promise<void> {
   await page.getByRole("link", { name: "I have saved them" }).click();
 }
 
-test("an owner requires a second factor, and a member is led to set one up before anything else", async () => {
+test("an owner requires a second factor, and a member must set one up before anything else", async () => {
   const service = await openService();
   const [owner, member] = [await service.visit(), await service.visit({ device: "phone", scheme: "dark" })];
   await signUpByMail(service, owner.page, { name: "Team", email: "owner@example.com", password: PASSWORD });

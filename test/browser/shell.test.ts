@@ -24,7 +24,7 @@ async function open(options: Omit<VisitOptions, "baseUrl"> = {}) {
 
 const themeOf = (page: Page) => page.evaluate<string>("getComputedStyle(document.documentElement).colorScheme");
 
-test("a chosen theme holds on other pages and after signing out, whatever the system's", async () => {
+test("a chosen theme applies to other pages and after signing out, whatever the system's theme", async () => {
   const { page, look } = await open({ scheme: "dark" });
   expect(await themeOf(page)).toBe("light dark");
   await page.getByRole("button", { name: "Light theme" }).click();
@@ -40,7 +40,7 @@ test("a chosen theme holds on other pages and after signing out, whatever the sy
   expect(await themeOf(page)).toBe("light dark");
 });
 
-test("a row's menu opens and closes, and what its form did is said once, on the page after it", async () => {
+test("a row's menu opens and closes, and the result of its form is shown once, on the next page", async () => {
   const { page, look, complaints } = await open();
   await makeKey(page, "laptop");
   await page.goto("/dashboard/keys");
@@ -73,18 +73,21 @@ test("a row's menu opens and closes, and what its form did is said once, on the 
   expect(complaints).toEqual([]);
 });
 
-test.for([true, false])("on a phone the navigation is behind a button; with scripts: %s", async (hasScript) => {
-  const { page, look } = await open({ device: "phone", hasScript });
-  const link = page.getByRole("link", { name: "API keys" });
-  expect(await link.isVisible()).toBe(false);
-  await page.getByRole("button", { name: "Menu" }).click();
-  await look(`navigation-${hasScript}`);
-  await link.click();
-  await page.waitForURL("**/dashboard/keys");
-  expect(await link.isVisible()).toBe(false);
-});
+test.for([true, false])(
+  "on a phone the navigation is hidden until its button is pressed; with scripts: %s",
+  async (hasScript) => {
+    const { page, look } = await open({ device: "phone", hasScript });
+    const link = page.getByRole("link", { name: "API keys" });
+    expect(await link.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await look(`navigation-${hasScript}`);
+    await link.click();
+    await page.waitForURL("**/dashboard/keys");
+    expect(await link.isVisible()).toBe(false);
+  },
+);
 
-test("a chart says what its columns stand for to keys, mouse and touch, and its legend shows one series alone", async () => {
+test("a chart explains its columns to keyboard, mouse and touch, and its legend shows one series alone", async () => {
   const { page, context, database, accountId, look, complaints } = await open();
   await publishModels(
     database,
@@ -130,7 +133,7 @@ test("a chart says what its columns stand for to keys, mouse and touch, and its 
   await phone?.close();
 });
 
-test("logs follow new requests while Live is on, and a key's value is done with once somebody says it is copied", async () => {
+test("logs follow new requests while Live is on, and a key's value disappears once someone confirms the copy", async () => {
   const { page, database, accountId, look, complaints } = await open();
   await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
   await page.goto("/dashboard/keys/new");
@@ -157,7 +160,7 @@ test("logs follow new requests while Live is on, and a key's value is done with 
   expect(complaints).toEqual([]);
 });
 
-test("what was typed when a session had ended is on the form again after signing in, without secrets", async () => {
+test("input typed when a session ended is on the form again after signing in, without secrets", async () => {
   const { page, database, look, complaints } = await open();
   await page.goto("/dashboard/keys/new");
   await page.getByLabel("Name", { exact: true }).fill("nightly evaluation");

@@ -217,7 +217,7 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
   return found;
 }
 
-test("no page is wider than the screen or shuts anybody out, however long what is on it", { timeout: LONG }, async () => {
+test("no page is wider than the screen or unusable, however long its content", { timeout: LONG }, async () => {
   const service = await openService();
   const { page } = await service.visit();
   await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });

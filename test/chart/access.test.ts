@@ -31,7 +31,7 @@ async function rightsIn(namespace: string): Promise<string[]> {
 }
 
 describe("the operator's rights", () => {
-  test("are Models and ApiKeys everywhere, and Secrets and Events in the namespaces that it watches alone", async () => {
+  test("cover Models and ApiKeys everywhere, and Secrets and Events only in the watched namespaces", async () => {
     const everywhere = [
       "apikeys.modelgateway.dev [] [] [get list watch patch]",
       "apikeys.modelgateway.dev/finalizers [] [] [update]",
@@ -89,11 +89,11 @@ describe("an ApiKey's account", () => {
     );
   });
 
-  test("is none where the namespace has no label, and the message says what to do", async () => {
+  test("is rejected if the namespace has no label, and the message has the remedy", async () => {
     await expect(create("team-b", "team-b")).rejects.toThrow("kubectl label namespace team-b modelgateway.dev/account=team-b");
   });
 
-  test("does not keep a key from being changed or deleted after the namespace lost its label", async () => {
+  test("does not prevent changes or deletion of a key after the namespace lost its label", async () => {
     const file = {
       apiVersion: "modelgateway.dev/v1alpha1",
       kind: "ApiKey",
@@ -117,7 +117,7 @@ describe("an ApiKey's account", () => {
   });
 });
 
-describe("kubectl warns, and goes on,", () => {
+describe("kubectl warns, and continues,", () => {
   /** kubectl's words when it is asked to take a warning for an error. */
   async function warning(namespace: string, resource: object): Promise<string> {
     const document = { apiVersion: "modelgateway.dev/v1alpha1", metadata: { name: "tried", namespace }, ...resource };
@@ -160,7 +160,7 @@ describe("kubectl warns, and goes on,", () => {
   });
 });
 
-test("who may edit a namespace may write ApiKeys there, and read Models only", async () => {
+test("people who may edit a namespace may write ApiKeys there, but only read Models", async () => {
   const rulesOf = async (name: string): Promise<unknown> =>
     JSON.parse(await api().kubectl(["get", "clusterrole", `${NAMESPACE}-${NAME}-${name}`, "--output", "jsonpath={.rules}"]));
   expect(await rulesOf("view")).toEqual([

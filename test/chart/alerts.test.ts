@@ -81,7 +81,7 @@ function ruleOf(alert: string): Rule {
   return rule;
 }
 
-test("each alert of the chart has a case here, and one only", () => {
+test("each alert of the chart has exactly one case here", () => {
   expect(ALERT_CASES.map(({ alert }) => alert).toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
 });
 
@@ -98,7 +98,7 @@ test.for(ALERT_CASES.flatMap(({ alert, quiet }) => Object.entries(quiet).map(([w
 );
 
 test.for(ALERT_CASES.flatMap(({ silence, ...known }) => (silence === undefined ? [] : [{ ...known, silence }])))(
-  "$alert fires where nobody is left to tell",
+  "$alert fires when no instance is left to report",
   async ({ alert, silence, labels }) => {
     await expectAlerts(silence, ruleOf(alert), [labels]);
   },
@@ -112,7 +112,7 @@ test.for(ALERT_CASES.filter(({ silence }) => silence === undefined))(
   },
 );
 
-test("each alert's runbook is a heading of the page on operating", async () => {
+test("each alert's runbook is a heading on the operating page", async () => {
   const page = await readFile(path.join(ROOT, "docs/operating.md"), "utf8");
   const headings = [...page.matchAll(/^#+ (\w+)$/gm)].map(([, heading = ""]) => heading);
   for (const { alert, annotations } of rules) {

@@ -57,14 +57,14 @@ async function audit(): Promise<{ code: number; output: string }> {
   return await promise;
 }
 
-test("passes where nothing is known", async () => {
+test("passes if no vulnerability is known", async () => {
   expect(await audit()).toEqual({ code: 0, output: expect.stringContaining("found 0 vulnerabilities") });
 });
 
 test.for([
   ["high", "fastify"],
   ["critical", "pg"],
-] as const)("fails where a package of the product has a %s hole, and names it: %s", async ([severity, name]) => {
+] as const)("fails if a package of the product has a %s vulnerability, and names it: %s", async ([severity, name]) => {
   advisories = { [name]: [advisory(severity)] };
   const { code, output } = await audit();
   expect(output).toContain("a hole for a test");
@@ -72,17 +72,17 @@ test.for([
   expect(code).toBe(1);
 });
 
-test.for(["low", "moderate"])("passes where the worst is %s, and tells of it", async (severity) => {
+test.for(["low", "moderate"])("passes if the worst severity is %s, and reports it", async (severity) => {
   advisories = { fastify: [advisory(severity)] };
   expect(await audit()).toEqual({ code: 0, output: expect.stringContaining("a hole for a test") });
 });
 
-test("does not mind packages that are for development only", async () => {
+test("ignores packages used only for development", async () => {
   advisories = { vitest: [advisory("critical")] };
   expect(await audit()).toEqual({ code: 0, output: expect.stringContaining("found 0 vulnerabilities") });
 });
 
-test("does not pass where nobody answers, and says so in one sentence", async () => {
+test("fails if the registry does not answer, and reports that in one sentence", async () => {
   advisories = null;
   const { code, output } = await audit();
   expect(output).toMatch(/^The package registry did not say what holes are known: .*\n$/);

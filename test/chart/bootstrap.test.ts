@@ -57,16 +57,16 @@ const expected = {
 };
 const TLS = { ...EXTERNAL_DATABASE, tls: { enabled: true, existingSecret: "certificate" } };
 
-test("what the chart gives Envoy is what the product builds for every Envoy", async () => {
+test("the chart gives Envoy the configuration that the product builds for every Envoy", async () => {
   expect(await bootstrapOf(EXTERNAL_DATABASE)).toEqual(buildBootstrap(expected));
 });
 
-test("without a dashboard there is no way to one", async () => {
+test("without a dashboard there is no route to it", async () => {
   const { dashboard: _, ...others } = expected;
   expect(await bootstrapOf({ ...EXTERNAL_DATABASE, dashboard: { enabled: false } })).toEqual(buildBootstrap(others));
 });
 
-test("the same with TLS, and with values of the administrator's own", async () => {
+test("the same with TLS, and with an administrator's own values", async () => {
   const values = { ...TLS, bindAddress: "::", gateway: { envoy: { maxConnections: 1_234_567, maxHeapBytes: 3_435_973_836 } } };
   expect(await bootstrapOf(values)).toEqual(
     buildBootstrap({
@@ -89,7 +89,7 @@ const CPU = [
   { name: "one, if one is named", extproc: { workers: 1 }, workers: 1 },
 ];
 
-test.for(CPU)("extproc's workers, where Envoy finds them and where they listen: $name", async ({ extproc, workers }) => {
+test.for(CPU)("extproc's workers listen where Envoy expects them: $name", async ({ extproc, workers }) => {
   const values = { ...EXTERNAL_DATABASE, gateway: { extproc } };
   const ports = Array.from({ length: workers }, (_, worker) => 9010 + worker);
   const bootstrap = await bootstrapOf(values);
@@ -101,7 +101,7 @@ test.for(CPU)("extproc's workers, where Envoy finds them and where they listen: 
 
 const TRACING = { ...EXTERNAL_DATABASE, tracing: { enabled: true, host: "collector.observability.svc", percent: 2.5 } };
 
-test("the same with spans, and Envoy finds nothing wrong with it", async () => {
+test("the same with tracing, and Envoy accepts it", async () => {
   const traces = { host: "collector.observability.svc", port: 4318, percent: 2.5 };
   const bootstrap = await bootstrapOf(TRACING);
   expect(bootstrap).toEqual(buildBootstrap({ ...expected, traces }));
@@ -111,6 +111,6 @@ test("the same with spans, and Envoy finds nothing wrong with it", async () => {
 test.for([
   { name: "nothing else said", values: EXTERNAL_DATABASE },
   { name: "TLS towards clients, and where the certificate is", values: TLS },
-])("Envoy finds nothing wrong with it: $name", async ({ values }) => {
+])("Envoy accepts it: $name", async ({ values }) => {
   expect(await validate(values)).toContain("OK");
 });

@@ -45,14 +45,14 @@ async function renderWith(chart: string, values: Values): Promise<KubeObject[]> 
   return parseObjects(yaml).filter(({ kind }) => kind !== "Secret");
 }
 
-test.for(MATRIX)("a value that is missing is the default: with $name", async ({ values }) => {
+test.for(MATRIX)("a missing value has its default: with $name", async ({ values }) => {
   const [usual, empty] = await Promise.all([renderWith(CHART, values), renderWith(await chartWith("{}\n"), values)]);
   const byTitle = (objects: readonly KubeObject[]) =>
     Object.fromEntries(objects.map((object) => [`${object.metadata.namespace ?? ""} ${title(object)}`, object]));
   expect(byTitle(empty)).toEqual(byTitle(usual));
 });
 
-test("a release of an earlier chart is upgraded with --reuse-values, and keeps what it had set", async () => {
+test("a release of an earlier chart can be upgraded with --reuse-values, and keeps its values", async () => {
   const values = { postgres: { enabled: true }, dashboard: { replicas: 3 }, gateway: { extproc: { leaseSeconds: 45 } } };
   const earlier = await chartWith(await readFile(EARLIER, "utf8"));
   await api().helm(["install", RELEASE, earlier, "--values", "-"], { input: stringify(values) });
@@ -91,7 +91,7 @@ test("a value applies under its deprecated name unless its replacement is set, a
     );
 });
 
-test("entries of resources and labels can be removed, and others not", async () => {
+test("entries of resources and labels can be removed, other values cannot", async () => {
   const objects = await renderWith(CHART, {
     postgres: { enabled: true },
     gateway: { extproc: { resources: { limits: { memory: null } }, leaseSeconds: null } },
@@ -103,7 +103,7 @@ test("entries of resources and labels can be removed, and others not", async () 
   expect(only(objects, "ConfigMap", `${NAME}-dashboard-money`).metadata.labels).not.toHaveProperty("grafana_dashboard");
 });
 
-test("the fixture lacks groups that later charts have, and no chart has lost one of its", async () => {
+test("the fixture lacks groups that later charts have, and no chart has dropped one of its groups", async () => {
   const read = async (file: string): Promise<Record<string, unknown>> =>
     z.record(z.string(), z.unknown()).parse(parse(await readFile(file, "utf8")));
   const [earlier, current] = [await read(EARLIER), await read(path.join(CHART, "values.yaml"))];

@@ -179,7 +179,7 @@ test("the guide's commands lead from nothing to the first paid request", async (
   expect(metrics).not.toContain('code="403"');
 });
 
-test("an upgrade runs the migration again, and finds nothing to do", async () => {
+test("an upgrade runs the migration again, which has nothing to do", async () => {
   const get = (resource: string, output: string) =>
     api().kubectl(["get", resource, "--namespace", NAMESPACE, "--output", `jsonpath={${output}}`]);
   // A migration that succeeded leaves no Job behind.

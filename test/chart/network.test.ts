@@ -72,8 +72,8 @@ function selected(selector: Record<string, string>, pods: readonly Opened[]): Op
   return found[0] ?? { owner: "", labels: {}, ports: new Map() };
 }
 
-describe("what leads to pods", () => {
-  test("every Service finds pods of one kind, on a port that they open", async () => {
+describe("objects that select pods", () => {
+  test("every Service selects pods of one kind, on a port that they open", async () => {
     const objects = await render(helm(), ALL);
     const services = objects.filter(({ kind }) => kind === "Service");
     expect(services).toHaveLength(5);
@@ -96,7 +96,7 @@ describe("what leads to pods", () => {
   });
 });
 
-test("every ServiceMonitor finds each of its ports in one Service, and there the port that a PodMonitor scrapes", async () => {
+test("every ServiceMonitor finds each of its ports in one Service, with the port that a PodMonitor scrapes", async () => {
   const objects = await render(helm(), { ...ALL, monitoring: { serviceMonitor: { enabled: true } } });
   const monitors = objects.filter(({ kind }) => kind === "ServiceMonitor");
   expect(monitors).toHaveLength(3);
@@ -117,7 +117,7 @@ test("every ServiceMonitor finds each of its ports in one Service, and there the
 });
 
 describe("the network policies", () => {
-  test("cover each pod of the release, inwards and outwards, and open only ports that it opens", async () => {
+  test("cover each pod of the release in both directions, and open only its ports", async () => {
     const objects = await render(helm(), ALL);
     const policies = objects.filter(({ kind }) => kind === "NetworkPolicy").map((policy) => policySchema.parse(policy).spec);
     for (const pod of opened(objects).filter(({ owner }) => owner !== `${NAME}-smoke`)) {
@@ -140,24 +140,24 @@ describe("the network policies", () => {
     );
   }
 
-  test("let only Envoys of this release at the credentials of model servers", async () => {
+  test("allow only Envoys of this release to reach the credentials of model servers", async () => {
     expect(await callersOf("operator", 9004)).toEqual([NAME]);
   });
 
-  test("let only Envoys of this release at the dashboard, whose port is never public", async () => {
+  test("allow only Envoys of this release to reach the dashboard, whose port is never public", async () => {
     expect(await callersOf("dashboard", 8090)).toEqual([NAME]);
   });
 
-  test("let only the product's pods at the trial's Postgres", async () => {
+  test("allow only the product's pods to reach the trial's Postgres", async () => {
     const callers = await callersOf("postgres", 5432);
     expect(callers).toEqual([NAME, `${NAME}-operator`, `${NAME}-dashboard`, expect.stringContaining("-migrate-")]);
   });
 
-  test("let anyone at the clients' port", async () => {
+  test("allow anyone to reach the port for clients", async () => {
     expect(await callersOf("gateway", 8080)).toBe("anyone");
   });
 
-  test("keep every pod from the addresses where clouds give machines their credentials", async () => {
+  test("block every pod from cloud metadata addresses", async () => {
     const text = JSON.stringify((await render(helm(), ALL)).filter(({ kind }) => kind === "NetworkPolicy"));
     const anywhere = [...text.matchAll(/"cidr":"0\.0\.0\.0\/0"(,"except":\[[^\]]*\])?/g)];
     expect(anywhere).toHaveLength(2);
@@ -177,7 +177,7 @@ describe("the network policies", () => {
       .flatMap(({ ipBlock }) => (ipBlock === undefined ? [] : [ipBlock]))
       .some(({ cidr, except }) => matcherOf([cidr])(address) && !matcherOf(except)(address));
 
-  test("let Envoy at what the operator lets Models have, and at nothing else", async () => {
+  test("allow Envoy to reach the backends that the operator allows, and nothing else", async () => {
     const addresses = ["8.8.8.8", "2606:4700::1111", "10.0.0.1", "192.168.0.1", "fd12::1", "127.0.0.1", "169.254.169.254", "::1"];
     const awayFor = ["fe80::1", "fd00:ec2::254", "100.100.100.200", "10.20.0.1", "100.64.0.1", "2002:a00:1::"];
     for (const [backends, options] of [
@@ -192,7 +192,7 @@ describe("the network policies", () => {
     }
   });
 
-  test("let Envoy at pods of the namespaces that may have backends", async () => {
+  test("allow Envoy to reach pods of namespaces that may have backends", async () => {
     const namespaces = (peers: readonly unknown[]) =>
       blockSchema
         .array()
@@ -206,7 +206,7 @@ describe("the network policies", () => {
     ]);
   });
 
-  test("tell the operator the same", async () => {
+  test("give the operator the same ranges", async () => {
     const backends = { allowPrivateAddresses: true, allowNamespaces: ["a", "b"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] };
     const pods = podsOf(await render(helm(), { ...ALL, operator: { backends } }));
     const env = pods.find(({ owner }) => owner === `${NAME}-operator`)?.containers.flatMap((each) => each.env) ?? [];
@@ -219,7 +219,7 @@ describe("the network policies", () => {
 });
 
 describe("the gateway's pod", () => {
-  test("has longer to end than its drain and the settling after it", async () => {
+  test("has a grace period longer than its drain and the settlement after it", async () => {
     const drains = await Promise.all(
       [15, 900, 7200].map(async (drainSeconds) => {
         const objects = await render(helm(), { ...ALL, gateway: { drainSeconds } });
@@ -236,7 +236,7 @@ describe("the gateway's pod", () => {
     ]);
   });
 
-  test("keeps its journal on a claim of its own, which nothing deletes", async () => {
+  test("keeps its journal on its own claim, which nothing deletes", async () => {
     const set = only(await render(helm(), ALL), "StatefulSet", NAME);
     expect(set).toMatchObject({
       spec: {

@@ -99,7 +99,7 @@ async function expectTrust(): Promise<void> {
   }
 }
 
-test("a release has an authority for each side and a certificate for each part, which are in order for the operator (S43)", async () => {
+test("a release has an authority for each side and a certificate for each part, which the operator accepts (S43)", async () => {
   await expectTrust();
   expect(await renew(0)).toEqual([]);
 });
@@ -110,7 +110,7 @@ test("an upgrade keeps them all", async () => {
   expect([await authority(), await allParts()]).toEqual(before);
 });
 
-test("the operator replaces certificates before they end, each for its use alone, and an upgrade keeps those", async () => {
+test("the operator renews certificates before they expire, with the same usages, and an upgrade keeps them", async () => {
   const before = await allParts();
   expect(await renew(61 * 24)).toEqual([...PARTS].sort().map((part) => `${secretOf(part)}: it ends soon`));
   const after = await allParts();
@@ -133,7 +133,7 @@ test("a damaged certificate is replaced", async () => {
   await expectTrust();
 });
 
-test("a renderer that cannot look into the cluster is refused a new authority", async () => {
+test("a renderer without access to the cluster gets an error instead of a new authority", async () => {
   const file = "templates/internal-tls/own.yaml";
   const parameters = ["template", RELEASE, CHART, "--namespace", NAMESPACE, "--values", "-", "--show-only", file];
   const rendered = await api().helm(parameters, { input: stringify(EXTERNAL_DATABASE) });
@@ -143,7 +143,7 @@ test("a renderer that cannot look into the cluster is refused a new authority", 
   );
 });
 
-test("an authority that is deleted is made anew by an upgrade, with certificates of its own", async () => {
+test("an upgrade recreates a deleted authority, with new certificates", async () => {
   await api().kubectl(["delete", "secret", `${NAME}-internal-ca`, "--namespace", NAMESPACE]);
   await install();
   await expectTrust();

@@ -39,7 +39,7 @@ const ACCOUNTS = [
   { component: "migration", kind: "Job", workload: `${NAME}-migrate`, own: `${NAME}-migration` },
 ] as const;
 
-test.for(ACCOUNTS)("the ServiceAccount of $component: its own, named, annotated, or somebody else's", async (given) => {
+test.for(ACCOUNTS)("the ServiceAccount of $component: its own, named, annotated, or an existing one", async (given) => {
   const { component, kind, workload, own } = given;
   const accounts = (objects: readonly KubeObject[]) => objects.filter((object) => object.kind === "ServiceAccount");
   const nameIn = (objects: readonly KubeObject[]) => podOf(objects, kind, workload).spec["serviceAccountName"];
@@ -62,12 +62,12 @@ test.for(ACCOUNTS)("the ServiceAccount of $component: its own, named, annotated,
   );
 });
 
-test("a ServiceAccount that the chart neither makes nor is told of is the namespace's own", async () => {
+test("without a created or named ServiceAccount, the namespace's default is used", async () => {
   const objects = await rendered({ dashboard: { serviceAccount: { create: false } } });
   expect(podOf(objects, "Deployment", `${NAME}-dashboard`).spec["serviceAccountName"]).toBe("default");
 });
 
-test("the migration's ServiceAccount is there before its Job, and no hook beside a trial's Postgres", async () => {
+test("the migration's ServiceAccount exists before its Job, and is no hook next to a trial's Postgres", async () => {
   const annotations = async (values: Values) =>
     only(await render(helm(), values), "ServiceAccount", `${NAME}-migration`).metadata.annotations ?? {};
   expect(await annotations(EXTERNAL_DATABASE)).toMatchObject({
@@ -111,7 +111,7 @@ test("common labels are on every object and pod, and replace none of the chart's
   expect(selectorOf(objects)).toEqual(selectorOf(usual));
 });
 
-test("extra objects are the release's, whether written as objects or as text, with their expressions filled in", async () => {
+test("extra objects belong to the release, written as objects or as text, with their expressions evaluated", async () => {
   const objects = await rendered({
     extraObjects: [
       { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "{{ .Release.Name }}-a" }, data: { value: "1" } },
@@ -122,7 +122,7 @@ test("extra objects are the release's, whether written as objects or as text, wi
   only(objects, "ConfigMap", `${NAME}-b`);
 });
 
-test("extra volumes, mounts and variables reach the container that they are given for", async () => {
+test("extra volumes, mounts and variables reach the intended container", async () => {
   const files = (name: string) => ({
     extraVolumes: [{ name, emptyDir: {} }],
     extraVolumeMounts: [{ name, mountPath: `/mnt/${name}` }],
@@ -176,7 +176,7 @@ test.for([
   }
 });
 
-test("the database's authority vouches for the database alone", async () => {
+test("the database's authority is trusted only for the database", async () => {
   const database = { existingSecret: "ledger-app", tls: { mode: "verify-full", caSecret: "ledger-ca" } };
   for (const { pod, container } of programs(await rendered({ database }))) {
     const variables = new Map(container.env.map(({ name, value }) => [name, value]));
@@ -186,7 +186,7 @@ test("the database's authority vouches for the database alone", async () => {
   }
 });
 
-test("the database's authority and the platform's are trusted side by side", async () => {
+test("the database's authority and the platform's can be combined", async () => {
   const database = { existingSecret: "ledger-app", tls: { mode: "verify-full", caSecret: "ledger-ca" } };
   for (const { pod, container } of programs(await rendered({ database, trustedCa: { configMap: "roots" } })))
     expect(
@@ -198,24 +198,27 @@ test("the database's authority and the platform's are trusted side by side", asy
     ]);
 });
 
-test.for(["disable", "no-verify"])("with mode %s, no authority makes Postgres' certificate checked", async (mode) => {
-  const database = { existingSecret: "ledger-app", tls: { mode, caSecret: "ledger-ca" } };
-  for (const { pod, container } of programs(await rendered({ database })))
-    expect(
-      container.env.map(({ name }) => name),
-      pod.owner,
-    ).not.toContain("PGSSLROOTCERT");
-});
+test.for(["disable", "no-verify"])(
+  "with mode %s, an authority does not enable verification of Postgres' certificate",
+  async (mode) => {
+    const database = { existingSecret: "ledger-app", tls: { mode, caSecret: "ledger-ca" } };
+    for (const { pod, container } of programs(await rendered({ database })))
+      expect(
+        container.env.map(({ name }) => name),
+        pod.owner,
+      ).not.toContain("PGSSLROOTCERT");
+  },
+);
 
 const imagesOf = (objects: readonly KubeObject[]) =>
   new Set(podsOf(objects).flatMap(({ containers }) => containers.map(({ image }) => image)));
 
-test("images of other projects are named in full", async () => {
+test("images of other projects have full names", async () => {
   const images = [...imagesOf(await render(helm(), TRIAL))].filter((image) => !image.startsWith("model-gateway:"));
   expect(images.map((image) => image.split("/")[0])).toEqual(["docker.io", "docker.io"]);
 });
 
-test("global.imageRegistry is the registry of every image, but of none that names its own host", async () => {
+test("global.imageRegistry is the registry of every image, except those that name their own host", async () => {
   const global = { imageRegistry: "mirror.example:5000/hub" };
   const images = imagesOf(await render(helm(), { ...TRIAL, global }));
   expect(images.size).toBe(3);
@@ -247,7 +250,7 @@ async function scalerOf(autoscaling: object): Promise<z.infer<typeof scalerSchem
   return scalerSchema.parse(only(objects, "HorizontalPodAutoscaler", NAME)).spec;
 }
 
-test("the gateway scales by processor time, requests in flight, metrics of the administrator's own, or all of them", async () => {
+test("the gateway scales by CPU, requests in flight, custom metrics, or all of them", async () => {
   const cpu = {
     type: "ContainerResource",
     containerResource: { container: "extproc", name: "cpu", target: { type: "Utilization", averageUtilization: 65 } },
@@ -267,7 +270,7 @@ test("the gateway scales by processor time, requests in flight, metrics of the a
   expect((await scalerOf({ behavior })).behavior).toEqual(behavior);
 });
 
-test("where something else scales the gateway the chart sets no number of pods", async () => {
+test("if something else scales the gateway, the chart sets no number of pods", async () => {
   const replicas = async (autoscaling: object) => {
     const objects = await rendered({ gateway: { replicas: 3, autoscaling } });
     expect(objects.filter(({ kind }) => kind === "HorizontalPodAutoscaler")).toEqual([]);
@@ -278,7 +281,7 @@ test("where something else scales the gateway the chart sets no number of pods",
   expect(await replicas({ enabled: false, external: true })).toBeUndefined();
 });
 
-test("ports of metrics are in Services for ServiceMonitors only, which scrape as often as asked", async () => {
+test("Services have metrics ports only for ServiceMonitors, which scrape at the configured interval", async () => {
   const text = async (values: Values) => stringify((await rendered(values)).filter(({ kind }) => kind.startsWith("Service")));
   expect(await text({})).not.toContain("-admin");
   const monitored = await text({ monitoring: { serviceMonitor: { enabled: true, interval: "15s", labels: { release: "p" } } } });

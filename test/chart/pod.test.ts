@@ -76,7 +76,7 @@ describe("a pod's Envoy", () => {
   }
   const readiness = async () => (await fetch(`${status}/ready`)).status;
 
-  test("answers probes and scrapers, and nobody who would stop it or read its configuration", async () => {
+  test("answers probes and scrapers, but nobody who would stop it or read its configuration", async () => {
     expect(await readiness()).toBe(200);
     const stats = await fetch(`${status}/stats/prometheus`);
     expect(await stats.text()).toContain("# TYPE envoy_server_live gauge");
@@ -85,7 +85,7 @@ describe("a pod's Envoy", () => {
     expect((await fetch(`${status}/ready`, { method: "POST" })).status).toBe(404);
   });
 
-  test("that is to go is not ready at once, finishes what runs, and only then lets go", async () => {
+  test("fails its readiness probe as soon as it is to stop, finishes running requests, and only then exits", async () => {
     const { answer, upstreamResponse } = await slowRequest();
     let isDrained = false;
     const draining = hook(stack, [], { least: 0, most: 60 }).then((result) => {
@@ -101,13 +101,13 @@ describe("a pod's Envoy", () => {
     expect((await draining).stdout).toContain('"running":0');
   });
 
-  test("whose processor is started again is ready again", async () => {
+  test("becomes ready again when its processor is restarted", async () => {
     expect(await readiness()).toBe(503);
     await hook(stack, ["resume"], { least: 0, most: 1 });
     await eventually(async () => expect(await readiness()).toBe(200), WITHIN);
   });
 
-  test("is not waited for longer than was said", async () => {
+  test("stops waiting at the deadline", async () => {
     const { answer, upstreamResponse } = await slowRequest();
     expect((await hook(stack, [], { least: 0, most: 1 })).stdout).toContain('"running":1');
     upstreamResponse.end();
@@ -115,7 +115,7 @@ describe("a pod's Envoy", () => {
     await hook(stack, ["resume"], { least: 0, most: 1 });
   });
 
-  test("that is gone already is not waited for", async () => {
+  test("is not waited for if it is already gone", async () => {
     const port = await freePort();
     const { stdout } = await run(process.execPath, [path.join(ROOT, "extproc/drain-command/main.ts")], {
       env: { ENVOY_ADMIN_PORT: String(port), ENVOY_DRAIN_SECONDS: "60" },
@@ -124,7 +124,7 @@ describe("a pod's Envoy", () => {
   });
 });
 
-describe("TLS towards clients", () => {
+describe("TLS to clients", () => {
   const NAME = "gateway.example";
   let directory: string;
   let stack: XdsStack;
@@ -169,7 +169,7 @@ describe("TLS towards clients", () => {
     }
   }
 
-  test("takes over a renewed certificate while it runs", async () => {
+  test("starts using a renewed certificate while it runs", async () => {
     const renewed = await makeCertificates(NAME);
     await expect(handshake(renewed.ca)).rejects.toThrow(/certificate|issuer/);
     await mount(renewed);
@@ -181,7 +181,7 @@ describe("TLS towards clients", () => {
     ["/v1/messages", { type: "error", error: { type: "invalid_request_error" }, request_id: expect.any(String) }],
     ["/v1/responses", { error: { type: "invalid_request_error", param: null, code: null } }],
   ] as const)(
-    "plain HTTP to %s is a 400 with the remedy in the interface's shape, and reaches no processor",
+    "plain HTTP to %s is a 400 with the remedy in the interface's format, and reaches no processor",
     async ([path, shape]) => {
       const before = stack.extproc.seen.length;
       const response = await fetch(`${stack.url}${path}`, {

@@ -57,7 +57,7 @@ const digestOf = async (file: string) =>
     .update(await readFile(file))
     .digest("hex");
 
-test("two runs on one commit give the same chart, bill of materials and checksums, byte by byte", async () => {
+test("two builds of one commit produce the same chart, bill of materials and checksums, byte for byte", async () => {
   const files = [`model-gateway-${version}.cdx.json`, `model-gateway-${version}.tgz`, "SHA256SUMS"];
   for (const name of ["first", "second"]) expect((await readdir(path.join(directory, name, "out"))).sort()).toEqual(files.sort());
   for (const file of files) expect(await digestOf(made("second", file)), file).toBe(await digestOf(made("first", file)));
@@ -99,7 +99,7 @@ test("the packaged chart passes Helm's lint, and installs the release's image fr
   expect([...images].filter((image) => !image.includes("envoy"))).toEqual([`registry.example/team/model-gateway:${version}`]);
 });
 
-test("the packaged chart holds every file that templates read, and its licence", async () => {
+test("the packaged chart contains every file that templates read, and its licence", async () => {
   const { stdout } = await run("tar", ["--list", "--file", chart()]);
   const packed = stdout.split("\n").filter((name) => name !== "" && !name.endsWith("/"));
   const files = await readdir(CHART, { recursive: true, withFileTypes: true });
@@ -109,14 +109,14 @@ test("the packaged chart holds every file that templates read, and its licence",
   expect(packed.sort()).toEqual([...expected, "model-gateway/LICENSE"].sort());
 });
 
-test("a commit's release refuses changes that no commit has", async () => {
+test("a release is refused if the tree has uncommitted changes", async () => {
   const clone = path.join(directory, "second");
   await run("bash", ["-c", "echo '# more' >> charts/model-gateway/values.yaml"], { cwd: clone });
   const again = run(path.join(clone, ".ci/release"), ["--output", path.join(clone, "again"), "--no-image"], { cwd: clone });
   await expect(again).rejects.toThrow("commit or stash them");
 });
 
-test("a stamped chart names the image by its digest wherever it is named", async () => {
+test("a stamped chart refers to the image by its digest everywhere", async () => {
   const read = (file: string) => readFile(path.join(CHART, file), "utf8");
   const digest = `sha256:${"a".repeat(64)}`;
   const stamped = stamp(
@@ -145,7 +145,7 @@ const chartSchema = z.object({
 });
 const metadata = async () => chartSchema.parse(parse(await readFile(path.join(CHART, "Chart.yaml"), "utf8")));
 
-test("Artifact Hub is told of each kind that the chart defines, with an example that the API server takes", async () => {
+test("Artifact Hub's metadata has each kind that the chart defines, with an example that the API server accepts", async () => {
   const { annotations } = await metadata();
   const listed = z
     .array(z.object({ kind: z.string(), version: z.string(), name: z.string() }))
@@ -172,7 +172,7 @@ test("Artifact Hub is told of each kind that the chart defines, with an example 
   expect(report.trim().split("\n")).toHaveLength(defined.length);
 });
 
-test("Artifact Hub is told of each image that the chart can run", async () => {
+test("Artifact Hub's metadata has each image that the chart can run", async () => {
   const { annotations } = await metadata();
   const listed = z.array(z.object({ image: z.string() })).parse(parse(annotations["artifacthub.io/images"] ?? ""));
   const yaml = await api().helm(["template", "gw", CHART, "--set", "postgres.enabled=true"]);
@@ -180,7 +180,7 @@ test("Artifact Hub is told of each image that the chart can run", async () => {
   expect(new Set(listed.map(({ image }) => image))).toEqual(new Set(images));
 });
 
-test("the chart names no address of the project that its publisher has not set", async () => {
+test("the chart contains no address of the project unless its publisher has set it", async () => {
   const chart: unknown = parse(await readFile(path.join(CHART, "Chart.yaml"), "utf8"));
   expect(chart).not.toHaveProperty("home");
   expect(chart).not.toHaveProperty("sources");
@@ -192,7 +192,7 @@ test("the chart's icon is the dashboard's", async () => {
   expect(Buffer.from(data, "base64").toString()).toBe(icon.trim());
 });
 
-test("the chart's README needs nothing outside of the package, and names its version and minimum", async () => {
+test("the chart's README links to nothing outside the package, and states its version and minimum", async () => {
   const readme = await readFile(path.join(CHART, "README.md"), "utf8");
   const targets = [...readme.matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target);
   expect(targets.filter((target) => !/^(https:|#)/.test(target))).toEqual([]);

@@ -150,11 +150,11 @@ const cases: { name: string; values: object; message: RegExp }[] = [
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
 ];
 
-test.for(cases)("$name is refused, in words", async ({ values, message }) => {
+test.for(cases)("$name is rejected with a message", async ({ values, message }) => {
   await expect(render(helm(), { ...EXTERNAL_DATABASE, ...values })).rejects.toThrow(message);
 });
 
-test("helm lint refuses what helm install would", async () => {
+test("helm lint rejects whatever helm install rejects", async () => {
   const chart = new URL("../../charts/model-gateway", import.meta.url).pathname;
   const linting = helm().helm(["lint", "--strict", chart, "--values", "-"], {
     input: stringify({ ...EXTERNAL_DATABASE, unknown: 1 }),

@@ -42,7 +42,7 @@ async function nextVersion(): Promise<string> {
   return directory;
 }
 
-test("install, upgrade, roll back, uninstall: custom resources, their definitions and the Secrets stay", async () => {
+test("install, upgrade, roll back, uninstall: custom resources, their definitions and Secrets remain", async () => {
   await helm(["install", RELEASE, CHART], TRIAL);
   await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
   const model = {
@@ -83,7 +83,7 @@ test("install, upgrade, roll back, uninstall: custom resources, their definition
   expect({ uids: await uids(), secrets: await secrets() }, "installed again").toEqual(atFirst);
 });
 
-test("a renderer that cannot look into the cluster is refused a new pepper", async () => {
+test("a renderer without access to the cluster gets an error instead of a new pepper", async () => {
   // As tools do that render with `helm template` and apply the result.
   const rendered = await api().helm(
     ["template", RELEASE, CHART, "--values", "-", "--show-only", "templates/keys/secret-pepper.yaml"],
@@ -96,7 +96,7 @@ test("a renderer that cannot look into the cluster is refused a new pepper", asy
   );
 });
 
-test("an upgrade to the same chart and values changes no pod", async () => {
+test("an upgrade to the same chart and values changes no pods", async () => {
   const templates = async () =>
     Promise.all([
       get(`statefulset/${NAME}`, "jsonpath={.metadata.generation}"),
@@ -107,7 +107,7 @@ test("an upgrade to the same chart and values changes no pod", async () => {
   expect(await templates()).toEqual(before);
 });
 
-test("an upgrade from an earlier version leaves the trial's Postgres running: new gateway pods get their credit from it", async () => {
+test("an upgrade from an earlier version leaves the trial's Postgres running, so new gateway pods get their credit from it", async () => {
   const EARLIER = path.join(CHART, "../../test/cluster/earlier/chart.tgz");
   const strategy = () => get(`statefulset/${NAME}-postgres`, "jsonpath={.spec.updateStrategy}");
   await helm(["uninstall", RELEASE]);

@@ -31,7 +31,7 @@ describe.for(MATRIX)("with $name", ({ values }) => {
     objects = await render(api(), values);
   });
 
-  test("helm lint finds nothing", async () => {
+  test("helm lint reports nothing", async () => {
     const report = await api().helm(["lint", "--strict", CHART, "--values", "-"], { input: stringify(values) });
     expect(report).toContain("1 chart(s) linted, 0 chart(s) failed");
   });
@@ -41,7 +41,7 @@ describe.for(MATRIX)("with $name", ({ values }) => {
     expect(report.trim().split("\n")).toHaveLength(objects.length);
   });
 
-  test("every pod passes the restricted pod security standard, and none but the operator's has a token", async () => {
+  test("every pod meets the restricted pod security standard, and only the operator's has a token", async () => {
     const pods = podsOf(objects);
     expect(pods.length).toBeGreaterThanOrEqual(4);
     const input = pods.map(({ object }) => `---\n${stringify(object)}`).join("");
@@ -50,7 +50,7 @@ describe.for(MATRIX)("with $name", ({ values }) => {
     expect(withToken).toEqual([expect.stringMatching(/-operator$/)]);
   });
 
-  test("no container can write to its image, or gain rights", async () => {
+  test("no container can write to its image or gain privileges", async () => {
     const containers = podsOf(objects).flatMap((pod) => pod.containers);
     for (const container of containers)
       expect(container, container.name).toMatchObject({
@@ -59,13 +59,13 @@ describe.for(MATRIX)("with $name", ({ values }) => {
       });
   });
 
-  test("no two objects have one name", async () => {
+  test("no two objects share a name", async () => {
     const names = objects.map((object) => `${object.metadata.namespace ?? ""} ${title(object)}`);
     expect(new Set(names).size).toBe(names.length);
   });
 });
 
-test("a pod without the restricted settings is refused there", async () => {
+test("the API server rejects a pod without the restricted settings", async () => {
   const input = stringify({
     apiVersion: "v1",
     kind: "Pod",
@@ -76,7 +76,7 @@ test("a pod without the restricted settings is refused there", async () => {
   await expect(creating).rejects.toThrow(/violates PodSecurity "restricted/);
 });
 
-test("each template makes objects of one kind", async () => {
+test("each template renders objects of one kind", async () => {
   const everything = MATRIX.find(({ name }) => name === "everything that watches it");
   const yaml = await renderText(api(), everything?.values ?? {});
   const kindsOf = new Map<string, Set<string>>();
@@ -99,7 +99,7 @@ test("the matrix uses every template", async () => {
   expect([...used].sort()).toEqual(templates.sort());
 });
 
-test("the notes give the base address, a Model, an ApiKey and how to read the key", async () => {
+test("the notes show the base address, a Model, an ApiKey and how to read the key", async () => {
   const report = await api().helm(["install", "gw", CHART, "--namespace", NAMESPACE, "--dry-run=server", "--values", "-"], {
     input: stringify({ postgres: { enabled: true }, publicBaseUrl: "https://gateway.example/" }),
   });
@@ -113,7 +113,7 @@ test("the notes give the base address, a Model, an ApiKey and how to read the ke
   expect(await tryToApply(manifests)).toContain("created (server dry run)");
 });
 
-test("the schema of the values knows every default, and each has a description", async () => {
+test("the schema has every default value, each with a description", async () => {
   const schema: unknown = JSON.parse(await readFile(path.join(CHART, "values.schema.json"), "utf8"));
   const undescribed: string[] = [];
   function walk(value: unknown, path: string): void {

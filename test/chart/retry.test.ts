@@ -30,7 +30,7 @@ const condition = (type: string) => ({
   lastProbeTime: new Date().toISOString(),
 });
 
-test("an installation whose migration failed is repeated by the same command, and leaves nothing of the migration", async () => {
+test("an installation whose migration failed can be repeated with the same command, and leaves nothing of the migration", async () => {
   const failing = install().then(
     () => "installed",
     (error: unknown) => String(error),
@@ -55,7 +55,7 @@ test("an installation whose migration failed is repeated by the same command, an
   expect(left).not.toContain("migrat");
 });
 
-test("helm test runs where the key's Secret is", async () => {
+test("helm test runs in the namespace of the key's Secret", async () => {
   const values = { ...EXTERNAL_DATABASE, test: { keySecret: "my-key", namespace: "team-a" } };
   const parameters = ["template", RELEASE, CHART, ...inNamespace, "--show-only", "templates/tests/smoke.yaml", "--values", "-"];
   const pod = await api().helm(parameters, { input: stringify(values) });

@@ -49,7 +49,7 @@ async function expectSamples(expr: string, samples: readonly { labels: string; v
 
 const ruleSchema = z.object({ rules: z.tuple([z.object({ seriesQuery: z.string(), metricsQuery: z.string() })]) });
 
-test("the adapter's rule gives a value for each pod of the namespace, under the name that the chart's autoscaler asks for", async () => {
+test("the adapter's rule returns a value for each pod of the namespace, under the name that the chart's autoscaler requests", async () => {
   const { rules } = ruleSchema.parse(await example("adapter rule"));
   const [{ seriesQuery, metricsQuery }] = rules;
   expect(seriesQuery.split("{")[0]).toBe(METRIC);
@@ -72,7 +72,7 @@ const triggersSchema = z.object({
   spec: z.object({ triggers: z.tuple([z.object({ metadata: z.object({ query: z.string() }) })]) }),
 });
 
-test("KEDA's values leave the number of pods to it, and its query counts the release's requests", async () => {
+test("KEDA's values leave the number of pods to KEDA, and its query counts the release's requests", async () => {
   const values = z.record(z.string(), z.unknown()).parse(await example("keda values"));
   const objects = await render(helm(), { ...EXTERNAL_DATABASE, ...values });
   expect(objects.map(({ kind }) => kind)).not.toContain("HorizontalPodAutoscaler");

@@ -73,7 +73,7 @@ const seenSchema = z.strictObject({
 
 const inPython = promisify(execFile);
 
-test.for(["openai", "openai-responses", "anthropic"])("Python: %s has an error of its own behind the text", async (sdk) => {
+test.for(["openai", "openai-responses", "anthropic"])("Python: %s raises its own error after the text", async (sdk) => {
   const program = path.join(import.meta.dirname, "python/broken_stream.py");
   const ran = await inPython(packages.sdkProgram("python"), [program, sdk, stack.baseUrl, stack.apiKey, MODEL]);
   const { text, error } = seenSchema.parse(JSON.parse(ran.stdout));
@@ -82,7 +82,7 @@ test.for(["openai", "openai-responses", "anthropic"])("Python: %s has an error o
   expect(error?.message).toMatch(ERROR);
 });
 
-test("Node: openai throws its own error behind the text", async () => {
+test("Node: openai throws its own error after the text", async () => {
   const client = new OpenAI({ baseURL: `${stack.baseUrl}/v1`, apiKey: stack.apiKey, maxRetries: 0 });
   const stream = await client.chat.completions.create({
     model: MODEL,
@@ -98,7 +98,7 @@ test("Node: openai throws its own error behind the text", async () => {
   expect(String(error)).toMatch(ERROR);
 });
 
-test("Node: anthropic throws its own error behind the text", async () => {
+test("Node: anthropic throws its own error after the text", async () => {
   const client = new Anthropic({ baseURL: stack.baseUrl, apiKey: stack.apiKey, maxRetries: 0 });
   let text = "";
   const stream = client.messages.stream({ model: MODEL, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] });
@@ -111,15 +111,18 @@ test("Node: anthropic throws its own error behind the text", async () => {
 
 const LATE_ERROR = /too many requests|not accepting requests|rate limit/i;
 
-test.for(["openai", "openai-responses", "anthropic"])("Python: %s has an error of its own for one behind a 200", async (sdk) => {
-  const program = path.join(import.meta.dirname, "python/broken_stream.py");
-  const ran = await inPython(packages.sdkProgram("python"), [program, sdk, stack.baseUrl, stack.apiKey, LATE]);
-  const { text, error } = seenSchema.parse(JSON.parse(ran.stdout));
-  expect(text).toBe("");
-  expect(error?.message).toMatch(LATE_ERROR);
-});
+test.for(["openai", "openai-responses", "anthropic"])(
+  "Python: %s raises its own error for one that follows a 200",
+  async (sdk) => {
+    const program = path.join(import.meta.dirname, "python/broken_stream.py");
+    const ran = await inPython(packages.sdkProgram("python"), [program, sdk, stack.baseUrl, stack.apiKey, LATE]);
+    const { text, error } = seenSchema.parse(JSON.parse(ran.stdout));
+    expect(text).toBe("");
+    expect(error?.message).toMatch(LATE_ERROR);
+  },
+);
 
-test("Node: openai throws its own error for one behind a 200", async () => {
+test("Node: openai throws its own error for one that follows a 200", async () => {
   const client = new OpenAI({ baseURL: `${stack.baseUrl}/v1`, apiKey: stack.apiKey });
   const stream = await client.chat.completions.create({
     model: LATE,
@@ -135,7 +138,7 @@ test("Node: openai throws its own error for one behind a 200", async () => {
   expect(String(error)).toMatch(LATE_ERROR);
 });
 
-test("Node: anthropic throws its own error for one behind a 200", async () => {
+test("Node: anthropic throws its own error for one that follows a 200", async () => {
   const client = new Anthropic({ baseURL: stack.baseUrl, apiKey: stack.apiKey });
   const stream = client.messages.stream({ model: LATE, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] });
   const error: unknown = await stream.finalMessage().catch((thrown: unknown) => thrown);

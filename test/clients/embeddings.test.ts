@@ -34,7 +34,7 @@ const seenSchema = z.strictObject({
 const TEXTS = ["The cat sat on the mat.", "Une phrase française.", "猫"];
 const TOKENS = 13;
 
-test("Python's SDK and LangChain read vectors in both forms, and errors as their own (S2, S46)", async () => {
+test("Python's SDK and LangChain read vectors in both encodings, and raise their own errors (S2, S46)", async () => {
   const before = await stack.balanceNanoUsd();
   const { stdout } = await promisify(execFile)(
     packages.sdkProgram("python"),

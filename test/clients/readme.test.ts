@@ -23,21 +23,21 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-test("the README's curl command is answered, with the settings that npm start wrote", async () => {
+test("the README's curl command works with the settings that npm start wrote", async () => {
   const block = onlyBlock("sh", ".data/local.env").replace(".data/local.env", stack.directory.settings);
   expect(await output("sh", ["-c", block], {})).toContain(ANSWER);
 });
 
-test("the README's Python example is answered", async () => {
+test("the README's Python example works", async () => {
   expect(await output(packages.sdkProgram("python"), ["-c", onlyBlock("python")])).toContain(ANSWER);
 });
 
-test("the README's JavaScript example is answered", async () => {
+test("the README's JavaScript example works", async () => {
   const example = ["--input-type=module", "--eval", onlyBlock("javascript")];
   expect(await output(process.execPath, example)).toContain(ANSWER);
 });
 
-test("the README's installer command says what it would do", async () => {
+test("the README's installer command shows what it would do", async () => {
   const block = onlyBlock("sh", "/install.sh").trim();
   expect(await output("sh", ["-c", `${block} -s -- --dry-run --tools openai-sdk`])).toContain("openai.sh");
 });

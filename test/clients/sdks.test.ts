@@ -204,6 +204,6 @@ describe.for(["chat", "responses"] as const)("the command llm, with a model of i
   });
 });
 
-test("what was seen is what the table of compatibility says (npm run clients:update)", async () => {
+test("the observed results match the compatibility table (npm run clients:update)", async () => {
   await expectResults(path.join(import.meta.dirname, "../../clients/results/sdks.json"), results);
 });

@@ -132,7 +132,7 @@ async function validated(file: string): Promise<unknown> {
 }
 
 describe.for(FILES)("$tool: $name", ({ tool, file, text, replaced = [] }) => {
-  test("stays valid and whole, says the gateway's settings, and goes back byte for byte", async () => {
+  test("stays valid and complete, contains the gateway's settings, and is restored byte for byte", async () => {
     await machine.write(file, text);
     const before = await machine.picture();
     const ran = await installer.run(machine, ["--yes", "--tools", tool]);
@@ -151,7 +151,7 @@ describe.for(FILES)("$tool: $name", ({ tool, file, text, replaced = [] }) => {
     expect(await machine.picture()).toEqual(before);
   });
 
-  test("written to by somebody since: only the gateway's settings leave it", async () => {
+  test("changed by someone else since: only the gateway's settings are removed", async () => {
     await machine.write(file, text);
     expect((await installer.run(machine, ["--yes", "--tools", tool])).code).toBe(0);
     await machine.write(file, `${await machine.read(file)}\n`);
@@ -165,7 +165,7 @@ describe.for(FILES)("$tool: $name", ({ tool, file, text, replaced = [] }) => {
     expect(plain(left)).toBe(plain(text === "" ? "{}" : text));
   });
 
-  test("another model later, with a change in between: the change stays, after --uninstall too", async () => {
+  test("another model later, with a change in between: the change stays, even after --uninstall", async () => {
     await machine.write(file, text);
     expect((await installer.run(machine, ["--yes", "--tools", tool])).code).toBe(0);
     await machine.write(file, `${await machine.read(file)}\n\n`);
@@ -193,7 +193,7 @@ const REFUSED = [
   ["continue", ".continue/config.yaml", "name: x\n\tmodels: y\n", "not valid YAML"],
 ] as const;
 
-test.for(REFUSED)("%s: %s with %j is left alone, and what to write is said", async ([tool, file, text, sentence]) => {
+test.for(REFUSED)("%s: %s with %j is not changed, and the manual steps are shown", async ([tool, file, text, sentence]) => {
   await machine.write(file, text);
   const before = await machine.picture();
   const ran = await installer.run(machine, ["--yes", "--tools", tool]);
@@ -202,7 +202,7 @@ test.for(REFUSED)("%s: %s with %j is left alone, and what to write is said", asy
   expect((await machine.picture())[file]).toBe(before[file]);
 });
 
-test("a read-only file is left alone, and said", async () => {
+test("a read-only file is not changed, and reported", async () => {
   const file = await machine.write(".claude/settings.json", "{}");
   await chmod(file, 0o444);
   const before = await machine.picture();
@@ -211,7 +211,7 @@ test("a read-only file is left alone, and said", async () => {
   expect(await machine.picture()).toEqual(before);
 });
 
-test("a file that its tool writes anew is rid of the gateway's settings all the same", async () => {
+test("the gateway's settings are removed even if the tool has rewritten the file", async () => {
   const ran = await installer.run(machine, ["--yes", "--tools", "qwen-code,cline"]);
   expect(ran.code, ran.output).toBe(0);
   const settings: unknown = JSON.parse(await machine.read(".qwen/settings.json"));
@@ -221,7 +221,7 @@ test("a file that its tool writes anew is rid of the gateway's settings all the 
   expect(await readdir(path.join(machine.home, ".cline")).catch(() => "gone")).toBe("gone");
 });
 
-describe("TOML, as Codex has it", () => {
+describe("TOML, as Codex writes it", () => {
   const OPERATIONS: readonly Operation[] = [
     { kind: "set", path: ["model"], value: 'model = "modelx-v4-pro"' },
     { kind: "set", path: ["model_provider"], value: 'model_provider = "model-gateway"' },
@@ -267,7 +267,7 @@ describe("TOML, as Codex has it", () => {
     '[model_providers]\nmodel-gateway.name = "an old one"\nmodel-gateway.wire_api = "chat"\nother.name = "x"\n\n[tools]\na = 1\n',
     '[model_providers]\n"model-gateway" = { name = "an old one" }\n',
     'model_providers.model-gateway.name = "an old one"\nmodel_providers.other.name = "x"\n',
-  ])("%j names the provider by dots or in one line: it becomes a table, with the same rest", async (text) => {
+  ])("%j defines the provider with dotted keys or inline: it becomes a table, and the rest stays", async (text) => {
     const before = Object(await readToml(text));
     const written = codex.apply(text, OPERATIONS, "sk-mg-x");
     const ours = { name: "Model Gateway", experimental_bearer_token: "sk-mg-x" };
@@ -290,7 +290,7 @@ describe("TOML, as Codex has it", () => {
     ["[model]\nx = 1", "not valid TOML"],
     ['model_providers = { x = { name = "y" } }', "tables"],
     ['[[model_providers]]\nname = "y"', "tables"],
-  ] as const)("%j is refused", ([text, sentence]) => {
+  ] as const)("%j is rejected", ([text, sentence]) => {
     expect(() => codex.apply(text, OPERATIONS, "sk-mg-x")).toThrow(sentence);
   });
 });

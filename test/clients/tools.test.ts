@@ -40,7 +40,7 @@ async function setUp({ tool, interface: speaks }: Case): Promise<Machine> {
 }
 
 describe.for(casesOf({ isNight: inject("isNight") }))("$tool over $interface", (each) => {
-  test("answers in text, edits a file, and speaks with the key to this service alone (S2, S31)", async () => {
+  test("answers in text, edits a file, and sends the key only to this service (S2, S31)", async () => {
     const { work, run, proxy, read } = await setUp(each);
     const before = await stack.countUsage();
     const [program = "", ...first] = each.program(packages);
@@ -66,11 +66,11 @@ describe.for(casesOf({ isNight: inject("isNight") }))("$tool over $interface", (
   });
 });
 
-test("what was seen is what the table of compatibility says (npm run clients:update)", async () => {
+test("the observed results match the compatibility table (npm run clients:update)", async () => {
   await expectResults(path.join(import.meta.dirname, "../../clients/results/tools.json"), results);
 });
 
-test("the versions that ran are those of the table", async () => {
+test("the tested versions are those in the table", async () => {
   const lock: unknown = JSON.parse(await readFile(path.join(import.meta.dirname, "node/package.json"), "utf8"));
   const { dependencies } = z.looseObject({ dependencies: z.record(z.string(), z.string()) }).parse(lock);
   const python = await readFile(path.join(import.meta.dirname, "python/aider.txt"), "utf8");

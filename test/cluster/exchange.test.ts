@@ -10,7 +10,7 @@ beforeAll(async () => {
   release = await installRelease(cluster(), { name: "exchange", values: { gateway: { drainSeconds: 60 } } });
 });
 
-test("both gateway pods are exchanged under load without one failed request", async () => {
+test("both gateway pods are replaced under load without a failed request", async () => {
   const load = startLoad({ url: release.url, key: release.key, model: MODEL, perSecond: 30 });
   await release.kubectl(["rollout", "restart", `statefulset/${release.fullname}`]);
   await rolledOut(release.kubectl, release.fullname);
@@ -19,7 +19,7 @@ test("both gateway pods are exchanged under load without one failed request", as
   expect(results.length).toBeGreaterThan(100);
 });
 
-test("streams of 40 seconds stay whole while all gateway pods are deleted", async () => {
+test("streams of 40 seconds stay complete while all gateway pods are deleted", async () => {
   const question = { url: release.url, key: release.key, model: MODEL, prompt: "Count. [[sim tokens=100 chunk-ms=400]]" };
   const streams = [streamChat, streamMessages, streamChat, streamMessages].map((stream) => stream(question));
   // Deleting waits until the pods are gone, which is after the streams.

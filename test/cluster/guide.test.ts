@@ -61,7 +61,7 @@ test("chat and messages are streamed and charged through the Service's address a
   }
 });
 
-test("helm test passes, also with a key in the namespace of its Secret", async () => {
+test("helm test passes, even with a key in the namespace of its Secret", async () => {
   expect(await cluster().helm(["test", "gateway", "--namespace", NAMESPACE])).toContain("Succeeded");
   const chart = path.join(ROOT, "charts/model-gateway");
   const settings = ["--reset-then-reuse-values", "--set", "test.keySecret=my-key", "--set", "test.namespace=team-a"];

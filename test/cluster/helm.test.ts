@@ -41,7 +41,7 @@ const helmOf = (major: 3 | 4) => (major === 3 ? cluster().facts.helm : helm4);
 const outcomeOf = (words: readonly string[], input: string) =>
   cluster().run(["bash", "-c", '"$@" 2>&1; echo "exit code $?"', "bash", ...words], input);
 
-test.for([3, 4] as const)("what a migration failed of is one sentence in the output of Helm %i", async (major) => {
+test.for([3, 4] as const)("a migration failure is one sentence in the output of Helm %i", async (major) => {
   const names = releaseNames(`refused-${major}`);
   await makeNamespaces(cluster(), names);
   const url = new URL(await createDatabase(cluster(), names.name));
@@ -77,7 +77,7 @@ test("the guide's two commands install a trial with Helm 4, which serves and cha
   await eventually(async () => expect(await readAvailable(release.url, release.key)).toBeLessThan(before), WITHIN);
 });
 
-test("requests are served while the trial's Postgres is deleted, which comes back with what it held", async () => {
+test("requests are served while the trial's Postgres is deleted, and it returns with its data", async () => {
   const client = { url: release.url, key: release.key, model: MODEL };
   await warmUp(client);
   // A process that served nobody for ten seconds returns its credit: connections to all are used in turn.
@@ -92,7 +92,7 @@ test("requests are served while the trial's Postgres is deleted, which comes bac
   await eventually(() => readAvailable(release.url, release.key), WITHIN);
 });
 
-test("Helm 4 upgrades, tests and uninstalls a release, which leaves what it must", async () => {
+test("Helm 4 upgrades, tests and uninstalls a release, and leaves what must remain", async () => {
   const where = ["--namespace", NAMESPACE];
   const helm = (words: readonly string[]) => cluster().run([helm4, ...words, ...where]);
   const settings = ["--reset-then-reuse-values", "--set", "test.keySecret=my-key", "--set", "logLevel=debug"];

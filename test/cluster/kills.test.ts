@@ -19,7 +19,7 @@ const loadBothPods = () => startLoad({ url: release.url, key: release.key, model
 const sent = (load: Load, count: number) =>
   eventually(() => expect(load.sent()).toBeGreaterThanOrEqual(count), { withinMs: 120_000, everyMs: 50 });
 
-test("a killed worker of extproc fails only what it carried, of 2,000 requests at 200 a second", async () => {
+test("a killed extproc worker fails only its own requests, of 2,000 at 200 per second", async () => {
   const before = await extprocOf(cluster(), release, POD);
   expect(before.workers).toHaveLength(2);
   const [victim = 0] = before.workers;
@@ -46,7 +46,7 @@ test.for([
   { name: "all of extproc", victim: async () => (await extprocOf(cluster(), release, POD)).supervisor },
   { name: "Envoy", victim: () => envoyOf(cluster(), release, POD) },
 ])(
-  "a pod whose container dies ($name) keeps no client: each connection fails once, and the next goes elsewhere",
+  "a pod whose container dies ($name) keeps no client: each connection fails once, and the next goes to another pod",
   async ({ victim }) => {
     const pid = await victim();
     const load = loadBothPods();

@@ -38,7 +38,7 @@ test("requests are served while all operator pods are deleted", async () => {
   expect(failures(await load.stop())).toStrictEqual([]);
 });
 
-test("evictions take one gateway pod at a time, and no request fails", async () => {
+test("evictions remove one gateway pod at a time, and no request fails", async () => {
   const load = startLoad({ url: release.url, key: release.key, model: MODEL, perSecond: 10 });
   const budget = ["wait", `poddisruptionbudget/${release.fullname}`, "--for=jsonpath={.status.disruptionsAllowed}=1"];
   await release.kubectl([...budget, "--timeout=60s"]);
@@ -54,7 +54,7 @@ test("evictions take one gateway pod at a time, and no request fails", async () 
   expect(failures(await load.stop())).toStrictEqual([]);
 });
 
-test("a Model whose host no name server of the cluster knows says so", async () => {
+test("a Model whose host cannot be resolved in the cluster reports that", async () => {
   const model = modelObject(release.modelNamespace, { name: "nowhere", url: "http://nowhere.inference.svc:8000/v1" });
   await cluster().kubectl(["apply", "--filename", "-"], stringify(model));
   const inModels = ["--namespace", release.modelNamespace];
@@ -69,7 +69,7 @@ async function eventsOf(name: string, namespace: string): Promise<string[]> {
   return (await cluster().kubectl([...words, "--output", "jsonpath={.items[*].reason}"])).split(" ");
 }
 
-test("of two releases of one name that watch the same namespaces, the first manages what is there; the other writes nothing", async () => {
+test("of two releases of one name that watch the same namespaces, the first manages existing resources; the other writes nothing", async () => {
   const second = { ...release, namespace: `${NAME}-second` };
   await cluster().kubectl(["create", "namespace", second.namespace]);
   await nameDatabase(cluster(), second.namespace, await createDatabase(cluster(), second.namespace));
@@ -116,7 +116,7 @@ test("of two releases of one name that watch the same namespaces, the first mana
   expect(await writes()).toStrictEqual(before);
 });
 
-test("a key works again after its release was uninstalled and installed", async () => {
+test("a key works again after its release is uninstalled and reinstalled", async () => {
   await cluster().helm(["uninstall", NAME, "--namespace", release.namespace, "--wait"]);
   await installChart(cluster(), { name: NAME });
   await rolledOut(release.kubectl, release.fullname);
@@ -125,7 +125,7 @@ test("a key works again after its release was uninstalled and installed", async 
   await eventually(async () => expect(await ask()).toMatchObject({ status: 200, isWhole: true }), WITHIN);
 });
 
-test("a watched namespace that is deleted goes, and its key with it", async () => {
+test("a deleted watched namespace disappears, and its key with it", async () => {
   const url = await serviceUrl(cluster(), release);
   // Waits until it is gone.
   await cluster().kubectl(["delete", "namespace", release.teamNamespace, "--timeout=90s"]);

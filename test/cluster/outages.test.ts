@@ -95,7 +95,7 @@ beforeAll(async () => {
   release = await startServing(cluster(), NAMES);
 });
 
-test("a release of an earlier version is upgraded under load: its key goes on working, and no request is charged twice", async () => {
+test("a release of an earlier version is upgraded under load: its key keeps working, and no request is charged twice", async () => {
   const balance = await settledBalance();
   const database = await databasePod();
   const load = startRequests(5);
@@ -113,7 +113,7 @@ test("a release of an earlier version is upgraded under load: its key goes on wo
   await expectKeyToWork("after-upgrade");
 });
 
-test("the gateway serves and charges while the API server is gone, and the operator goes on once it is back", async () => {
+test("the gateway serves and charges while the API server is down, and the operator resumes afterwards", async () => {
   const balance = await settledBalance();
   const before = await restarts();
   const load = startRequests(10);
@@ -128,7 +128,7 @@ test("the gateway serves and charges while the API server is gone, and the opera
 });
 
 test(
-  "without Postgres, accounts in use are served as long as promised; once it is back, all is charged and keys are ready",
+  "without Postgres, accounts in use are served as long as promised; afterwards everything is charged and keys are ready",
   async () => {
     const balance = await settledBalance();
     const before = await restarts();

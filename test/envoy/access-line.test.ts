@@ -35,7 +35,7 @@ async function linesOf(requestId: string): Promise<unknown[]> {
 }
 
 test.for([{ stream: true }, { stream: false }])(
-  "one line tells of a request and its cost (stream: $stream)",
+  "one log line describes a request and its cost (stream: $stream)",
   async ({ stream }) => {
     const [model = ""] = stack.served.chat;
     const requestId = await ask(model, stream);
@@ -60,7 +60,7 @@ test.for([{ stream: true }, { stream: false }])(
   },
 );
 
-test("a request that is refused has one line, with whose it was", async () => {
+test("a refused request has one log line, which names its account and key", async () => {
   const requestId = await ask("no-such-model", false);
   await eventually(async () =>
     expect(await linesOf(requestId)).toMatchObject([
@@ -69,7 +69,7 @@ test("a request that is refused has one line, with whose it was", async () => {
   );
 });
 
-test("no line has a body or a key's secret", async () => {
+test("no log line contains a body or a key's secret", async () => {
   const text = await readLog();
   expect(text).toContain("request settled");
   for (const secret of [PROMPT, stack.apiKey, stack.apiKey.slice(PREFIX.length + PUBLIC_ID_CHARACTERS)])

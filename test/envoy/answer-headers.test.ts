@@ -42,7 +42,7 @@ function send(response: ServerResponse, { isStream }: Asked, { status = 200, hea
 }
 
 describe.for(EACH)("$model, stream: $isStream", (asked) => {
-  test("a status that says that no body follows is an error, and free (S38)", async () => {
+  test("a status that forbids a body is an error, and free (S38)", async () => {
     answer = (response) => send(response, asked, { status: 205 });
     const response = await ask(asked);
     expect(response.status).toBe(502);
@@ -50,7 +50,7 @@ describe.for(EACH)("$model, stream: $isStream", (asked) => {
     expect(await rowOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
   });
 
-  test("a server's headers do not pass, whatever they are called (S17)", async () => {
+  test("a server's headers are not passed on, whatever their names (S17)", async () => {
     const headers = {
       "x-internal": "secret",
       "x-envoy-internal": "secret",
@@ -72,7 +72,7 @@ describe.for(EACH)("$model, stream: $isStream", (asked) => {
     );
   });
 
-  test("a server's error is its own, although it says that the gateway made it (S22)", async () => {
+  test("a server's error is attributed to the server, even if it claims to come from the gateway (S22)", async () => {
     answer = (response) =>
       response
         .writeHead(422, { "content-type": "application/json", "x-gateway-local-reply": "cluster_not_found" })

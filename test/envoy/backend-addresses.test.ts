@@ -54,7 +54,7 @@ test.for([
     shape: { type: "error", error: { type: "overloaded_error", message: MESSAGE }, request_id: expect.any(String) },
   },
 ])(
-  "a request never goes to a private address that a name leads Envoy to, nor does the credential (S17, S22): $path",
+  "a request never reaches a private address that a name resolves to in Envoy, nor does the credential (S17, S22): $path",
   async ({ path, shape }) => {
     for (const [name, options] of Object.entries({
       default: {},
@@ -71,7 +71,7 @@ test.for([
   },
 );
 
-test("it goes to one that the administrator allowed", async () => {
+test("it reaches an address that the administrator allowed", async () => {
   const { status } = await requestUnder("allowed", { allowCidrs: ["127.0.0.0/8", "::1/128"] });
   expect(status).toBe(200);
   expect(inside.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${KEY}`]);

@@ -162,11 +162,11 @@ const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 const ANSWERED = [200, 400, 404];
 
 describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
-  test("has its rich request answered", async () => {
+  test("gets an answer to its rich request", async () => {
     expect(await send(cell, JSON.stringify(rich(cell)))).toMatchObject({ status: 200 });
   });
 
-  test("learns which field has the wrong type, at every field", async () => {
+  test("is told the field with the wrong type, for every field", async () => {
     const variants = [...wrongTypesOf(rich(cell)), ...missingFieldsOf(rich(cell))];
     expect(variants.length).toBeGreaterThan(500);
     const faults = await inParallel(variants, async (variant) =>
@@ -189,7 +189,7 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
         ),
     ],
     ["in a tool's arguments", (cell: Cell) => JSON.stringify(rich(cell)).replace(/"Oslo"|\\"Oslo\\"/, nested(10_000))],
-  ] as const)("may nest 10,000 deep %s", async ([, build]) => {
+  ] as const)("may nest 10,000 levels deep %s", async ([, build]) => {
     const answer = await send(cell, build(cell));
     expect(ANSWERED).toContain(answer.status);
   });
@@ -210,7 +210,7 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
     }
   });
 
-  test("that says both `stream: true` and `stream: false` is answered in one way by gateway and upstream", async () => {
+  test("that sends both `stream: true` and `stream: false` gets the same reading from gateway and upstream", async () => {
     const whole = await send(cell, short(cell).replace("{", '{"stream":true,').replace(/}$/, ',"stream":false}'));
     expect({ status: whole.status, isJson: whole.text.startsWith("{") }).toEqual({ status: 200, isJson: true });
     const streamed = await send(cell, short(cell).replace("{", '{"stream":false,').replace(/}$/, ',"stream":true}'));
@@ -218,7 +218,7 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
     for (const { requestId } of [whole, streamed]) expect((await onlyRow(stack, requestId)).outcome).toBe("complete");
   });
 
-  test("may send lone surrogates, which reach nobody broken", async () => {
+  test("may send lone surrogates, which never arrive broken", async () => {
     for (const escape of ["\\ud800", "\\udc00", "\\udc00\\ud800"]) {
       const answer = await send(cell, short(cell).replace("Hello.", `a${escape}b [[sim echo]]`));
       expect([200, 400]).toContain(answer.status);
@@ -233,13 +233,13 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
     ["an overlong form", [0xc0, 0xaf]],
     ["an encoded surrogate", [0xed, 0xa0, 0x80]],
     ["a stray byte", [0xff]],
-  ] as const)("that sends %s as UTF-8 is told so", async ([, bytes]) => {
+  ] as const)("that sends %s as UTF-8 gets an error that says so", async ([, bytes]) => {
     const [head = "", tail = ""] = short(cell).split("Hello.");
     const answer = await send(cell, Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]));
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining("UTF-8") });
   });
 
-  test("may use names that prototypes have", async () => {
+  test("may use names of prototype members", async () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"];
     for (const name of names) {
       const value = `{"polluted":true,"model":"gpt-4o","stream":true}`;
@@ -256,7 +256,7 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
   });
 
   test.for(["1e400", "-1e400", "1e308", "99999999999999999999", "9007199254740993", "-0", "0.1e-400"])(
-    "that gives the number %s anywhere gets an answer or the field's name",
+    "that sends the number %s anywhere gets an answer or the field's name",
     async (number) => {
       const fields =
         cell.client === "chat"
@@ -277,13 +277,13 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
     expect(answer.status).toBe(200);
   });
 
-  test("that sends 64 MB is told the limit", { timeout: 60_000 }, async () => {
+  test("that sends 64 MB gets an error that states the limit", { timeout: 60_000 }, async () => {
     const answer = await send(cell, short(cell, "", "x".repeat(64_000_000)));
     expect(answer).toMatchObject({ status: 413, message: expect.stringMatching(/32 MiB|33554432 bytes/) });
   });
 
   test.for(["", " ", "null", "true", "7", '"text"', "[]", "{", "{}", '{"model"', "\u0000", "\ufeff{}", "// nothing\n{}"])(
-    "that sends only %j is told what to send",
+    "that sends only %j gets an error that says what to send",
     async (body) => {
       const answer = await send(cell, body);
       expect(answer).toMatchObject({ status: 400, message: expect.stringMatching(/body|model/) });
@@ -296,7 +296,7 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
     }
   });
 
-  test("that compresses its body is told to send it plain", async () => {
+  test("that compresses its body gets an error that asks for it uncompressed", async () => {
     const answer = await send(cell, gzipSync(short(cell)), { "content-encoding": "gzip" });
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining("content-encoding") });
   });
@@ -309,21 +309,25 @@ const EXPECTED_WARNINGS = [
   "extproc: implausible usage reported by the model server; charging a corrected amount",
 ];
 
-test("afterwards the gateway answers as before, logged no error, and gave its memory back", { timeout: 120_000 }, async () => {
-  await eventually(
-    async () => {
-      for (const cell of CELLS) {
-        expect((await send(cell, short(cell))).status).toBe(200);
-        // Node gives back what is old when it is short of room: a process that does next to nothing is not for minutes.
-        await send(cell, JSON.stringify({ filler: "x".repeat(MEBIBYTE) }));
-      }
-      expect(await heldBytes()).toBeLessThan(bytesBefore + 48 * MEBIBYTE);
-    },
-    { withinMs: 60_000 },
-  );
-  expect((await stack.idle()).get("gateway_internal_failures_total")).toBe(0);
-  expect(stack.complaints.filter((line) => !EXPECTED_WARNINGS.includes(line))).toEqual([]);
-});
+test(
+  "afterwards the gateway answers as before, has logged no error, and has freed its memory",
+  { timeout: 120_000 },
+  async () => {
+    await eventually(
+      async () => {
+        for (const cell of CELLS) {
+          expect((await send(cell, short(cell))).status).toBe(200);
+          // Node gives back what is old when it is short of room: a process that does next to nothing is not for minutes.
+          await send(cell, JSON.stringify({ filler: "x".repeat(MEBIBYTE) }));
+        }
+        expect(await heldBytes()).toBeLessThan(bytesBefore + 48 * MEBIBYTE);
+      },
+      { withinMs: 60_000 },
+    );
+    expect((await stack.idle()).get("gateway_internal_failures_total")).toBe(0);
+    expect(stack.complaints.filter((line) => !EXPECTED_WARNINGS.includes(line))).toEqual([]);
+  },
+);
 
 /** What extproc holds when nothing runs: objects, and the buffers behind them. */
 async function heldBytes(): Promise<number> {

@@ -67,27 +67,30 @@ async function failuresOf(model: string): Promise<number> {
 }
 
 describe.each(["single", "several"])("a Model with a %s backend", (model) => {
-  describe.each(["reset", "close"] as const)("whose server breaks off by a %s of its connection", (how) => {
+  describe.each(["reset", "close"] as const)("whose server breaks off with a %s of its connection", (how) => {
     test.each([
       ["/v1/chat/completions", /\n\ndata: (\{"error":.*\})\n\n$/],
       ["/v1/messages", /\n\nevent: error\ndata: (\{"type":"error".*\})\n\n$/],
       ["/v1/responses", /\n\nevent: (?:error|response\.failed)\ndata: (.*)\n\n$/],
-    ])("ends the client's stream on %s with the protocol's error event, and is blamed", async (path, last) => {
-      answer = breaksOff(how);
-      const failures = await failuresOf(model);
-      const response = await ask({ model, path });
-      expect(response.status).toBe(200);
-      const text = await response.text();
-      expect(text).toContain("one two three");
-      expect(last.exec(text)?.[1]).toMatch(BROKEN_OFF);
-      const row = await onlyRow(stack(), idOf(response));
-      expect(row).toMatchObject({ outcome: "truncated", httpStatus: 200, isEstimated: true });
-      expect(row.chargeNanoUsd).toBeGreaterThan(0n);
-      expect(await failuresOf(model)).toBe(failures + 1);
-    });
+    ])(
+      "ends the client's stream on %s with the protocol's error event, and is recorded as the server's failure",
+      async (path, last) => {
+        answer = breaksOff(how);
+        const failures = await failuresOf(model);
+        const response = await ask({ model, path });
+        expect(response.status).toBe(200);
+        const text = await response.text();
+        expect(text).toContain("one two three");
+        expect(last.exec(text)?.[1]).toMatch(BROKEN_OFF);
+        const row = await onlyRow(stack(), idOf(response));
+        expect(row).toMatchObject({ outcome: "truncated", httpStatus: 200, isEstimated: true });
+        expect(row.chargeNanoUsd).toBeGreaterThan(0n);
+        expect(await failuresOf(model)).toBe(failures + 1);
+      },
+    );
   });
 
-  test("whose server breaks off behind its headers is blamed, and the request is free", async () => {
+  test("whose server breaks off after its headers: the failure is the server's, and the request is free", async () => {
     answer = (request, response) => {
       response.writeHead(200, STREAM).flushHeaders();
       setTimeout(() => request.socket.resetAndDestroy(), 200);
@@ -100,7 +103,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     expect(await failuresOf(model)).toBe(failures + 1);
   });
 
-  test("whose server breaks off in a whole answer is blamed, and the request is free", async () => {
+  test("whose server breaks off in a complete answer: the failure is the server's, and the request is free", async () => {
     let requestId = "";
     answer = (request, response) => {
       requestId = String(request.headers["x-request-id"]);
@@ -116,7 +119,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     expect(await failuresOf(model)).toBe(failures + 1);
   });
 
-  test("a client that leaves behind the headers and before the first token pays for a prompt beyond its allowance", async () => {
+  test("a client that disconnects between the headers and the first token pays for a prompt beyond its allowance", async () => {
     const failures = await failuresOf(model);
     const customer = await stack().createAccount({ name: `leaves-${model}`, creditNanoUsd: 10_000_000_000n });
     answer = (_request, response) => response.writeHead(200, STREAM).flushHeaders();
@@ -145,7 +148,7 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
   });
 });
 
-describe("a server that goes on after its ending", () => {
+describe("a server that continues after its ending", () => {
   const finish = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`;
   const usage = `data: ${JSON.stringify({ id: "c", choices: [], usage: { prompt_tokens: 9, completion_tokens: 3 } })}\n\n`;
   const done = "data: [DONE]\n\n";
@@ -171,7 +174,7 @@ describe("a server that goes on after its ending", () => {
       ["empty chunks behind [DONE]", finish + usage + done, empty, 100],
       ["comments behind its usage", finish + usage, ": still here\n\n", 100],
       ["empty chunks by the megabyte behind its finish", finish + usage, empty.repeat(1_000), 5],
-    ])("by %s is cut off, and its answer is whole", async (_, ending, piece, everyMs) => {
+    ])("by %s is cut off, and its answer is complete", async (_, ending, piece, everyMs) => {
       answer = continuation(ending, piece, everyMs);
       const response = await ask({ model: "single", path });
       expect(await response.text()).toContain("one two three");
@@ -184,7 +187,7 @@ describe("a server that goes on after its ending", () => {
     });
   });
 
-  test("has five seconds for its usage", async () => {
+  test("has five seconds to report its usage", async () => {
     answer = (_request, response) => {
       response.writeHead(200, STREAM).write(chunk("one two three") + finish);
       setTimeout(() => response.end(usage + done), 2_000);
@@ -210,7 +213,7 @@ describe("a stream with data that is not JSON (S38)", () => {
   });
 });
 
-describe("a whole answer that says something where no reader of chat completions looks (S38)", () => {
+describe("a complete answer with text where no reader of chat completions looks (S38)", () => {
   const choices: [string, unknown][] = [
     ["text of a text completion", [{ index: 0, text: "hello", finish_reason: "stop" }]],
     ["a message that is a string", [{ index: 0, message: "hello", finish_reason: "stop" }]],
@@ -222,7 +225,7 @@ describe("a whole answer that says something where no reader of chat completions
     ["choices in an object", { 0: { message: { content: "hello" } } }],
   ];
   test.each(choices.flatMap(([name, value]) => ["/v1/messages", "/v1/responses"].map((path) => [path, name, value] as const)))(
-    "%s, %s: a 502 that costs nothing, and no empty answer",
+    "%s, %s: a 502 that costs nothing, and not an empty answer",
     async (path, _, choices) => {
       answer = (_request, response) =>
         void response
@@ -247,7 +250,7 @@ describe("while a server is silent", () => {
     ["/v1/chat/completions", ": keep-alive\n\n"],
     ["/v1/messages", 'event: ping\ndata: {"type": "ping"}\n\n'],
     ["/v1/responses", ": keep-alive\n\n"],
-  ])("a client of %s gets a sign of life as often as its Model says", async (path, sign) => {
+  ])("a client of %s gets a keep-alive as often as its Model sets", async (path, sign) => {
     answer = pauses;
     const text = await (await ask({ model: "lively", path })).text();
     expect(text.split(sign).length - 1).toBeGreaterThanOrEqual(1);
@@ -255,13 +258,13 @@ describe("while a server is silent", () => {
     expect(text.indexOf("two")).toBeGreaterThan(text.lastIndexOf(sign));
   });
 
-  test("a Model may wait longer", async () => {
+  test("a Model may have a longer interval", async () => {
     answer = pauses;
     expect(await (await ask({ model: "still" })).text()).not.toContain("keep-alive");
   });
 });
 
-test("nothing is left open, and nothing failed inside", async () => {
+test("nothing is left open, and there was no internal failure", async () => {
   const metrics = await eventually(() => stack().idle());
   expect(metrics.get("gateway_internal_failures_total")).toBe(0);
   expect(metrics.get("gateway_open_holds")).toBe(0);

@@ -78,7 +78,7 @@ function reasoningOf(message: AIMessage | AIMessageChunk): unknown {
 }
 
 describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
-  test("a JSON answer has the usage that is charged, cached tokens too", async () => {
+  test("a JSON answer has the usage that is charged, including cached tokens", async () => {
     const { watched, model, expected } = connect(cell);
     const answer = await model.invoke(`${"Hello. ".repeat(40)}[[sim cached=16]]`);
     expect(answer.text).toMatch(/^This is a simulation of modelx-v4/);
@@ -99,7 +99,7 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     await expectComplete(stack, watched.requestId(), expected);
   });
 
-  test("two tools are called at once, and the next turn answers their results", async () => {
+  test("two tools are called in parallel, and the next turn answers their results", async () => {
     const { watched, model, expected } = connect(cell);
     const bound = model.bindTools(tools);
     const question = new HumanMessage("Weather and time in Oslo? [[sim tools=2]]");
@@ -117,7 +117,7 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     });
   });
 
-  test("tool calls are the same streamed as in JSON, and a streamed call can be answered", async () => {
+  test("streamed tool calls equal those in JSON, and a streamed call can be answered", async () => {
     const bound = connect(cell).model.bindTools(tools);
     const question = new HumanMessage("Weather and time in Oslo? [[sim tools=3]]");
     const { whole } = await joined(await bound.stream([question]));
@@ -129,7 +129,7 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     expect(answer.text).toContain("get_time of simulated zone | get_weather of simulated city");
   });
 
-  test("reasoning is apart from the text, streamed and not, and goes back with a tool round", async () => {
+  test("reasoning is separate from the text, streamed or not, and is sent back with a tool round", async () => {
     const { model } = connect(cell, { thinks: true });
     const bound = model.bindTools(tools);
     const reasoning = "This reasoning is simulated. The question is “Weather in Oslo?”, and the answer repeats it.";
@@ -143,14 +143,14 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     expect(answer.text).not.toContain("reasoning is simulated");
   });
 
-  test.for(["jsonSchema", "functionCalling"] as const)("an answer fits the client's schema by %s", async (method) => {
+  test.for(["jsonSchema", "functionCalling"] as const)("an answer matches the client's schema with %s", async (method) => {
     const schema = z.object({ city: z.string(), degrees: z.number(), tags: z.array(z.string()) });
     const { model } = connect(cell);
     const city = await model.withStructuredOutput(schema, { name: "place", method }).invoke("A place.");
     expect(schema.parse(city).city).toBe("simulated city");
   });
 
-  test("a wrong key is LangChain's authentication error, with our text, asked once (S18)", async () => {
+  test("a wrong key raises LangChain's authentication error, with our text, after one request (S18)", async () => {
     const { watched, model } = connect(cell, { apiKey: "sk-mg-AbCd****WxYz" });
     await expect(model.invoke("Hello.")).rejects.toMatchObject({
       status: 401,
@@ -160,7 +160,7 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     expect(watched.responses).toHaveLength(1);
   });
 
-  test("an unknown model is LangChain's model-not-found error, with our text, asked once (S9)", async () => {
+  test("an unknown model raises LangChain's model-not-found error, with our text, after one request (S9)", async () => {
     const { watched, model } = connect(cell, { modelName: "gpt-4o" });
     await expect(model.invoke("Hello.")).rejects.toMatchObject({
       status: 404,
@@ -170,7 +170,7 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     expect(watched.responses).toHaveLength(1);
   });
 
-  test("an empty balance is an error of 402, with our text, asked once (S19)", async () => {
+  test("an empty balance raises an error with status 402, with our text, after one request (S19)", async () => {
     const name = `poor-langchain-${cell.client}-${cell.upstream}`;
     const { apiKey } = await stack.createAccount({ name, creditNanoUsd: 0n });
     const { watched, model } = connect(cell, { apiKey });
@@ -179,13 +179,13 @@ describe.for(CELLS)("$integration, answered by a $upstream server", (cell) => {
     expect(watched.responses).toHaveLength(1);
   });
 
-  test("a stream that breaks off throws, it never ends cleanly (S22)", async () => {
+  test("a broken stream throws and never ends cleanly (S22)", async () => {
     const { model } = connect(cell);
     const stream = await model.stream("Break. [[sim cut-after=6]]");
     await expect(joined(stream)).rejects.toThrow(/ended|stopped|closed|cut/i);
   });
 
-  test("a stream that the client aborts is charged for what came (S28)", async () => {
+  test("a stream that the client aborts is charged for the delivered tokens (S28)", async () => {
     const { watched, model } = connect(cell);
     const abort = new AbortController();
     const stream = await model.stream("Go on and on. [[sim tokens=2000 chunk-ms=20]]", { signal: abort.signal });

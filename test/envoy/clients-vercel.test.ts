@@ -96,7 +96,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     await expectComplete(stack, watched.requestId(), { ...expected, prompt: usage.inputTokens, output: usage.outputTokens });
   });
 
-  test("two tools are called at once, and the next step answers their results", async () => {
+  test("two tools are called in parallel, and the next step answers their results", async () => {
     const { watched, settings, expected } = connect(cell);
     const { steps, text } = await generateText({
       ...settings,
@@ -117,7 +117,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     }
   });
 
-  test("three tool calls streamed in one step have whole inputs and ids of their own", async () => {
+  test("three tool calls streamed in one step have complete inputs and ids of their own", async () => {
     const { settings } = connect(cell);
     const stream = streamText({ ...settings, tools, prompt: "Weather? [[sim tools=3]]", stopWhen: isStepCount(5) });
     const parts = await Array.fromAsync(stream.fullStream);
@@ -129,7 +129,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     expect(await stream.text).toContain("noon in simulated zone");
   });
 
-  test("reasoning is apart from the text, streamed and not", async () => {
+  test("reasoning is separate from the text, streamed or not", async () => {
     const { settings } = connect(cell);
     const request = { ...settings, providerOptions: OPTIONS[cell.client], prompt: "Think about it." };
     const whole = await generateText(request);
@@ -146,7 +146,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     expect(await stream.text).toBe(whole.text);
   });
 
-  test("reasoning goes back with the history of a tool round, or is named as dropped", async () => {
+  test("reasoning is sent back with the history of a tool round, or is listed as dropped", async () => {
     const { settings } = connect(cell);
     const { steps } = await generateText({
       ...settings,
@@ -167,7 +167,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     ]);
   });
 
-  test("an answer fits the JSON schema that the client sent", async () => {
+  test("an answer matches the client's JSON schema", async () => {
     const { settings } = connect(cell);
     const schema = z.object({ city: z.string(), degrees: z.number(), tags: z.array(z.string()) });
     const { output } = await generateText({
@@ -179,21 +179,21 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     expect(schema.parse(output).city).toBe("simulated city");
   });
 
-  test("a wrong key is the SDK's error of 401, with our text, asked once (S18)", async () => {
+  test("a wrong key raises the SDK's error for 401, with our text, after one request (S18)", async () => {
     const { watched, settings } = connect(cell, { apiKey: "sk-mg-AbCd****WxYz" });
     const error = await failureOf(generateText({ ...settings, prompt: "Hello." }));
     expect(error).toMatchObject({ statusCode: 401, isRetryable: false, message: expect.stringContaining("masked display form") });
     expect(watched.responses).toHaveLength(1);
   });
 
-  test("an unknown model is the SDK's error of 404, with our text, asked once (S9)", async () => {
+  test("an unknown model raises the SDK's error for 404, with our text, after one request (S9)", async () => {
     const { watched, settings } = connect(cell, { modelName: "gpt-4o" });
     const error = await failureOf(generateText({ ...settings, prompt: "Hello." }));
     expect(error).toMatchObject({ statusCode: 404, message: expect.stringContaining("modelx-v4-pro or modelx-v4-flash") });
     expect(watched.responses).toHaveLength(1);
   });
 
-  test("an empty balance is the SDK's error of 402, with our text, asked once (S19)", async () => {
+  test("an empty balance raises the SDK's error for 402, with our text, after one request (S19)", async () => {
     const name = `poor-vercel-${cell.client}-${cell.upstream}`;
     const { apiKey } = await stack.createAccount({ name, creditNanoUsd: 0n });
     const { watched, settings } = connect(cell, { apiKey });
@@ -202,7 +202,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     expect(watched.responses).toHaveLength(1);
   });
 
-  test("a stream that breaks off is an error part, never a clean end (S22)", async () => {
+  test("a broken stream is an error part, never a clean end (S22)", async () => {
     const { settings } = connect(cell);
     const stream = streamText({ ...settings, prompt: "Break. [[sim cut-after=6]]", onError: () => {} });
     const types = (await Array.fromAsync(stream.fullStream)).map(({ type }) => type);
@@ -210,7 +210,7 @@ describe.for(CELLS)("$provider, answered by a $upstream server", (cell) => {
     expect(types).toContain("error");
   });
 
-  test("a stream that the client aborts ends at once and is charged for what came (S28)", async () => {
+  test("a stream that the client aborts ends at once and is charged for the delivered tokens (S28)", async () => {
     const { watched, settings } = connect(cell);
     const abort = new AbortController();
     const prompt = "Go on and on. [[sim tokens=2000 chunk-ms=20]]";

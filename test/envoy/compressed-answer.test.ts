@@ -73,7 +73,7 @@ async function ask({ path, model, stream = false }: { path: string; model: strin
 }
 
 test.for(PATHS.flatMap((one) => [true, false].map((stream) => ({ ...one, stream }))))(
-  "$path, $model, stream: $stream: a compressed JSON answer is decoded, and charged as any other",
+  "$path, $model, stream: $stream: a compressed JSON answer is decoded, and charged like any other",
   async ({ path, model, stream }) => {
     answerWith(200, "gzip", gzipSync(ANSWERS[model]));
     const { status, headers, text, usage } = await ask({ path, model, stream });
@@ -123,7 +123,7 @@ test.for([
   expect(response.headers.get("content-encoding")).toBeNull();
 });
 
-test("the reason of a compressed error about a count of tokens reaches the caller (S22)", async () => {
+test("the reason of a compressed error about a token count reaches the caller (S22)", async () => {
   const error = { type: "invalid_request_error", message: "messages: at most 100,000" };
   answerWith(400, "gzip", gzipSync(JSON.stringify({ type: "error", error })));
   const response = await post("/v1/messages/count_tokens", { model: "as-messages" });
@@ -147,7 +147,7 @@ test.for([
 });
 
 test.for(PATHS)(
-  "$path, $model: a compressed stream, which nobody could meter as it comes, is a free 502, and no byte of it passes (S22)",
+  "$path, $model: a compressed stream, which cannot be metered as it arrives, is a free 502, and no byte of it is passed on (S22)",
   async ({ path, model }) => {
     const events = 'data: {"choices":[{"index":0,"delta":{"content":"Hello."}}]}\n\ndata: [DONE]\n\n';
     answerWith(200, "gzip", gzipSync(events), "text/event-stream");

@@ -102,20 +102,20 @@ function idsOf({ transcript }: Conversation): string[] {
 }
 
 describe.for(PAIRS)("a $client client's conversation with a $upstream server", (pair) => {
-  test("has the transcript that every pair has: thinking, text, calls in their order", () => {
+  test("has the transcript that every pair has: thinking, text and calls in order", () => {
     expect(conversationOf(pair).transcript).toEqual(expectedTranscript());
   });
 
-  test("names every call differently", () => {
+  test("gives every call a different id", () => {
     expect(new Set(idsOf(conversationOf(pair))).size).toBe(TURNS * 2);
   });
 
-  test("drops nothing of the requests", () => {
+  test("drops no part of the requests", () => {
     const dropped = conversationOf(pair).watched.responses.map(({ headers }) => headers.get("x-gateway-dropped"));
     expect(dropped).toEqual(Array.from({ length: TURNS * 2 }, () => null));
   });
 
-  test("brings all thinking, calls, results and images to the upstream", () => {
+  test("carries all thinking, calls, results and images to the upstream", () => {
     const last = conversationOf(pair).prompts.at(-1) ?? "";
     const count = (piece: string) => last.split(piece).length - 1;
     expect(count(IMAGE)).toBe(TURNS);
@@ -128,7 +128,7 @@ describe.for(PAIRS)("a $client client's conversation with a $upstream server", (
 });
 
 describe.for([...PAIRS, BLIND_TOOLS, FORGETFUL])("the prompt of $client clients at $model", (pair) => {
-  test("grows by prefix only, byte for byte, so that the upstream's cache hits", () => {
+  test("grows only at its end, byte for byte, so that the upstream's cache hits", () => {
     const { prompts } = conversationOf(pair);
     expect(prompts).toHaveLength(TURNS * 2);
     for (const [index, prompt] of prompts.slice(1).entries()) {
@@ -140,12 +140,12 @@ describe.for([...PAIRS, BLIND_TOOLS, FORGETFUL])("the prompt of $client clients 
   });
 });
 
-test.for(["chat", "messages"] as const)("both interfaces show the ids of the %s server's calls", (upstream) => {
+test.for(["chat", "messages"] as const)("both interfaces show the %s server's call ids", (upstream) => {
   const [one, other] = PAIRS.filter((pair) => pair.upstream === upstream).map((pair) => idsOf(conversationOf(pair)));
   expect(one).toEqual(other);
 });
 
-test("a server that takes no images from tools gets them from the user, behind the results", () => {
+test("a server that does not accept images from tools gets them from the user, after the results", () => {
   const last = conversationOf(BLIND_TOOLS).prompts.at(-1) ?? "";
   expect(last.split(IMAGE)).toHaveLength(TURNS + 1);
   const messages: { role: string; content: unknown }[] = JSON.parse(last);

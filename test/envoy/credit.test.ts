@@ -52,7 +52,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     return ((price ?? 0n) * tokens) / 1_000n;
   }
 
-  test("a stream whose server ignores its limit ends with the protocol's own finish where credit ends, charged (S30)", async () => {
+  test("a stream whose server ignores its limit ends with the protocol's own finish when credit runs out, and is charged (S30)", async () => {
     const poor = await stack.createAccount({ name: `poor-${upstream}-${path.length}`, creditNanoUsd: await worth(1_200n) });
     const response = await send(path, poor.apiKey, longStream(path, model, "tokens=2500 chunk-ms=1 unlimited"));
     expect(response.status).toBe(200);
@@ -70,7 +70,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
     expect(next.status).toBe(402);
   });
 
-  test("a limit that the account cannot pay is sent as one that it can, and the answer ends there (S30, S37)", async () => {
+  test("a limit beyond the account's credit is lowered, and the answer ends there (S30, S37)", async () => {
     const poor = await stack.createAccount({ name: `limited-${upstream}-${path.length}`, creditNanoUsd: await worth(1_500n) });
     const { stream: _, ...whole } = longStream(path, model, "tokens=2500");
     const response = await send(path, poor.apiKey, whole);
@@ -88,7 +88,7 @@ describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) =
   });
 });
 
-test("a hundred requests without a limit, at once, are all answered on a newcomer's credit (S37)", async () => {
+test("a hundred concurrent requests without a limit are all answered on a new account's credit (S37)", async () => {
   const newcomer = await stack.createAccount({ name: "newcomer", creditNanoUsd: 5_000_000_000n });
   const client = new OpenAI({ apiKey: newcomer.apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
   const answers = await Promise.all(
@@ -102,7 +102,7 @@ test("a hundred requests without a limit, at once, are all answered on a newcome
   expect(new Set(answers.map(({ choices }) => choices[0]?.finish_reason))).toEqual(new Set(["stop"]));
 });
 
-test("a newcomer's last cents are spent one request after another, until the floor is not covered (S37)", async () => {
+test("a new account's last cents are spent one request after another, until the minimum is not covered (S37)", async () => {
   const newcomer = await stack.createAccount({ name: "cents", creditNanoUsd: 50_000_000n });
   const ask = {
     model: "modelx-v4-pro",
@@ -121,7 +121,7 @@ test("a newcomer's last cents are spent one request after another, until the flo
   expect(await stack.balanceNanoUsd(newcomer.accountId)).toBeGreaterThanOrEqual(0n);
 });
 
-test("what a client chooses never makes its request cost more than was held for it (S30)", async () => {
+test("no request field lets a client's request cost more than its hold (S30)", async () => {
   const greedy = await stack.createAccount({ name: "greedy", creditNanoUsd: 50_000_000n });
   const fields = [
     { max_completion_tokens: 1, max_tokens: 8_000 },
@@ -148,7 +148,7 @@ test("what a client chooses never makes its request cost more than was held for 
   expect(await stack.balanceNanoUsd(greedy.accountId)).toBeGreaterThanOrEqual(0n);
 });
 
-test("a stream that was stopped is over at once: a client that stays on keeps no model server at work", async () => {
+test("a stopped stream is over at once: a client that stays connected does not keep a model server busy", async () => {
   const [path, model] = ["/v1/messages", "modelx-v4-pro"];
   const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
   const poor = await stack.createAccount({ name: "stays-on", creditNanoUsd: ((price ?? 0n) / 1_000n) * 1_200n });
@@ -158,7 +158,7 @@ test("a stream that was stopped is over at once: a client that stays on keeps no
   await eventually(async () => expect((await stack.idle()).get("gateway_open_streams")).toBe(0));
 });
 
-test("what credit does not cover at the least is refused, and the text says how to mend it (S37)", async () => {
+test("a request whose minimum is not covered is refused, and the message explains the remedy (S37)", async () => {
   const poor = await stack.createAccount({ name: "whole", creditNanoUsd: 1_000n });
   const { stream: _, ...whole } = longStream("/v1/chat/completions", "modelx-v4-pro", "tokens=5");
   const response = await send("/v1/chat/completions", poor.apiKey, whole);
@@ -166,7 +166,7 @@ test("what credit does not cover at the least is refused, and the text says how 
   expect(await response.text()).toContain("Set a lower output token limit");
 });
 
-test("a key over its limit gets a 429 that names it, and its headers before that say what is left (S23)", async () => {
+test("a key over its limit gets a 429 that names it, and earlier headers show the remaining amounts (S23)", async () => {
   const customer = await stack.createAccount({ name: "limited", creditNanoUsd: 1_000_000_000n });
   const parsed = parseApiKey(customer.apiKey);
   const publicId = parsed.kind === "key" ? parsed.publicId : "";
@@ -196,7 +196,7 @@ test("a key over its limit gets a 429 that names it, and its headers before that
 
 // Last: the process that it starts ends with it.
 test(
-  "SIGKILL of extproc in the middle of 200 streams: each is settled once, as far as it was noted, and its leases are freed",
+  "SIGKILL of extproc during 200 streams: each is settled once, as far as recorded, and its leases are freed",
   { timeout: 180_000 },
   async () => {
     const customer = await stack.createAccount({ name: "killed", creditNanoUsd: 100_000_000_000n });

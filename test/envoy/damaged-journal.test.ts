@@ -127,7 +127,7 @@ const rows: Row[] = [
   { name: "a torn tail", damage: ({ segment, bytes }) => truncate(segment, bytes.length - 5), hit: 1, isReported: true },
 ];
 
-test.for(rows)("$name in a journal of 40 answered requests costs $hit of them at most", async ({ damage, hit, isReported }) => {
+test.for(rows)("$name in a journal of 40 answered requests loses at most $hit of them", async ({ damage, hit, isReported }) => {
   const { requestIds, left } = await leaveJournal();
   await damage(left, requestIds);
   await plane.startExtproc(AT_ONCE);

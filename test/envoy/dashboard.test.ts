@@ -61,7 +61,7 @@ test("from signing up to seeing what an answer cost, on both interfaces (S24, S2
   expect((await browser.get("/dashboard/credit")).text).toContain("+$1.00");
 });
 
-test("headers that Envoy takes do not make the dashboard close its connections", async () => {
+test("headers that Envoy accepts do not make the dashboard close its connections", async () => {
   const { browser } = await signedUp();
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
   const page = await browser.get("/dashboard", { cookie: `${cookie}; ${"other=1; ".repeat(6_000)}last=1` });
@@ -69,7 +69,7 @@ test("headers that Envoy takes do not make the dashboard close its connections",
   expect(page.text).toContain("Sign out");
 });
 
-test("a deleted key is refused (S25), and its value is on no page again", async () => {
+test("a deleted key is refused (S25), and its value is never shown again", async () => {
   const { browser, accountId, email } = await signedUp();
   await postCredit(stack.database, { accountId, kind: "grant", amountNanoUsd: 1_000_000_000n, reference: email });
   const { value, publicId } = await makeKey(browser);
@@ -85,7 +85,7 @@ test("a deleted key is refused (S25), and its value is on no page again", async 
   expect((await browser.get("/dashboard/keys")).text).toContain("No API keys yet");
 });
 
-test("a rotated key works with both values, until the former is cut off", async () => {
+test("a rotated key works with both values until the old one is cut off", async () => {
   const { browser, accountId, email } = await signedUp();
   await postCredit(stack.database, { accountId, kind: "grant", amountNanoUsd: 1_000_000_000n, reference: email });
   const { value, publicId } = await makeKey(browser);
@@ -130,7 +130,7 @@ describe("another account's keys", () => {
     ["GET", "/delete"],
     ["POST", "/delete"],
   ];
-  test.for(routes)("are not there: %s %s", async ([method, action]) => {
+  test.for(routes)("are not found: %s %s", async ([method, action]) => {
     const { publicId } = await makeKey((await signedUp()).browser);
     const { browser } = await signedUp("Eve");
     const path = `/dashboard/keys/${publicId}${action}`;
@@ -168,7 +168,7 @@ describe("a form", () => {
   });
 
   test.for([[{ origin: "https://example.com" }], [{ origin: "null" }]] as const)(
-    "from elsewhere is refused, also with its token: %j",
+    "from another site is refused, even with its token: %j",
     async ([headers]) => {
       const { browser } = await signedUp();
       const token = formToken((await browser.get("/dashboard/keys/new")).text);
@@ -178,7 +178,7 @@ describe("a form", () => {
   );
 });
 
-test("each sign-in has a session of its own: one that was there before ends", async () => {
+test("each sign-in gets a new session: an earlier one ends", async () => {
   const { browser, email } = await signedUp();
   const before = browser.cookies.get("session") ?? "";
   const token = formToken((await browser.get("/dashboard")).text);
@@ -191,7 +191,7 @@ test("each sign-in has a session of its own: one that was there before ends", as
   expect((await browser.get("/dashboard/keys")).headers["location"]).toBe("/dashboard/sign-in?next=%2Fdashboard%2Fkeys");
 });
 
-test("names are shown as they are, whatever they hold, and run nothing", async () => {
+test("names are shown literally, whatever they contain, and never run", async () => {
   const name = `<script>alert(1)</script>"'><img src=x>`;
   const { browser } = await signedUp(name);
   await makeKey(browser, { name });
@@ -203,7 +203,7 @@ test("names are shown as they are, whatever they hold, and run nothing", async (
   }
 });
 
-test("after eight wrong passwords the right one must wait, and the page says for how long", async () => {
+test("after eight wrong passwords the right one must wait, and the page shows how long", async () => {
   const { email } = await signedUp();
   const browser = createBrowser(stack.baseUrl);
   for (let attempt = 0; attempt < 8; attempt++) {
@@ -214,14 +214,14 @@ test("after eight wrong passwords the right one must wait, and the page says for
   expect([page.status, page.text.includes("Try again in a minute")]).toEqual([429, true]);
 });
 
-test("a browser that opens the base address comes to the dashboard; a tool gets JSON", async () => {
+test("a browser that opens the base address is redirected to the dashboard; a tool gets JSON", async () => {
   const browser = createBrowser(stack.baseUrl);
   const page = await browser.get("/");
   expect([page.status, page.headers["location"]]).toEqual([302, `${stack.baseUrl}/dashboard`]);
   expect((await browser.get("/", { accept: "*/*" })).headers["content-type"]).toBe("application/json");
 });
 
-test("prices are for everybody; a page that is not there says so in the same dress", async () => {
+test("prices are public; a missing page has the same design", async () => {
   const browser = createBrowser(stack.baseUrl);
   expect((await browser.get("/dashboard/models")).text).toContain("modelx-reasoner");
   const missing = await browser.get("/dashboard/nowhere");
@@ -229,7 +229,7 @@ test("prices are for everybody; a page that is not there says so in the same dre
   expect((await browser.get("/dashboardx")).headers["content-type"]).toBe("application/json");
 });
 
-test("a header that names a backend leads nobody past the dashboard's route", async () => {
+test("a header that names a backend does not bypass the dashboard's route", async () => {
   const browser = createBrowser(stack.baseUrl);
   expect((await browser.get("/dashboard/models", { "x-gateway-backend": "extproc" })).status).toBe(200);
 });

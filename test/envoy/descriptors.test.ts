@@ -53,7 +53,7 @@ async function open(path: string): Promise<number> {
 
 const many = (work: (index: number) => Promise<number>) => Promise.all(Array.from({ length: MANY }, (_, index) => work(index)));
 
-test("extproc without descriptors goes on answering, and settles what it answered", { timeout: 120_000 }, async () => {
+test("extproc without file descriptors keeps answering, and settles its answers", { timeout: 120_000 }, async () => {
   const before = pidOf("extproc");
   expect(await ask("Before.")).toBe(200);
   const { giveBack } = await takeDescriptors(before);
@@ -69,7 +69,7 @@ test("extproc without descriptors goes on answering, and settles what it answere
   expect(pidOf("extproc")).toBe(before);
 });
 
-test("the dashboard without descriptors refuses what it cannot take, and serves it later", { timeout: 120_000 }, async () => {
+test("the dashboard without file descriptors refuses new connections, and serves them later", { timeout: 120_000 }, async () => {
   const before = pidOf("dashboard");
   expect(await open("/dashboard/sign-in")).toBe(200);
   const { giveBack } = await takeDescriptors(before);

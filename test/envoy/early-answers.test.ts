@@ -133,7 +133,7 @@ describe("with several backends", () => {
 
 function streams(model: string, paths: typeof PATHS): void {
   describe.each(paths)("on $path", ({ path, sign, end, error }) => {
-    test("a client hears of a server that is silent before its headers, and gets its whole answer", async () => {
+    test("a client of a server that is silent before its headers gets a keep-alive, and its complete answer", async () => {
       const closed = Promise.withResolvers<void>();
       const answer: ModelAnswer = (_request, response) =>
         later(() => response.writeHead(200, STREAM).end(WHOLE_STREAM, closed.resolve));
@@ -176,7 +176,7 @@ function streams(model: string, paths: typeof PATHS): void {
       expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
     });
 
-    test("a server that breaks off in its answer is an error event, and what was delivered is charged", async () => {
+    test("a server that breaks off in its answer is an error event, and delivered tokens are charged", async () => {
       const answer: ModelAnswer = (request, response) =>
         later(() => {
           response.writeHead(200, STREAM).write(chunk({ role: "assistant", content: "one two three" }));
@@ -188,7 +188,7 @@ function streams(model: string, paths: typeof PATHS): void {
     });
   });
 
-  test("a server that sends headers and then nothing: its client hears of it before the first chunk", async () => {
+  test("a server that sends headers and then nothing: its client gets a keep-alive before the first chunk", async () => {
     const answer: ModelAnswer = (_request, response) => {
       response.writeHead(200, STREAM).flushHeaders();
       later(() => response.end(WHOLE_STREAM), 3_500);
@@ -219,7 +219,7 @@ function streams(model: string, paths: typeof PATHS): void {
     expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "complete", usage: { outputTokens: 3 } });
   });
 
-  test("a client that leaves while it waits ends the server's work, and pays for a prompt beyond its allowance", async () => {
+  test("a client that disconnects while it waits cancels the server's work, and pays for a prompt beyond its allowance", async () => {
     const rows: UsageRow[] = [];
     // An account may leave prompts of 0.10 USD behind; these are of 0.01 and 0.20 USD.
     for (const words of [100, 2_000]) {
@@ -239,7 +239,7 @@ function streams(model: string, paths: typeof PATHS): void {
     expect(rows[1]?.chargeNanoUsd).toBeGreaterThan(150_000_000n);
   });
 
-  test("a prompt of a megabyte arrives whole", async () => {
+  test("a prompt of one megabyte arrives complete", async () => {
     let received = 0;
     const answer: ModelAnswer = (_request, response, body) => {
       received = body.length;
@@ -258,7 +258,7 @@ function streams(model: string, paths: typeof PATHS): void {
 }
 
 test(
-  "a client that reads nothing stops the model server, and gets the whole answer when it reads on",
+  "a client that reads nothing stops the model server, and gets the complete answer when it resumes reading",
   { timeout: 120_000 },
   async () => {
     const pieces = 1_000;
@@ -295,7 +295,7 @@ test(
   },
 );
 
-test("the longest prompt that is allowed arrives whole", { timeout: 120_000 }, async () => {
+test("the longest allowed prompt arrives complete", { timeout: 120_000 }, async () => {
   let received = 0;
   const answer: ModelAnswer = (_request, response, body) => {
     received = body.length;
@@ -306,7 +306,7 @@ test("the longest prompt that is allowed arrives whole", { timeout: 120_000 }, a
   expect(received).toBeGreaterThan(5_580_000 * 6);
 });
 
-test("without file descriptors for the relay, the client is told to come again", { timeout: 120_000 }, async () => {
+test("without file descriptors for the relay, the client is asked to retry", { timeout: 120_000 }, async () => {
   const answer: ModelAnswer = (_request, response) => void response.writeHead(200, STREAM).end(WHOLE_STREAM);
   const supervisor = stack().pids["extproc"] ?? 0;
   const children = await readFile(`/proc/${supervisor}/task/${supervisor}/children`, "utf8");
@@ -330,14 +330,14 @@ test.each(["single", "several"])("a %s server that answers in time keeps its sta
   expect(response.headers.get("content-type")).toBe("application/json");
 });
 
-test("a Model's time to the first byte ends the stream with an error event after the early answer", async () => {
+test("a Model's firstByte timeout ends the stream with an error event after the early answer", async () => {
   const response = await ask({ answer: () => {}, model: "hurried" });
   expect(response.status).toBe(200);
   expect(await response.text()).toContain("The model server did not answer in time.");
   expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n });
 });
 
-test("a server that fails in time is a status code, and no header of its own makes it an early answer", async () => {
+test("a server that fails in time keeps its status code, and none of its headers turns it into an early answer", async () => {
   const answer: ModelAnswer = (_request, response) =>
     void response.writeHead(503, { ...JSON_TYPE, "x-gateway-early-answer": "1" }).end("{}");
   expect((await ask({ answer, model: "patient" })).status).toBeGreaterThanOrEqual(500);
@@ -347,7 +347,7 @@ test("a server that fails in time is a status code, and no header of its own mak
   expect(await response.text()).toContain("one two three");
 });
 
-test("a server's header that HTTP/2 forbids is left out, and ends nothing but itself", async () => {
+test("a server's header that HTTP/2 forbids is left out, without further effect", async () => {
   const answer: ModelAnswer = (_request, response) => void response.writeHead(200, { ...STREAM, te: "gzip" }).end(WHOLE_STREAM);
   const response = await ask({ answer, model: "patient" });
   expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("one two three")]);

@@ -86,7 +86,7 @@ test.for(CASES)("nor does an error in a stream, or in a 200: $model by $target",
   for (const stream of [true, false]) expect(await ask(each, stream)).not.toMatch(/Zk3v9/i);
 });
 
-test("no log, and nothing that is kept, has it; a fingerprint is all that extproc was given", async () => {
+test("it is in no log or stored data; extproc gets only a fingerprint", async () => {
   const rows = await stack.database.query({ text: "SELECT spec::text AS spec FROM model", row: specRow });
   expect(rows.map(({ spec }) => spec).join("\n")).toContain('"fingerprints"');
   expect(rows.map(({ spec }) => spec).join("\n")).not.toMatch(/Zk3v9/i);

@@ -79,7 +79,7 @@ const TEXTS = ["The cat sat on the mat.", "Une phrase française.", "猫"];
 const TOKENS = 6 + 6 + 1;
 
 describe("the official SDK", () => {
-  test("gets the vectors of a batch, in base64 as it asks by default, and its tokens are charged (S28)", async () => {
+  test("gets the vectors of a batch, in base64 as it requests by default, and its tokens are charged (S28)", async () => {
     const { data, response } = await client().embeddings.create({ model: "simulated", input: TEXTS }).withResponse();
     expect(data).toMatchObject({ object: "list", model: "simulated", usage: { prompt_tokens: TOKENS, total_tokens: TOKENS } });
     expect(data.data.map(({ index }) => index)).toEqual([0, 1, 2]);
@@ -107,17 +107,17 @@ describe("the official SDK", () => {
     expect(data.map(({ embedding }) => embedding.length)).toEqual(Array.from({ length: vectors }, () => 8));
   });
 
-  test("reads floats from a server that ignores its wish for base64", async () => {
+  test("reads floats from a server that ignores its request for base64", async () => {
     const { data } = await client().embeddings.create({ model: "floats", input: "Hello", dimensions: 4 });
     expect(data[0]?.embedding).toEqual([...embed("Hello", 4)]);
   });
 
-  test("learns which field is wrong (S21)", async () => {
+  test("is told which field is wrong (S21)", async () => {
     const wrong = client().embeddings.create({ model: "simulated", input: ["a", ""] });
     await expect(wrong).rejects.toMatchObject({ status: 400, param: "input[1]", type: "invalid_request_error" });
   });
 
-  test("lists the model, with what it can do", async () => {
+  test("lists the model with its capabilities", async () => {
     expect(await client().models.retrieve("simulated")).toMatchObject({
       id: "simulated",
       capabilities: ["embeddings"],
@@ -127,7 +127,7 @@ describe("the official SDK", () => {
   });
 });
 
-test("the server gets every byte but the model's name", async () => {
+test("only the model's name changes on the way to the server", async () => {
   const body = '{ "input" : ["h\\u00e9"], "truncate": true, "big":12345678901234567890, "model" :"simulated" }';
   expect((await post(body)).status).toBe(200);
   expect(received.get("simulated")).toEqual({
@@ -137,7 +137,7 @@ test("the server gets every byte but the model's name", async () => {
 });
 
 describe("models of the other kind (S7)", () => {
-  test("a model for conversations has no embeddings", async () => {
+  test("a model for conversations serves no embeddings", async () => {
     const { status, text } = await post({ model: "chat-only", input: "a" });
     expect(status).toBe(404);
     expect(JSON.parse(text)).toMatchObject({ error: { code: "model_not_found", param: "model" } });
@@ -149,22 +149,22 @@ describe("models of the other kind (S7)", () => {
     ["/v1/chat/completions", { messages: [{ role: "user", content: "a" }] }],
     ["/v1/messages", { max_tokens: 16, messages: [{ role: "user", content: "a" }] }],
     ["/v1/responses", { input: "a" }],
-  ] as const)("a model for embeddings is not there for POST %s", async ([path, body]) => {
+  ] as const)("a model for embeddings is not found for POST %s", async ([path, body]) => {
     const { status, text } = await post({ model: "simulated", ...body }, path);
     expect(status).toBe(404);
     expect(text).toContain("not available on this interface, only on POST /v1/embeddings");
   });
 });
 
-describe("what goes wrong", () => {
-  test("the next server is asked where the first one fails, and the one that answered is written down (S22)", async () => {
+describe("failures", () => {
+  test("the next server is tried if the first one fails, and the one that answered is recorded (S22)", async () => {
     const { status, text, requestId } = await post({ model: "falls-back", input: "Hello" });
     expect(status).toBe(200);
     expect(JSON.parse(text)).toMatchObject({ model: "falls-back" });
     expect(await onlyRow(stack(), requestId)).toMatchObject({ backend: "second", outcome: "complete", chargeNanoUsd: 2_000n });
   });
 
-  test("a failure is free, and holds nothing", async () => {
+  test("a failed request is free, and releases its hold", async () => {
     const customer = await stack().createAccount({ name: "unlucky", creditNanoUsd: 1_000_000n });
     const { status, requestId } = await post({ model: "fails", input: "Hello" }, "/v1/embeddings", customer.apiKey);
     expect(status).toBe(500);
@@ -172,7 +172,7 @@ describe("what goes wrong", () => {
     await expectUnheld(customer.apiKey, "0.001000000");
   });
 
-  test("a client that leaves is charged nothing", async () => {
+  test("a client that disconnects is charged nothing", async () => {
     const customer = await stack().createAccount({ name: "impatient", creditNanoUsd: 1_000_000n });
     const leaving = client(customer.apiKey).embeddings.create(
       { model: "stalls", input: "Hello" },
@@ -182,7 +182,7 @@ describe("what goes wrong", () => {
     await expectUnheld(customer.apiKey, "0.001000000");
   });
 
-  test("usage that the server does not report is our own count, and flagged (S28)", async () => {
+  test("usage that the server does not report is counted by the gateway, and flagged (S28)", async () => {
     const { requestId } = await post({ model: "silent", input: ["a".repeat(400), "b".repeat(40)] });
     expect(await onlyRow(stack(), requestId)).toMatchObject({
       isEstimated: true,
@@ -191,7 +191,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  test("a request that the credit does not cover is refused with the numbers, before any server is asked (S19, S37)", async () => {
+  test("a request that the credit does not cover is refused with the numbers, before any server is called (S19, S37)", async () => {
     const customer = await stack().createAccount({ name: "poor", creditNanoUsd: 50_000n });
     received.delete("simulated");
     const { status, text, headers } = await post(
@@ -222,7 +222,7 @@ describe("large answers", () => {
       `{"object":"list","data":[${Array.from({ length: vectors }, () => VECTOR).join(",")}],"model":"inner-model","usage":{"prompt_tokens":7,"total_tokens":7}}`,
     );
 
-  test("have memory set aside before they come: what is beyond an account's share is refused (S40)", async () => {
+  test("have memory reserved before they arrive: beyond an account's share they are refused (S40)", async () => {
     const input = Array.from({ length: 2_048 }, () => "a");
     const leave = new AbortController();
     const asked = Array.from({ length: 20 }, () =>
@@ -238,14 +238,14 @@ describe("large answers", () => {
     await eventually(async () => expect(await bodyBytes()).toBe(0));
   });
 
-  test("count for as long as a slow client may still read them (S40)", async () => {
+  test("count for as long as a slow client may still be reading them (S40)", async () => {
     answer = answerOf(200);
     expect((await post({ model: "scripted", input: "a" })).status).toBe(200);
     expect(await bodyBytes()).toBeGreaterThanOrEqual(answer.length);
     await eventually(async () => expect(await bodyBytes()).toBe(0));
   });
 
-  test("of 31 MiB pass, under the name that the client asked for", async () => {
+  test("of 31 MiB pass, under the name that the client requested", async () => {
     answer = answerOf(1_980);
     expect(answer.length).toBeGreaterThan(31 * 1024 * 1024);
     const { status, text, requestId } = await post({ model: "scripted", input: "a" });

@@ -198,13 +198,13 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
       expectShape(answer, name);
     });
 
-    test("an answer that is no JSON is 502 (S22)", async () => {
+    test("an answer that is not JSON is 502 (S22)", async () => {
       const answer = await call({ path, body: ask(model, "Fail. [[sim garbage]]") });
       expect(answer.status).toBe(502);
       expectShape(answer, name);
     });
 
-    test("a connection that is reset in the middle of a whole answer is 502, with one id under both names (S17, S22)", async () => {
+    test("a connection reset in the middle of a complete answer is 502, with one id under both names (S17, S22)", async () => {
       const answer = await call({ path, body: ask(model, "Break. [[sim reset-after=4]]") });
       expect(answer.status).toBe(502);
       expectShape(answer, name);
@@ -236,14 +236,14 @@ test("a doubled version prefix is a 404 that says so (S20)", async () => {
   }
 });
 
-test("a chat-only model asked for through messages is a 404 that names the models there (S7)", async () => {
+test("a chat-only model requested through messages is a 404 that names the models available there (S7)", async () => {
   const answer = await call({ path: MESSAGES, body: ask("modelx-reasoner") });
   expect(answer.status).toBe(404);
   expect(answer.message).toContain("modelx-v4-pro or modelx-v4-flash");
   expectShape(answer, "messages");
 });
 
-test("an unknown version of the message interface is 400 and names the supported one (S4)", async () => {
+test("an unknown version of the Messages interface is 400 and names the supported ones (S4)", async () => {
   for (const header of ["msgapi-version", "anthropic-version"]) {
     const answer = await call({ path: MESSAGES, headers: { [header]: "2099-01-01" }, body: ask("modelx-v4-pro") });
     expect(answer.status).toBe(400);
@@ -252,7 +252,7 @@ test("an unknown version of the message interface is 400 and names the supported
   }
 });
 
-test("a client cannot choose the backend by header", async () => {
+test("a client cannot choose the backend with a header", async () => {
   const answer = await call({
     path: "/anything",
     headers: { "x-gateway-backend": "model/modelx-v4-pro/simulated" },
@@ -261,7 +261,7 @@ test("a client cannot choose the backend by header", async () => {
   expect(answer.status).toBe(404);
 });
 
-test("an account without credit is 402 on both interfaces, and SDKs are told not to retry (S19)", async () => {
+test("an account without credit is 402 on both interfaces, and SDKs do not retry (S19)", async () => {
   const poor = await stack.createAccount({ name: "poor", creditNanoUsd: 0n });
   for (const { name, path } of INTERFACES) {
     const answer = await call({ path, key: poor.apiKey, body: ask("modelx-v4-pro") });

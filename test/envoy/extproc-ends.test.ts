@@ -49,7 +49,7 @@ function send(text: string, { stream = false, baseUrl = plane.baseUrl } = {}): P
   });
 }
 
-test("killed under load, again and again: nothing unprocessed ever reaches the upstream", async () => {
+test("killed repeatedly under load: no unprocessed request ever reaches the upstream", async () => {
   const statuses: number[] = [];
   const countGood = () => statuses.filter((status) => status === 200).length;
   for (let round = 0; round < 5; round++) {
@@ -77,7 +77,7 @@ test("killed under load, again and again: nothing unprocessed ever reaches the u
   expect(new Set(statuses)).toEqual(new Set([200, 503]));
 });
 
-test("killed while a body is on its way: 503 in the caller's shape, and the upstream sees nothing", async () => {
+test("killed while a body is in transit: 503 in the caller's format, and nothing reaches the upstream", async () => {
   const body = JSON.stringify({
     model: "modelx-v4-pro",
     max_tokens: 64,
@@ -135,7 +135,7 @@ test("without extproc, each 503 closes its connection: the next one may reach an
   }
 });
 
-test("a 503 that is no fault of extproc keeps the connection", async () => {
+test("a 503 that is not extproc's fault keeps the connection", async () => {
   const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
@@ -144,7 +144,7 @@ test("a 503 that is no fault of extproc keeps the connection", async () => {
   expect([response.status, response.headers.get("connection")]).toEqual([503, null]);
 });
 
-test("told to end: the open stream finishes and is charged, then the process exits cleanly", async () => {
+test("asked to stop: the open stream finishes and is charged, then the process exits cleanly", async () => {
   const response = await send("Long. [[sim tokens=60 chunk-ms=20]]", { stream: true });
   const requestId = response.headers.get("x-request-id") ?? "";
   const text = response.text();
@@ -157,7 +157,7 @@ test("told to end: the open stream finishes and is charged, then the process exi
   expect(await stack.entriesOf(requestId)).toEqual([-(row?.chargeNanoUsd ?? 0n)]);
 });
 
-test("a client that leaves in mid-stream is charged for what was produced (S28)", async () => {
+test("a client that disconnects in mid-stream is charged for the tokens produced (S28)", async () => {
   const leaving = new AbortController();
   const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, {
     method: "POST",
@@ -180,25 +180,22 @@ test("a client that leaves in mid-stream is charged for what was produced (S28)"
   expect(await stack.entriesOf(requestId)).toEqual([-(row?.chargeNanoUsd ?? 0n)]);
 });
 
-test.for([1, 2])(
-  "the disk of its log is full, with %i workers: it answers all the same, and ends cleanly when it is told to",
-  async (workers) => {
-    const full = await startDataPlane(stack, {}, { workers, stdout: "/dev/full" });
-    // Some line meets the full disk, and those after it wait.
-    const statuses = await Promise.all(
-      Array.from({ length: 50 }, async (_, index) => {
-        const response = await eventually(() => send(`Line ${index}.`, { baseUrl: full.baseUrl }));
-        await response.text();
-        return response.status;
-      }),
-    );
-    expect(new Set(statuses)).toEqual(new Set([200]));
-    expect(await full.endExtproc("SIGTERM")).toBe(0);
-    await full.stop();
-  },
-);
+test.for([1, 2])("with its log disk full and %i workers, it still answers, and stops cleanly when asked to", async (workers) => {
+  const full = await startDataPlane(stack, {}, { workers, stdout: "/dev/full" });
+  // Some line meets the full disk, and those after it wait.
+  const statuses = await Promise.all(
+    Array.from({ length: 50 }, async (_, index) => {
+      const response = await eventually(() => send(`Line ${index}.`, { baseUrl: full.baseUrl }));
+      await response.text();
+      return response.status;
+    }),
+  );
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(await full.endExtproc("SIGTERM")).toBe(0);
+  await full.stop();
+});
 
-test("stopped, it is asked no more: refused at once, nobody waits for its time to run out, and it is asked again when it goes on", async () => {
+test("suspended, it gets no more requests: they are refused at once instead of timing out, and it is used again when it resumes", async () => {
   const healthy = async () =>
     (await plane.envoyStats("cluster.extproc.membership_healthy")).get("cluster.extproc.membership_healthy");
   const timeouts = async () => [...(await plane.envoyStats("message_timeouts")).values()].reduce((sum, each) => sum + each, 0);

@@ -142,7 +142,7 @@ async function flood(requests: number, send: () => Promise<Response>) {
   return { statuses, times: [...times], seconds: (performance.now() - startedMs) / 1000 };
 }
 
-test("a flood of wrong keys is given 200 refusals at once and 200 a second; the customer beside it waits for nobody", async () => {
+test("a flood of wrong keys gets 200 refusals at once and then 200 per second; a customer next to it does not wait", async () => {
   const key = `${customer.slice(0, -6)}${customer.endsWith("aaaaaa") ? "bbbbbb" : "aaaaaa"}`;
   const [{ statuses, seconds }, answers] = await Promise.all([
     flood(2_000, () => ask("/v1/chat/completions", { key, content: "Hello.", isStream: false })),
@@ -154,7 +154,7 @@ test("a flood of wrong keys is given 200 refusals at once and 200 a second; the 
   expect((await scrape(stack.extprocAdminUrl)).get("gateway_held_refusals_total")).toBeGreaterThan(0);
 });
 
-test("one account's usage reports are two at a time, and another account gets its own", async () => {
+test("an account runs two usage reports at a time, and another account gets its own", async () => {
   const usage = (key: string) => fetch(`${stack.baseUrl}/v1/usage`, { headers: { "x-api-key": key } });
   const statusesOfCustomer: number[] = [];
   const askInTurn = async () => {
@@ -173,7 +173,7 @@ test.for([
     name: "count_tokens",
     send: (key: string) => ask("/v1/messages/count_tokens", { key, content: "Count.", isStream: false }),
   },
-])("a flood of $name is answered 200 times at once and 100 times a second, and else refused", async ({ send }) => {
+])("a flood of $name gets 200 answers at once and then 100 per second, and refusals beyond that", async ({ send }) => {
   const [{ statuses, seconds }, answers] = await Promise.all([flood(1_500, () => send(flooder)), customersAnswers(50)]);
   expect(statuses.get(200)).toBeLessThanOrEqual(201 + 100 * seconds);
   expect([...statuses.keys()].filter((status) => status !== 200 && status !== 429)).toEqual([]);

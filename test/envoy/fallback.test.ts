@@ -142,7 +142,7 @@ async function call(path: string, { messages, ...body }: Asked) {
 const asking = (content: string) => [{ role: "user", content }];
 
 describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeout }) => {
-  describe.for(FAULT_NAMES)("where the first backend %s", (fault) => {
+  describe.for(FAULT_NAMES)("if the first backend %s", (fault) => {
     test.for(casesOf(fault))(
       "the second one, which speaks $protocol, answers, and it alone is charged (S15, S28): $form",
       async ({ form, protocol }) => {
@@ -180,7 +180,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
     );
   });
 
-  test("the last error is the caller's where all fail, with how many were tried, and it is free (S22, S28)", async () => {
+  test("if all fail, the caller gets the last error, with the number of servers tried, for free (S22, S28)", async () => {
     const model = `${name}-all-fail`;
     const answer = await call(path, { model, messages: asking("Hello.") });
     expect(answer.status).toBe(429);
@@ -198,7 +198,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
     expect(await stack.entriesOf(requestId)).toEqual([]);
   });
 
-  test("a server that stays silent is a 504 in the caller's shape where none is left (S22)", async () => {
+  test("if no server is left, a silent one is a 504 in the caller's format (S22)", async () => {
     const answer = await call(path, { model: `${name}-all-silent`, messages: asking("Hello."), stream: true });
     expect(answer.status).toBe(504);
     expect(answer.headers.get("content-type")).toBe("application/json");
@@ -208,7 +208,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
     await eventually(() => expect(upstream.seen(`${name}-all-silent-b`).map(({ isOver }) => isOver)).toEqual([true]));
   });
 
-  test("what is wrong with the request itself is said by the first backend, and no other is asked (S22)", async () => {
+  test("the first backend's error about the request reaches the caller, and no other backend is tried (S22)", async () => {
     const model = `${name}-bad-request`;
     const answer = await call(path, { model, messages: asking("Fail. [[sim status=400]]") });
     expect(answer.status).toBe(400);
@@ -219,7 +219,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
 });
 
 test.for(["single", "unweighted"])(
-  "a Model with one server that takes requests makes no detour inside Envoy: %s",
+  "a Model with one server that accepts requests takes no detour inside Envoy: %s",
   async (model) => {
     const countDetours = async () => {
       const stats = await fetch(`${stack.envoyAdminUrl}/stats?filter=^cluster.attempts.upstream_rq_total$`);
@@ -233,7 +233,7 @@ test.for(["single", "unweighted"])(
   },
 );
 
-test("a stream that has begun is not begun again elsewhere (S22)", async () => {
+test("a stream that has begun is not restarted elsewhere (S22)", async () => {
   const answer = await call("/v1/chat/completions", {
     model: "breaks",
     stream: true,
@@ -244,7 +244,7 @@ test("a stream that has begun is not begun again elsewhere (S22)", async () => {
   expect(upstream.seen("breaks-b")).toHaveLength(0);
 });
 
-test("a server that asks for time gets it: the next requests pass it by", async () => {
+test("a server that sends retry-after is skipped by the next requests", async () => {
   upstream.behave("asked-a", { kind: "status", status: 429, headers: { "retry-after": "60" } });
   for (let turn = 0; turn < 3; turn++) {
     const answer = await call("/v1/chat/completions", { model: "asked", messages: asking("Hello.") });
@@ -254,7 +254,7 @@ test("a server that asks for time gets it: the next requests pass it by", async 
   expect(upstream.seen("asked-b")).toHaveLength(3);
 });
 
-test("a server that failed is asked again after a rest, and used again once it answers", async () => {
+test("a failed server is probed after a pause, and used again once it answers", async () => {
   upstream.behave("probed-a", { kind: "status", status: 500 });
   const ask = async () => (await call("/v1/chat/completions", { model: "probed", messages: asking("Hello.") })).status;
   for (let turn = 0; turn < 5; turn++) expect(await ask()).toBe(200);
@@ -271,7 +271,7 @@ test("a server that failed is asked again after a rest, and used again once it a
   expect(upstream.seen("probed-b")).toHaveLength(others);
 });
 
-test("where a backend breaks under many requests, each of them is answered by another", async () => {
+test("when a backend breaks under many requests, each of them is answered by another", async () => {
   upstream.behave("burst-a", { kind: "status", status: 502 });
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
@@ -283,7 +283,7 @@ test("where a backend breaks under many requests, each of them is answered by an
   expect(upstream.seen("burst-a").length).toBeGreaterThan(2);
 });
 
-test("a prompt of 30 MB is sent again whole", async () => {
+test("a prompt of 30 MB is sent again completely", async () => {
   upstream.behave("body-a", { kind: "status", status: 503 });
   const answer = await call("/v1/messages", { model: "body", messages: asking("word ".repeat(6_000_000)) });
   expect(answer.status).toBe(200);
@@ -292,7 +292,7 @@ test("a prompt of 30 MB is sent again whole", async () => {
   expect(Number(upstream.seen("body-b")[0]?.headers["content-length"])).toBeGreaterThan(30_000_000);
 });
 
-test("a body of unknown length is sent again whole, with its length", async () => {
+test("a body of unknown length is sent again completely, with its length", async () => {
   upstream.behave("chunked-a", { kind: "status", status: 503 });
   const text = JSON.stringify({ model: "chunked", max_tokens: 64, messages: asking("Hello.") });
   const response = await fetch(`${stack.baseUrl}/v1/messages`, {
@@ -308,7 +308,7 @@ test("a body of unknown length is sent again whole, with its length", async () =
   expect(sent?.headers["content-length"]).toMatch(/^\d+$/);
 });
 
-test("a server cannot ask for another attempt itself, nor be told of ours", async () => {
+test("a server can neither request another attempt itself nor learn of ours", async () => {
   upstream.behave("header-a", { kind: "status", status: 400, headers: { "x-gateway-try-next": "1" } });
   const answer = await call("/v1/chat/completions", { model: "header", messages: asking("Hello.") });
   expect(answer.status).toBe(400);
@@ -316,7 +316,7 @@ test("a server cannot ask for another attempt itself, nor be told of ours", asyn
   expect(upstream.seen("header-b")).toHaveLength(0);
 });
 
-test("a client that leaves while the first server is silent ends it, and no other is asked", async () => {
+test("a client that disconnects while the first server is silent cancels it, and no other is tried", async () => {
   upstream.behave("gone-a", { kind: "stall" });
   const leaving = new AbortController();
   const asked = fetch(`${stack.baseUrl}/v1/chat/completions`, {
@@ -333,7 +333,7 @@ test("a client that leaves while the first server is silent ends it, and no othe
   expect(upstream.seen("gone-b")).toHaveLength(0);
 });
 
-test("a backend in whose protocol a request cannot be said is passed over", async () => {
+test("a backend whose protocol cannot express the request is skipped", async () => {
   // Two answers to one question are for chat servers alone; the messages server is second, so that only it is left.
   upstream.behave("unsayable-a", { kind: "status", status: 500 });
   const answer = await call("/v1/chat/completions", { model: "unsayable", n: 2, messages: asking("Hello.") });
@@ -343,7 +343,7 @@ test("a backend in whose protocol a request cannot be said is passed over", asyn
   expect(upstream.seen("unsayable-b")).toHaveLength(0);
 });
 
-test("an Envoy that is ended while attempts run ends well", async () => {
+test("an Envoy that is stopped while attempts are running exits cleanly", async () => {
   const plane = await startDataPlane(stack);
   const asked = ["[[sim stall]]", "[[sim stall=3]]"].map((directive) =>
     fetch(`${plane.baseUrl}/v1/chat/completions`, {
@@ -358,7 +358,7 @@ test("an Envoy that is ended while attempts run ends well", async () => {
   await ends;
 });
 
-test("where extproc dies, what the second server brought is charged, in its name", async () => {
+test("if extproc dies, the second server's output is charged, under its name", async () => {
   const plane = await startDataPlane(stack);
   upstream.behave("killed-a", { kind: "status", status: 500 });
   try {

@@ -39,18 +39,18 @@ async function inTurn(work: () => Promise<number>): Promise<number[]> {
   return statuses;
 }
 
-test("a new key is served from its first request on", async () => {
+test("a new key works from its first request on", async () => {
   expect(await inTurn(async () => statusOf((await makeKey()).value))).toEqual(OK);
 });
 
-test("a rotated key's new value is served from its first request on", async () => {
+test("a rotated key's new value works from its first request on", async () => {
   const { publicId, value } = await makeKey();
   expect(await statusOf(value)).toBe(200);
   const rotate = () => rotateApiKey(stack.database, { publicId, pepper, previousUntil: null });
   expect(await inTurn(async () => statusOf((await rotate()).value))).toEqual(OK);
 });
 
-test("a key that is enabled again is served at once", async () => {
+test("a re-enabled key works immediately", async () => {
   const { publicId, value } = await makeKey();
   const set = (isDisabled: boolean) => changeKey(stack.database, { accountId: customer.accountId, publicId }, { isDisabled });
   const statuses = await inTurn(async () => {
@@ -62,7 +62,7 @@ test("a key that is enabled again is served at once", async () => {
   expect(statuses).toEqual(OK);
 });
 
-test("beside a flood of invented keys a new key and a known one are served, and each invented key is refused", async () => {
+test("during a flood of invented keys, new and known keys are served, and each invented key is refused", async () => {
   const refusals = new Set<number>();
   const over = new AbortController();
   const flood = Array.from({ length: 100 }, async () => {

@@ -96,14 +96,14 @@ async function expectGolden(played: Played, pieceBytes?: number): Promise<void> 
   expect({ outcome: row.outcome, isEstimated: row.isEstimated, usage: row.usage }).toEqual(settled(golden));
 }
 
-describe.concurrent("sent whole or in pieces, a stream gives the client and the ledger what the golden file says", () => {
+describe.concurrent("a stream sent whole or in pieces gives the client and the ledger what the golden file contains", () => {
   test.for(PLAYED)("$name", async (played) => {
     await expectGolden(played);
     await expectGolden(played, PIECE_BYTES);
   });
 });
 
-test.concurrent.for(PAIRS)("so does one of %s that is sent byte by byte", async (pair) => {
+test.concurrent.for(PAIRS)("so does a stream of %s sent byte by byte", async (pair) => {
   const played = PLAYED.find(({ fixture }) => fixture.name.startsWith(`${pair}/`));
   if (played === undefined) throw new Error(`${pair} has no stream`);
   await expectGolden(played, 1);

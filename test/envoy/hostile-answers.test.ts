@@ -84,7 +84,7 @@ const PASSED = {
   "as-responses": { path: "/v1/responses", wrap: (body: string) => body + COMPLETED([]) },
 } as const satisfies Record<Asked["model"], { path: string; wrap(body: string): string }>;
 
-describe("text where the meter does not look is counted beyond 4 KiB of an answer (S38)", () => {
+describe("text where the meter does not look is counted beyond 4 KiB per answer (S38)", () => {
   const hidden: [string, Asked["model"], (text: string) => string][] = [
     ["an id", "as-chat", (id) => chunk({ content: "a" }, { id })],
     ["the model's name", "as-chat", (model) => chunk({ content: "a" }, { model })],
@@ -138,7 +138,7 @@ describe("text where the meter does not look is counted beyond 4 KiB of an answe
     expect(row.usage.outputTokens).toBeLessThan(11_500);
   });
 
-  test("but ids, filters' verdicts and log probabilities of honest servers are not", async () => {
+  test("but ids, filter verdicts and log probabilities of honest servers are not", async () => {
     const verdicts = Object.fromEntries(
       ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }]),
     );
@@ -173,7 +173,7 @@ describe("text where the meter does not look is counted beyond 4 KiB of an answe
   });
 });
 
-describe("a Responses server sends its text in pieces and whole, several times (S38)", () => {
+describe("a Responses server sends its text in pieces and as a whole, several times (S38)", () => {
   const path = "/v1/responses";
   const model = "as-responses";
   const repeated = (text: string) =>
@@ -187,7 +187,7 @@ describe("a Responses server sends its text in pieces and whole, several times (
     expect(row).toMatchObject({ outcome: "complete", isEstimated: true, usage: { outputTokens: 10_000 } });
   });
 
-  test("what the request says is no answer, however long it is", async () => {
+  test("text repeated from the request is not part of the answer, however long it is", async () => {
     const instructions = "Be brief. ".repeat(2_000);
     const tools = [{ type: "function", name: "f", description: "Does it. ".repeat(1_000), parameters: { type: "object" } }];
     const normal = tools.map((tool) => ({ ...tool, strict: true, parameters: { ...tool.parameters, properties: {} } }));
@@ -235,7 +235,7 @@ describe("a Responses server sends its text in pieces and whole, several times (
   });
 
   test.for([path, "/v1/chat/completions", "/v1/messages"])(
-    "%s: a stream that breaks off is charged for what came (S22, S28)",
+    "%s: a broken stream is charged for the delivered tokens (S22, S28)",
     async (interfacePath) => {
       stream = textPiece("four".repeat(10));
       const answered = await ask({ model, path: interfacePath });
@@ -265,7 +265,7 @@ describe("several answers (n)", () => {
   const of = (index: number, content: string, finish: string | null = null) =>
     chunk({ content }, { choice: { index, finish_reason: finish } });
 
-  test("one that is finished does not make a stream whole that breaks off in the others (S22)", async () => {
+  test("one finished answer does not make a stream complete that breaks off in the others (S22)", async () => {
     stream = of(0, "a".repeat(40)) + of(1, "b".repeat(40)) + of(2, "c".repeat(40)) + of(0, "", "stop") + of(1, "d".repeat(40));
     const answered = await ask({ model: "as-chat", fields: { n: 3 } });
     expect(answered.text).toMatch(/"error":\{[^\n]*\n\n$/);
@@ -273,7 +273,7 @@ describe("several answers (n)", () => {
     expect(await rowOf(answered)).toMatchObject({ outcome: "truncated", isEstimated: true, usage: { outputTokens: 40 } });
   });
 
-  test("all of them finished make a whole stream, without the server's own last line", async () => {
+  test("a stream is complete when all answers are finished, even without the server's last line", async () => {
     stream =
       [0, 1, 2].map((index) => of(index, "a".repeat(40))).join("") + [0, 1, 2].map((index) => of(index, "", "stop")).join("");
     const answered = await ask({ model: "as-chat", fields: { n: 3 } });
@@ -281,7 +281,7 @@ describe("several answers (n)", () => {
     expect(await rowOf(answered)).toMatchObject({ outcome: "complete", usage: { outputTokens: 30 } });
   });
 
-  test("text of one behind the finish of another is passed and charged", async () => {
+  test("text of one answer after another's finish is passed on and charged", async () => {
     stream = of(0, "a".repeat(40), "stop") + of(1, "b".repeat(400)) + of(1, "", "stop") + DONE;
     const answered = await ask({ model: "as-chat", fields: { n: 2 } });
     expect(answered.text).toContain("b".repeat(400));
@@ -289,7 +289,7 @@ describe("several answers (n)", () => {
   });
 });
 
-describe("an answer that a translation cannot show is an error, and free (S38)", () => {
+describe("an answer that a translation cannot represent is an error, and free (S38)", () => {
   test.for<[string, Asked["model"], string, string]>([
     ["/v1/messages", "as-chat", chunk({ role: "assistant", answer: PIECES[0] }) + FINISH + DONE, "event: error"],
     ["/v1/responses", "as-chat", chunk({ role: "assistant", answer: PIECES[0] }) + FINISH + DONE, "response.failed"],
@@ -316,17 +316,20 @@ test.for<[string, string]>([
   ["/v1/messages", "event: error\n"],
   ["/v1/chat/completions", '"error":{'],
   ["/v1/responses", "event: response.failed\n"],
-])("%s: a message without message_stop broke off, and what came of it is charged (S22, S28)", async ([path, ending]) => {
-  stream = START + textDelta({ type: "text_delta", text: "hello" }) + STOP;
-  const answered = await ask({ model: "as-messages", path });
-  expect(answered.text).toContain("hello");
-  expect(answered.text).toContain(ending);
-  expect(await rowOf(answered)).toMatchObject({
-    outcome: "truncated",
-    isEstimated: false,
-    usage: { inputTokens: 5, outputTokens: 2 },
-  });
-});
+])(
+  "%s: a message without message_stop is incomplete, and its delivered tokens are charged (S22, S28)",
+  async ([path, ending]) => {
+    stream = START + textDelta({ type: "text_delta", text: "hello" }) + STOP;
+    const answered = await ask({ model: "as-messages", path });
+    expect(answered.text).toContain("hello");
+    expect(answered.text).toContain(ending);
+    expect(await rowOf(answered)).toMatchObject({
+      outcome: "truncated",
+      isEstimated: false,
+      usage: { inputTokens: 5, outputTokens: 2 },
+    });
+  },
+);
 
 describe("limits and counts below the top level (S30)", () => {
   test.for<[object, string]>([
@@ -336,7 +339,7 @@ describe("limits and counts below the top level (S30)", () => {
     [{ max_gen_toks: 9_000 }, "max_gen_toks"],
     [{ extra_body: { model: "a-dearer-one" } }, "extra_body.model"],
     [{ extra_body: { service_tier: "priority" } }, "extra_body.service_tier"],
-  ])("%j is refused, and the field named", async ([fields, field]) => {
+  ])("%j is refused, and the error names the field", async ([fields, field]) => {
     const answered = await ask({ model: "as-chat", fields });
     expect(answered.status).toBe(400);
     expect(answered.text).toContain(`\`${field}\``);
@@ -347,13 +350,13 @@ describe("limits and counts below the top level (S30)", () => {
     ["as-chat", "/v1/chat/completions", { plugins: [{ id: "web", max_results: 3 }] }, "plugins"],
     ["as-chat", "/v1/chat/completions", { tools: [{ type: "code_interpreter" }] }, "tools[0].type"],
     ["as-messages", "/v1/messages", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools[0].type"],
-  ])("%s, %s: what a provider bills beside tokens is refused, %j", async ([model, path, fields, field]) => {
+  ])("%s, %s: features that a provider bills in addition to tokens are refused, %j", async ([model, path, fields, field]) => {
     const answered = await ask({ model, path, fields });
     expect(answered.status).toBe(400);
     expect(answered.text).toContain(`\`${field}\``);
   });
 
-  test("what limits something else passes as it was sent", async () => {
+  test("limits on something else pass unchanged", async () => {
     stream = chunk({ content: "hello" }) + FINISH + DONE;
     const parameters = {
       type: "object",

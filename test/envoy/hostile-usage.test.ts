@@ -127,7 +127,7 @@ const hostile: [string, Asked["model"], string][] = [
 ];
 
 test.for(hostile.flatMap((row) => ["/v1/chat/completions", "/v1/messages"].map((path) => [path, ...row] as const)))(
-  "%s, %s: what was delivered is charged, flagged, and the account goes on (S28, S38)",
+  "%s, %s: delivered tokens are charged and flagged, and the account keeps working (S28, S38)",
   async ([path, , model, text]) => {
     answer = streams(text);
     const response = await ask({ model, path });
@@ -149,7 +149,7 @@ test.for([
   ["/v1/chat/completions", "as-messages", messages({ usage: { input_tokens: 500 } }, { usage: { output_tokens: 120_000 } })],
   ["/v1/messages", "as-messages", messages({ usage: { input_tokens: 500 } }, { usage: { output_tokens: 120_000 } })],
 ] as const)(
-  "%s, %s: a report far above the limit that was sent is charged up to the limit, and flagged (S30, S38)",
+  "%s, %s: a report far above the limit is charged up to the limit, and flagged (S30, S38)",
   async ([path, model, text]) => {
     answer = streams(text);
     const response = await ask({ model, path });
@@ -172,7 +172,7 @@ test.for<[string, object]>([
   expect(await usageOf(response)).toMatchObject({ isEstimated: false, usage: { inputTokens: 500, outputTokens: 410 } });
 });
 
-test("each of them is counted, by its model and what is wrong with it", async () => {
+test("each of them is counted, by model and fault", async () => {
   const doubts = await countDoubts();
   for (const doubt of ["stale", "falling", "short", "empty", "impossible", "over_limit"])
     expect(doubts.get(doubt), doubt).toBeGreaterThan(doubtsBefore.get(doubt) ?? 0);
@@ -197,7 +197,7 @@ test.for([
 });
 
 test.for(["/v1/chat/completions", "/v1/messages"])(
-  "%s: a stream that nobody asked for and that breaks is a 502 that costs nothing (S38)",
+  "%s: an unrequested stream that breaks is a 502 that costs nothing (S38)",
   async (path) => {
     answer = streams(chat((piece) => usage(500, 10 * piece), ""));
     const response = await ask({ model: "as-chat", path, isStream: false });
@@ -231,12 +231,12 @@ async function leaveBehind(content: unknown, text: string): Promise<UsageRow> {
   return await usageOf(response);
 }
 
-test("a client that leaves a stream with an early usage pays for what it got (S28)", async () => {
+test("a client that disconnects from a stream with early usage pays for what it received (S28)", async () => {
   const row = await leaveBehind(PROMPT, chunk({ content: "" }, usage(500, 0)) + chunk({ content: PIECE.repeat(26) }));
   expect(row).toMatchObject({ outcome: "aborted", isEstimated: true, usage: { inputTokens: 500, outputTokens: 260 } });
 });
 
-test("a picture in a prompt that is cut short costs what a picture costs, whatever its bytes (S28)", async () => {
+test("a picture in a prompt that is cut short costs what a picture costs, whatever its size in bytes (S28)", async () => {
   const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(6_000_000)}`;
   const row = await leaveBehind([{ type: "image_url", image_url: { url } }], chunk({ content: "A" }));
   expect(row).toMatchObject({ outcome: "aborted", isEstimated: true });
@@ -244,7 +244,7 @@ test("a picture in a prompt that is cut short costs what a picture costs, whatev
   expect(row.usage.inputTokens).toBeLessThan(1_800);
 });
 
-test("a client that always leaves before the answer pays for its prompts once its allowance is used (S28)", async () => {
+test("a client that always disconnects before the answer pays for its prompts once its allowance is used (S28)", async () => {
   const customer = await stack().createAccount({ name: "leaves-early", creditNanoUsd: 10_000_000_000n });
   // At 100 USD a million tokens each is about 0.043 USD: two are free.
   for (let time = 0; time < 3; time++) {
@@ -288,36 +288,39 @@ const endless: [string, Asked["model"], string, string][] = [
   ["text behind an error", "as-messages", messageStart + event("error", { error: { type: "api_error" } }), inEvent(PIECE)],
 ];
 
-test.for(endless)("%s: what passes is charged, and ends where credit ends (S30)", async ([name, model, start, piece]) => {
-  // 2,000 tokens; the server would send 20,000.
-  const credit = 200_000_000n;
-  const poor = await stack().createAccount({
-    name: `endless-${String(endless.findIndex(([other]) => other === name))}`,
-    creditNanoUsd: credit,
-  });
-  answer = async (_request, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" }).write(start);
-    for (let sent = 0; sent < 200 && !response.destroyed; sent++) {
-      response.write(piece.repeat(10));
-      await sleep(2);
-    }
-    response.end();
-  };
-  const path = model === "as-chat" ? "/v1/chat/completions" : "/v1/messages";
-  const response = await ask({ model, path, content: "hi", apiKey: poor.apiKey });
-  await response.text();
-  const row = await usageOf(response);
-  expect(row.usage.outputTokens).toBeGreaterThan(1_000);
-  const balance = await eventually(async () => {
-    const posted = await stack().balanceNanoUsd(poor.accountId);
-    expect(posted).toBeLessThan(credit);
-    return posted;
-  });
-  // A stretch of 256 tokens, and what was on its way.
-  expect(balance).toBeGreaterThan(-100_000_000n);
-});
+test.for(endless)(
+  "%s: passed tokens are charged, and the stream ends when credit runs out (S30)",
+  async ([name, model, start, piece]) => {
+    // 2,000 tokens; the server would send 20,000.
+    const credit = 200_000_000n;
+    const poor = await stack().createAccount({
+      name: `endless-${String(endless.findIndex(([other]) => other === name))}`,
+      creditNanoUsd: credit,
+    });
+    answer = async (_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(start);
+      for (let sent = 0; sent < 200 && !response.destroyed; sent++) {
+        response.write(piece.repeat(10));
+        await sleep(2);
+      }
+      response.end();
+    };
+    const path = model === "as-chat" ? "/v1/chat/completions" : "/v1/messages";
+    const response = await ask({ model, path, content: "hi", apiKey: poor.apiKey });
+    await response.text();
+    const row = await usageOf(response);
+    expect(row.usage.outputTokens).toBeGreaterThan(1_000);
+    const balance = await eventually(async () => {
+      const posted = await stack().balanceNanoUsd(poor.accountId);
+      expect(posted).toBeLessThan(credit);
+      return posted;
+    });
+    // A stretch of 256 tokens, and what was on its way.
+    expect(balance).toBeGreaterThan(-100_000_000n);
+  },
+);
 
-test("nothing of all that leaves credit held or a charge unsettled", async () => {
+test("none of this leaves credit held or a charge unsettled", async () => {
   const metrics = await stack().idle();
   expect(metrics.get("gateway_open_holds")).toBe(0);
   expect(stack().complaints.filter((line) => /refuses a settlement|failed inside/.test(line))).toEqual([]);

@@ -64,7 +64,7 @@ const RESETS = [
 const CASES = ["single", "several"].flatMap((model) => RESETS.map(([name, code]) => ({ model, name, code })));
 
 test.for(CASES)(
-  "$model: a stream that its server resets with $name ends with an error event, and the server is blamed",
+  "$model: a stream that its server resets with $name ends with an error event, as the server's failure",
   async ({ model, code }) => {
     respond = (stream) => {
       stream.respond({ ":status": 200, "content-type": "text/event-stream" });
@@ -87,7 +87,7 @@ test.for(CASES)(
 );
 
 test.for(CASES)(
-  "$model: one that it resets with $name before its headers is an error of the server, and free",
+  "$model: a stream reset with $name before its headers is an error of the server, and free",
   async ({ model, code }) => {
     respond = (stream) => stream.close(code);
     const { response, text } = await ask(model);
@@ -139,7 +139,7 @@ describe("trailers of a model server", () => {
     expect(await onlyRow(stack, requestId)).toMatchObject({ outcome: "complete", isEstimated: false });
   });
 
-  test.for(["single", "several"])("behind no body at all are an error, and free: %s (S22)", async (model) => {
+  test.for(["single", "several"])("without any body are an error, and free: %s (S22)", async (model) => {
     respondWithTrailers("application/json", "");
     const { status, requestId, trailers, text } = await askOverHttp2(model, false);
     expect({ status, trailers }).toEqual({ status: 502, trailers: {} });

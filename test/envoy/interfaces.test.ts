@@ -53,7 +53,7 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
     });
   });
 
-  test("a stream arrives in pieces, ends with [DONE], shows usage only when asked (S14)", async () => {
+  test("a stream arrives in pieces, ends with [DONE], and shows usage only on request (S14)", async () => {
     const { data, response } = await client()
       .chat.completions.create({
         model,
@@ -119,7 +119,7 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
     expect(second.choices[0]?.message.content).toMatch(/4 degrees, rain/);
   });
 
-  test("a streamed tool call is whole when its pieces are joined", async () => {
+  test("a streamed tool call is complete when its pieces are joined", async () => {
     const tools = [{ type: "function" as const, function: { name: "get_weather", parameters: weatherSchema } }];
     const stream = client().chat.completions.stream({
       model,
@@ -132,7 +132,7 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
     expect(completion.choices[0]?.finish_reason).toBe("tool_calls");
   });
 
-  test("the model list has every model of the interfaces of this protocol (S10)", async () => {
+  test("the model list has every model of this protocol's interfaces (S10)", async () => {
     const models = (await Array.fromAsync(client().models.list())).map((entry) => entry.id);
     expect(models).toEqual(["modelx-chat", "modelx-embed", "modelx-reasoner", "modelx-v4-flash", "modelx-v4-pro"]);
     expect(await client().models.retrieve(model)).toMatchObject({
@@ -163,7 +163,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     });
   });
 
-  test("a stream follows the message protocol's grammar (S14)", async () => {
+  test("a stream follows the Messages protocol's grammar (S14)", async () => {
     const { data, response } = await client()
       .messages.create({
         model,
@@ -222,7 +222,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
     expect(second.content.map((block) => (block.type === "text" ? block.text : "")).join("")).toMatch(/4 degrees, rain/);
   });
 
-  test("the model list speaks the message protocol and has only what it may use (S5, S7, S10)", async () => {
+  test("the model list uses the Messages format and has only what the key may use (S5, S7, S10)", async () => {
     const models = (await Array.fromAsync(client().models.list())).map((entry) => entry.id);
     expect(models).toEqual(["modelx-v4-flash", "modelx-v4-pro"]);
   });
@@ -240,7 +240,7 @@ describe.for(MODELS)("messages, answered by a $upstream server", ({ model, upstr
   });
 });
 
-test("balance and usage answer the key itself in decimal strings (S29)", async () => {
+test("balance and usage are returned to the key itself in decimal strings (S29)", async () => {
   const get = async (path: string): Promise<Record<string, unknown>> => {
     const response = await fetch(`${stack.baseUrl}${path}`, { headers: { authorization: `Bearer ${stack.apiKey}` } });
     expect(response.status).toBe(200);

@@ -120,7 +120,7 @@ test("Envoy gets its configuration, and pages, over TLS", async () => {
   expect(await stack.envoy.admin("/ready")).toContain("LIVE");
 });
 
-test("nobody else is served: not without a certificate, nor with another authority's, nor with one that is for servers", async () => {
+test("other clients are refused: without a certificate, with another authority's, or with one for servers", async () => {
   const stranger = await makeAuthority();
   const foreign = asClient(await stranger.issue("gateway", { usage: "clientAuth" }));
   const server = asClient(await authority.issue("localhost", { address: LOOPBACK, usage: "serverAuth" }));
@@ -136,7 +136,7 @@ test("nobody else is served: not without a certificate, nor with another authori
   await expect(fetch(`http://${LOOPBACK}:${ports().dashboard.port}/`)).rejects.toThrow("fetch failed");
 });
 
-test("Envoy takes no operator for its own that is not of the authority", async () => {
+test("Envoy does not trust an operator of another authority", async () => {
   const stranger = await makeAuthority();
   await mount("stranger", await stranger.issue("localhost", { address: LOOPBACK, usage: "serverAuth" }));
   await stranger.remove();
@@ -160,7 +160,7 @@ test("Envoy takes no operator for its own that is not of the authority", async (
   await expectConnected();
 });
 
-test("files that do not belong together change nothing, and are told of", async () => {
+test("mismatched files change nothing, and are reported", async () => {
   const [first, second] = [
     await authority.issue("localhost", { address: LOOPBACK }),
     await authority.issue("localhost", { address: LOOPBACK }),
@@ -173,7 +173,7 @@ test("files that do not belong together change nothing, and are told of", async 
   await eventually(() => expect(files.operator.current()).not.toBe(before));
 });
 
-test("a new authority with new certificates is taken over by all of them while they run", async () => {
+test("all of them start using a new authority with new certificates while they run", async () => {
   const next = await makeAuthority();
   const [old, renewed] = [
     asClient(await authority.issue("gateway", { usage: "clientAuth" })),
@@ -191,7 +191,7 @@ test("a new authority with new certificates is taken over by all of them while t
   await expectConnected();
 });
 
-test("without its files a server does not start, and says what is missing", async () => {
+test("a server does not start without its files, and reports which are missing", async () => {
   const nothing = startTlsFiles({ directory: path.join(directory, "nowhere"), onFailure: () => {}, onRenewed: () => {} });
   await expect(nothing).rejects.toThrow("must hold ca.crt, tls.crt and its tls.key, in PEM");
 });

@@ -93,7 +93,7 @@ describe("one start", () => {
     answers = await asker(local);
   });
 
-  test("a bad manifest is shown with its file, field and remedy", async () => {
+  test("an invalid manifest is shown with its file, field and remedy", async () => {
     const model = [
       "apiVersion: modelgateway.dev/v1alpha1",
       "kind: Model",
@@ -106,7 +106,7 @@ describe("one start", () => {
     await rm(path.join(manifestsIn(home), "mine.yaml"));
   });
 
-  test("starts a part that dies again, says so, and answers as before", { timeout: 240_000 }, async () => {
+  test("restarts a part that dies, shows that, and answers as before", { timeout: 240_000 }, async () => {
     const status = await readFile(path.join(home.data, "postgres", "cluster", "postmaster.pid"), "utf8");
     const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
     for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {
@@ -148,7 +148,7 @@ describe("two starts on the same data", () => {
   let home: Home;
   let next: LocalProcess;
 
-  test("after the supervisor is killed nothing of it runs on, and the next start has the same data", async () => {
+  test("after the supervisor is killed nothing keeps running, and the next start has the same data", async () => {
     home = await makeMigratedHome(afterAll);
     const killed = await home.start();
     await killed.shows(READY);
@@ -163,7 +163,7 @@ describe("two starts on the same data", () => {
     expect(next.output()).not.toContain("left over");
   });
 
-  test("a part that keeps dying ends everything, with the last lines of its log", { timeout: 180_000 }, async () => {
+  test("a part that keeps dying stops everything, and the last lines of its log are shown", { timeout: 180_000 }, async () => {
     // Envoy cannot start with this: the next ends are its own.
     await writeFile(path.join(home.data, "envoy.yaml"), "no_such_field: 1\n");
     process.kill((await next.parts())["envoy"] ?? 0, "SIGKILL");

@@ -29,7 +29,7 @@ async function ask(model: string, text: string, stream: boolean) {
   return { status: response.status, text: await response.text(), requestId: response.headers.get("x-request-id") ?? "" };
 }
 
-test("answers of over a minute on a quiet gateway end well, and Envoy lives on", { timeout: 150_000 }, async () => {
+test("answers of over a minute on a quiet gateway complete, and Envoy survives", { timeout: 150_000 }, async () => {
   const models = ["one-server", "several-servers"];
   const [streamed, whole] = await Promise.all([
     Promise.all(models.map((model) => ask(model, "Slowly. [[sim tokens=120 chunk-ms=500]]", true))),

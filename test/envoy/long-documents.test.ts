@@ -106,7 +106,7 @@ const ROUTES = PROTOCOLS.flatMap((client, row) =>
   })),
 );
 
-describe.for(FRAMING_NAMES)("a document %s in place of a stream", (framing) => {
+describe.for(FRAMING_NAMES)("a document %s instead of a stream", (framing) => {
   test.for(ROUTES)("$client from $model: a short one is answered as a stream", async ({ client, model, upstream }) => {
     const body = Buffer.from(JSON.stringify(ANSWERS[upstream](SHORT_BYTES)));
     respond = (response) => FRAMINGS[framing](response, 200, body);

@@ -15,7 +15,7 @@ const TOKENS = 20;
 const CONTEXT_WINDOW = 200_000;
 
 /** What they hold in memory is for `npm run bench:memory`: a test would measure the machine. */
-test("eight prompts of 4 MiB at once are answered to the end, and each is charged for a whole context window", async () => {
+test("eight concurrent prompts of 4 MiB are answered completely, and each is charged for a whole context window", async () => {
   const answers = await Promise.all(
     Array.from({ length: STREAMS }, async () => {
       const response = await askLong(stack, { tokens: TOKENS });
@@ -35,7 +35,7 @@ test("eight prompts of 4 MiB at once are answered to the end, and each is charge
   }
 });
 
-test.each([true, false])("a prompt that translation makes twice as long arrives, streamed: %s", async (stream) => {
+test.each([true, false])("a prompt that translation doubles in length arrives, streamed: %s", async (stream) => {
   const messages = Array.from({ length: 8_001 }, (_, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content: "x" }));
   const body = JSON.stringify({ model: "modelx-v4-flash", stream, max_tokens: 5, messages });
   expect(body.length).toBeGreaterThan(256_000);

@@ -41,7 +41,7 @@ async function call(url: string, headers: Record<string, string>, body?: object)
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-test("every command of the guide does what it says, word for word", async () => {
+test("every command of the guide works verbatim", async () => {
   const token = await makeToken(await demoOwner(), "owner", { service: "yes" });
   expect(token).toHaveLength(48);
   const guide = await readFile(GUIDE, "utf8");
@@ -62,7 +62,7 @@ test("every command of the guide does what it says, word for word", async () => 
   expect(answers.at(-1)).toBe("");
 });
 
-test("a key that the API made answers on the model interfaces, and deleted there it does so no more (S25)", async () => {
+test("a key created by the API works on the model interfaces, and stops once it is deleted there (S25)", async () => {
   const authorization = `Bearer ${await makeToken(await demoOwner())}`;
   const made = await call("/api/v1/keys", { authorization }, { name: "made by a program" });
   const { id, value } = z.object({ id: z.string(), value: z.string() }).parse(JSON.parse(made.text));
@@ -83,7 +83,7 @@ test("a key that the API made answers on the model interfaces, and deleted there
   await eventually(async () => expect(await ask()).toBe(401), { withinMs: 20_000 });
 });
 
-test("a management token calls no model, and an API key manages nothing; each is told which to use", async () => {
+test("a management token calls no model, and an API key manages nothing; each error says which one to use", async () => {
   const token = await makeToken(await demoOwner());
   for (const headers of inBothHeaders(token)) {
     const refused = await call("/v1/models", headers);
@@ -101,7 +101,7 @@ function inBothHeaders(credential: string): Record<string, string>[] {
   return [{ authorization: `Bearer ${credential}` }, { "x-api-key": credential }];
 }
 
-test("on one machine the demo person is an admin; somebody who signs up is not", async () => {
+test("on one machine the demo person is an administrator; people who sign up are not", async () => {
   const demo = await demoOwner();
   expect((await demo.get("/dashboard/admin")).text).toContain('href="/dashboard/admin/accounts/demo"');
   const browser = createBrowser(stack.baseUrl);
@@ -109,7 +109,7 @@ test("on one machine the demo person is an admin; somebody who signs up is not",
   expect((await browser.get("/dashboard/admin")).status).toBe(404);
 });
 
-test("a suspended account's key is refused until the account works again", async () => {
+test("a suspended account's key is refused until the account is reactivated", async () => {
   const demo = await demoOwner();
   const customer = await stack.createAccount({ name: "acme", creditNanoUsd: 1_000_000_000n });
   const status = async () => (await call("/v1/balance", { "x-api-key": customer.apiKey })).status;
@@ -121,13 +121,13 @@ test("a suspended account's key is refused until the account works again", async
   await eventually(async () => expect(await status()).toBe(200), { withinMs: 20_000 });
 });
 
-test("paths beside it are not the API's", async () => {
+test("similar paths are not part of the API", async () => {
   for (const path of ["/api", "/api/v10/keys", "/api/v1keys"]) expect((await call(path, {})).status).not.toBe(200);
   expect((await call("/api/v10/keys", { "x-api-key": stack.apiKey })).status).toBe(404);
 });
 
 // The last one: the process does not come back here.
-test("while the dashboard's process is away the API says so in its own shape, and models answer (S17)", async () => {
+test("while the dashboard's process is down the API's error has its own format, and models answer (S17)", async () => {
   const pid = stack.pids["dashboard"];
   // 0 would be this process's own group.
   if (pid === undefined) throw new Error("The stack has no dashboard.");

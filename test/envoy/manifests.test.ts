@@ -57,7 +57,7 @@ spec:
       url: http://chat.simulator.localhost/v1
 `;
 
-test("an edited price is charged from then on, without a restart (S28)", async () => {
+test("an edited price applies from then on, without a restart (S28)", async () => {
   const before = await outputPriceOf("modelx-v4-flash");
   await edit((text) => text.replaceAll(/outputPerMillion: .*/g, 'outputPerMillion: "77.50"'));
   await eventually(async () => expect(await outputPriceOf("modelx-v4-flash")).toBe(77_500_000n));
@@ -74,7 +74,7 @@ test("an added Model answers, under its alias too, and a removed one is not foun
   await eventually(async () => expect((await ask("acme-small")).status).toBe(404));
 });
 
-test("a bad edit is refused with file, field and reason, and the last good state goes on", async () => {
+test("an invalid edit is rejected with file, field and reason, and the last valid state stays active", async () => {
   await edit((text) => text.replace(/inputPerMillion: .*/, "inputPerMillion: 3 dollars"));
   await eventually(() =>
     expect(stack.complaints.join("\n")).toMatch(

@@ -83,7 +83,7 @@ function expectShape(name: Interface, { headers, text }: Answer): void {
 describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
   const keysUrl = () => `${stack.baseUrl}/dashboard/keys`;
 
-  test("the key is taken from either header, whatever the interface (S3)", async () => {
+  test("the key is accepted in either header, on every interface (S3)", async () => {
     expect((await call(name, { path })).status).toBe(200);
     expect((await call(name, { path, headers: { authorization: "", "x-api-key": stack.apiKey } })).status).toBe(200);
   });
@@ -94,7 +94,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["a cluster's token", "eyJhbGciOiJI.eyJpc3MiOiJr.Zz8877665544", "Kubernetes"],
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
     ["a variable that was not replaced", "${GATEWAY_KEY}", "placeholder"],
-  ] as const)("%s is 401, says what it is and where keys are made, and is not repeated (S18)", async ([, key, sentence]) => {
+  ] as const)("%s is 401, explains what it is and where to create keys, and is not repeated (S18)", async ([, key, sentence]) => {
     const headerSets: Record<string, string>[] = [{ authorization: `Bearer ${key}` }, { authorization: "", "x-api-key": key }];
     for (const headers of headerSets) {
       const answer = await call(name, { path, headers });
@@ -112,7 +112,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["a space inside", (key: string) => `${key.slice(0, 12)} ${key.slice(12)}`, "white space"],
     ["an escaped line break", (key: string) => `${key}\\n`, "white space or a line break"],
     ["half a key", (key: string) => key.slice(0, 30), "has 30 characters instead of 61"],
-  ] as const)("a key with %s is 401 and says how to send it (S18)", async ([, spoil, sentence]) => {
+  ] as const)("a key with %s is 401 and explains how to send it (S18)", async ([, spoil, sentence]) => {
     const answer = await call(name, { path, headers: { authorization: `Bearer ${spoil(stack.apiKey)}` } });
     expect(answer.status).toBe(401);
     expect(answer.message).toContain(sentence);
@@ -120,7 +120,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     expectShape(name, answer);
   });
 
-  test("a key in a header of another service's is 401 and names the header", async () => {
+  test("a key in another service's header is 401 and names the header", async () => {
     const answer = await call(name, { path, headers: { authorization: "", "api-key": stack.apiKey } });
     expect(answer.status).toBe(401);
     expect(answer.message).toContain("The header `api-key` is ignored.");
@@ -132,7 +132,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["claude-sonnet-4-5", "was not found. Use modelx-v4-pro"],
     ["openai/modelx-v4-pro", 'Its name is written "modelx-v4-pro".'],
     ["ModelX-V4-Pro ", 'Its name is written "modelx-v4-pro".'],
-  ] as const)("the model name %s is 404 and says what there is (S9)", async ([model, sentence]) => {
+  ] as const)("the model name %s is 404 and lists the available ones (S9)", async ([model, sentence]) => {
     const answer = await call(name, { path, body: { ...BODIES[name], model } });
     expect(answer.status).toBe(404);
     expect(answer.message).toContain(name === "embeddings" ? sentence.replace(RECOMMENDED, EMBEDDING) : sentence);
@@ -147,7 +147,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["the name of a file", "@request.json", "begins with `@`"],
     ["JSON inside a string", JSON.stringify("{}"), "encode it once"],
     ["no JSON at all", "Hello", "not valid JSON"],
-  ] as const)("%s is 400 and says what to send (S21)", async ([, body, sentence]) => {
+  ] as const)("%s is 400 and explains what to send (S21)", async ([, body, sentence]) => {
     const answer = await call(name, { path, body });
     expect(answer.status).toBe(400);
     expect(answer.message).toContain(sentence);
@@ -164,11 +164,11 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     expectShape(name, answer);
   });
 
-  test("JSON of another type is read all the same: what curl sends by itself", async () => {
+  test("JSON of another content type is accepted: curl sends it by default", async () => {
     expect((await call(name, { path, headers: { "content-type": "application/x-www-form-urlencoded" } })).status).toBe(200);
   });
 
-  test("a GET is 405, with allow and a way to try the key (S20)", async () => {
+  test("a GET is 405, with allow and a way to test the key (S20)", async () => {
     const answer = await call(name, { path, method: "GET" });
     expect(answer.status).toBe(405);
     expect(answer.headers.get("allow")).toBe("POST");
@@ -180,7 +180,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["doubled", (served: string) => `/v1${served}`, "one `/v1` too many"],
     ["missing", (served: string) => served.slice("/v1".length), "`/v1` is missing. Send POST"],
     ["behind an endpoint", (served: string) => `${served}${served}`, "an extra prefix before POST"],
-  ] as const)("a /v1 that is %s is a 404 with the right base address (S20)", async ([, spoil, sentence]) => {
+  ] as const)("a /v1 that is %s is a 404 with the correct base address (S20)", async ([, spoil, sentence]) => {
     const answer = await call(name, { path: spoil(path) });
     expect(answer.status).toBe(404);
     expect(answer.message).toContain(sentence);
@@ -197,16 +197,13 @@ test.for([
     "`input` belongs to POST /v1/responses or POST /v1/embeddings.",
   ],
   ["responses", "/v1/responses", BODIES.chat, "`messages` belongs to POST /v1/chat/completions or POST /v1/messages."],
-] as const)(
-  "a body of another interface sent to %s is a 400 that says where it belongs",
-  async ([name, path, body, sentence]) => {
-    const answer = await call(name, { path, body });
-    expect(answer.status).toBe(400);
-    expect(answer.message).toContain(sentence);
-  },
-);
+] as const)("a body of another interface sent to %s is a 400 that names its endpoint", async ([name, path, body, sentence]) => {
+  const answer = await call(name, { path, body });
+  expect(answer.status).toBe(400);
+  expect(answer.message).toContain(sentence);
+});
 
-test("a Model without Responses is a 404 there, and says where it is served (S8)", async () => {
+test("a Model without Responses is a 404 there, and the message says where it is available (S8)", async () => {
   const answer = await call("responses", { path: "/v1/responses", body: { ...BODIES.responses, model: "modelx-v4-flash" } });
   expect(answer.status).toBe(404);
   expect(answer.message).toContain(
@@ -215,7 +212,7 @@ test("a Model without Responses is a 404 there, and says where it is served (S8)
   expect(answer.message).toMatch(/\/dashboard\/models$/);
 });
 
-test("a POST to a path that is read is 405 with allow (S20)", async () => {
+test("a POST to a read-only path is 405 with allow (S20)", async () => {
   const answer = await call("chat", { path: "/v1/models" });
   expect(answer.status).toBe(405);
   expect(answer.headers.get("allow")).toBe("GET, HEAD");

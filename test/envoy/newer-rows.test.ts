@@ -62,7 +62,7 @@ async function restartExtproc(): Promise<void> {
 }
 
 test.for(KINDS)(
-  "a limit that this version does not know has its $kind refused and no other, also after a restart",
+  "a limit that this version does not know makes only its $kind refused, even after a restart",
   { timeout: 120_000 },
   async ({ kind, write, takeBack }) => {
     await write();
@@ -89,7 +89,7 @@ test.for(KINDS)(
 );
 
 test(
-  "a model that a newer version published is served as before, and after a restart not refused for good",
+  "a model published by a newer version is served as before, and after a restart refused only temporarily",
   { timeout: 120_000 },
   async () => {
     const { database } = stack;

@@ -164,7 +164,7 @@ test.for(["createChatCompletion", "createMessage", "createResponse"])("%s stream
   expect(await answer.text()).toMatch(/^(data|event): /);
 });
 
-test("every operation of the document was called, in success and in failure", () => {
+test("every operation of the document was called, with success and failure", () => {
   const called = new Set(CASES.map(({ id, status }) => `${id} ${status < 300}`));
   const operations = document.operations.flatMap(({ id }) => [`${id} true`, ...(id === "getAddresses" ? [] : [`${id} false`])]);
   expect([...called].toSorted()).toEqual(operations.toSorted());

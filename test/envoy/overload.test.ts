@@ -19,7 +19,7 @@ function shapeOf(name: "chat" | "messages", { type, code, message }: { type: [st
   }[name];
 }
 
-describe("an extproc that carries four requests at most", () => {
+describe("an extproc with a capacity of four requests", () => {
   let stack: TestStack;
   let small: DataPlane;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe("an extproc that carries four requests at most", () => {
       signal,
     });
 
-  test("gives one account half of its places, others the rest, and says when it is full", async () => {
+  test("gives one account half of its capacity, others the rest, and reports when it is full", async () => {
     const accounts = await Promise.all(
       ["flood", "other", "third", "fourth"].map((name) => stack.createAccount({ name, creditNanoUsd: 1_000_000_000n })),
     );
@@ -89,7 +89,7 @@ describe("an extproc that carries four requests at most", () => {
   });
 });
 
-describe("an Envoy whose processor has all the streams that it may have", () => {
+describe("an Envoy whose processor has its maximum number of streams", () => {
   const CLUSTER = "model/m/mute/00000001";
   let stack: XdsStack;
   let mute: RecordingUpstream;
@@ -114,7 +114,7 @@ describe("an Envoy whose processor has all the streams that it may have", () => 
       signal,
     });
 
-  test("answers 503 with retry-after in the caller's shape, and takes requests again when one has ended", async () => {
+  test("answers 503 with retry-after in the caller's format, and accepts requests again when one has ended", async () => {
     const ends = new AbortController();
     const waiting = [1, 2].map(() => expect(ask("/v1/messages", "wait", ends.signal)).rejects.toThrow(/abort/));
     await eventually(() => expect(mute.requests).toHaveLength(2));

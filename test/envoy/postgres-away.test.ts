@@ -41,34 +41,38 @@ async function stopDatabase(): Promise<void> {
   await stack.failed;
 }
 
-test("leased accounts go on, others get 503 with retry-after, and nothing is lost afterwards", { timeout: 240_000 }, async () => {
-  const cold = await stack.createAccount({ name: "cold", creditNanoUsd: 1_000_000_000n });
-  expect((await ask(stack.apiKey)).status).toBe(200);
-  await stack.idle();
-  await stopDatabase();
-  const endsAt = performance.now() + AWAY_MS;
+test(
+  "accounts with leases are served, others get 503 with retry-after, and nothing is lost afterwards",
+  { timeout: 240_000 },
+  async () => {
+    const cold = await stack.createAccount({ name: "cold", creditNanoUsd: 1_000_000_000n });
+    expect((await ask(stack.apiKey)).status).toBe(200);
+    await stack.idle();
+    await stopDatabase();
+    const endsAt = performance.now() + AWAY_MS;
 
-  const statuses: number[] = [];
-  const load = Array.from({ length: WORKERS }, async () => {
-    while (performance.now() < endsAt) {
-      statuses.push((await ask(stack.apiKey)).status);
-      await sleep(PAUSE_MS);
-    }
-  });
-  // The key is known, but no credit was leased for its account: the gateway cannot know its balance.
-  const refused = await ask(cold.apiKey);
-  expect(refused).toEqual({ status: 503, code: "billing_unavailable", retryAfter: expect.stringMatching(/^\d+$/) });
-  // A key that is not known may have been made a moment ago.
-  await sleep(15_000);
-  expect(await ask(`sk-mg-000000000000${"0".repeat(43)}`)).toMatchObject({ status: 503, code: "billing_unavailable" });
-  await Promise.all(load);
-  expect(statuses.length).toBeGreaterThan(WORKERS * 10);
-  expect(new Set(statuses)).toEqual(new Set([200]));
+    const statuses: number[] = [];
+    const load = Array.from({ length: WORKERS }, async () => {
+      while (performance.now() < endsAt) {
+        statuses.push((await ask(stack.apiKey)).status);
+        await sleep(PAUSE_MS);
+      }
+    });
+    // The key is known, but no credit was leased for its account: the gateway cannot know its balance.
+    const refused = await ask(cold.apiKey);
+    expect(refused).toEqual({ status: 503, code: "billing_unavailable", retryAfter: expect.stringMatching(/^\d+$/) });
+    // A key that is not known may have been made a moment ago.
+    await sleep(15_000);
+    expect(await ask(`sk-mg-000000000000${"0".repeat(43)}`)).toMatchObject({ status: 503, code: "billing_unavailable" });
+    await Promise.all(load);
+    expect(statuses.length).toBeGreaterThan(WORKERS * 10);
+    expect(new Set(statuses)).toEqual(new Set([200]));
 
-  restarted = await startPostgres({ dataDirectory: stack.directory.postgres, port: Number(new URL(stack.databaseUrl).port) });
-  await eventually(async () => expect((await ask(cold.apiKey)).status).toBe(200), { withinMs: 20_000 });
-  await eventually(async () => void (await stack.idle()), { withinMs: 30_000 });
-  expect(await stack.countUsage()).toBe(statuses.length + 2);
-  expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
-  expect(await checkLedger(stack.database)).toEqual([]);
-});
+    restarted = await startPostgres({ dataDirectory: stack.directory.postgres, port: Number(new URL(stack.databaseUrl).port) });
+    await eventually(async () => expect((await ask(cold.apiKey)).status).toBe(200), { withinMs: 20_000 });
+    await eventually(async () => void (await stack.idle()), { withinMs: 30_000 });
+    expect(await stack.countUsage()).toBe(statuses.length + 2);
+    expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
+    expect(await checkLedger(stack.database)).toEqual([]);
+  },
+);

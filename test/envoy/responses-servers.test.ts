@@ -41,7 +41,7 @@ const settled = { model, upstreamProtocol: "responses" } as const;
 describe("chat completions", () => {
   const tools: OpenAI.Chat.ChatCompletionTool[] = [{ type: "function", function: { name: "get_weather", parameters: CITY } }];
 
-  test("a whole answer and a stream say the same, and cost what they show (S12, S14, S28)", async () => {
+  test("a complete answer and a stream have the same content, and cost what they show (S12, S14, S28)", async () => {
     const messages = [{ role: "user", content: "Say hello." }] as const;
     const whole = await openai()
       .chat.completions.create({ model, messages: [...messages] })
@@ -61,7 +61,7 @@ describe("chat completions", () => {
     expect(final.usage).toEqual(usage);
   });
 
-  test("parallel calls, streamed, go back with the reasoning that led to them (S15)", async () => {
+  test("parallel calls, streamed, are sent back with their reasoning (S15)", async () => {
     const question = { role: "user", content: "Rome and Oslo? [[sim tools=2]]" } as const;
     const asked = { model, tools, reasoning_effort: "high" as const };
     const first = await openai().chat.completions.create({ ...asked, messages: [question] });
@@ -81,7 +81,7 @@ describe("chat completions", () => {
     );
   });
 
-  test("a schema and an image arrive in the server's own words", async () => {
+  test("a schema and an image arrive in the server's own format", async () => {
     const image = "data:image/png;base64,iVBORw0KGgo=";
     const { choices } = await openai().chat.completions.create({
       model,
@@ -104,7 +104,7 @@ describe("chat completions", () => {
     });
   });
 
-  test("the limit ends an answer, and a stop for another reason is no clean end", async () => {
+  test("an answer that reaches its limit ends as such, and a stop for another reason is not a clean end", async () => {
     const cut = await openai().chat.completions.create({
       model,
       messages: [{ role: "user", content: "[[sim tokens=50]]" }],
@@ -144,7 +144,7 @@ describe("chat completions", () => {
 describe("messages", () => {
   const tools = [{ name: "get_weather", input_schema: CITY }];
 
-  test("a whole answer and a stream say the same, and cost what they show (S13, S14, S28)", async () => {
+  test("a complete answer and a stream have the same content, and cost what they show (S13, S14, S28)", async () => {
     const asked = { model, max_tokens: 500, messages: [{ role: "user", content: "Say hello." }] } as const;
     const whole = await anthropic()
       .messages.create({ ...asked, messages: [...asked.messages] })
@@ -166,7 +166,7 @@ describe("messages", () => {
     expect(final.usage.output_tokens).toBe(usage.output_tokens);
   });
 
-  test("thinking and calls, streamed, go back to the server that gave them (S15)", async () => {
+  test("thinking and calls, streamed, are sent back to their own server (S15)", async () => {
     const question = { role: "user", content: "Rome? [[sim tools=1]]" } as const;
     const asked = { model, max_tokens: 4_000, tools, thinking: { type: "enabled" as const, budget_tokens: 2_000 } };
     const first = await anthropic()
@@ -186,7 +186,7 @@ describe("messages", () => {
     );
   });
 
-  test("tokens are counted without a run (S16)", async () => {
+  test("tokens are counted without generating (S16)", async () => {
     const counted = await anthropic().messages.countTokens({ model, messages: [{ role: "user", content: "Say hello." }] });
     expect(counted.input_tokens).toBeGreaterThan(0);
   });
@@ -217,7 +217,7 @@ describe("responses", () => {
     });
   });
 
-  test("a stream passes event by event, and the helper makes the whole of it (S14)", async () => {
+  test("a stream passes event by event, and the helper assembles the complete response (S14)", async () => {
     const names = new Set<unknown>();
     const stream = openai().responses.stream({
       model,
@@ -235,7 +235,7 @@ describe("responses", () => {
     expect(names).toEqual(new Set([model]));
   });
 
-  test("parallel calls and reasoning go back as they came (S15)", async () => {
+  test("parallel calls and reasoning are sent back unchanged (S15)", async () => {
     const question: ResponseInputItem = { role: "user", content: "Rome and Oslo? [[sim tools=2]]" };
     const include: ResponseIncludable[] = ["reasoning.encrypted_content"];
     const asked = { model, tools, include, reasoning: { effort: "high" as const } };
@@ -255,14 +255,14 @@ describe("responses", () => {
   });
 
   test.for([{ store: true }, { previous_response_id: "resp_1" }, { background: true }, { conversation: "conv_1" }])(
-    "%j is refused: nothing is stored, here or there",
+    "%j is refused: nothing is stored by the gateway or the server",
     async (stored) => {
       const asked = openai().responses.create({ model, input: "Hi", ...stored });
       await expect(asked).rejects.toMatchObject({ status: 400, param: Object.keys(stored)[0] });
     },
   );
 
-  test("a stream that breaks off is charged for what came, and fails at the SDK (S22, S28)", async () => {
+  test("a broken stream is charged for the delivered tokens, and fails in the SDK (S22, S28)", async () => {
     const { data, response } = await openai()
       .responses.create({ model, input: "Count. [[sim reset-after=12]]", stream: true })
       .withResponse();
@@ -271,13 +271,13 @@ describe("responses", () => {
   });
 });
 
-describe("a Model whose interfaces nobody named (S8)", () => {
+describe("a Model that lists no interfaces (S8)", () => {
   test("serves Responses", async () => {
     const { output_text: text } = await openai().responses.create({ model: "unlisted", input: "Say hello." });
     expect(text).toMatch(/simulat/i);
   });
 
-  test("is not found in the other interfaces", async () => {
+  test("is not found on the other interfaces", async () => {
     const messages = [{ role: "user", content: "Say hello." } as const];
     await expect(openai().chat.completions.create({ model: "unlisted", messages })).rejects.toMatchObject({ status: 404 });
     await expect(anthropic().messages.create({ model: "unlisted", max_tokens: 50, messages })).rejects.toMatchObject({

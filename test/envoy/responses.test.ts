@@ -40,7 +40,7 @@ const WEATHER = {
 } as const;
 
 describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upstream, reasoningIn }) => {
-  test("a whole answer has the SDK's output_text, and is charged by the usage that it shows (S12, S28)", async () => {
+  test("a complete answer has the SDK's output_text, and is charged by the usage that it shows (S12, S28)", async () => {
     const { data, response } = await client()
       .responses.create({ model, instructions: "Be short.", input: "Say hello.", metadata: { run: "7" } })
       .withResponse();
@@ -58,7 +58,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
     await expectCharged(response, data);
   });
 
-  test("a stream has every event in order, and the helper makes the whole of it (S14)", async () => {
+  test("a stream has every event in order, and the helper assembles the complete response (S14)", async () => {
     const events: ResponseStreamEvent[] = [];
     const stream = client().responses.stream({ model, input: "Count to twenty. [[sim chunk-ms=5]]" });
     for await (const event of stream) events.push(event);
@@ -80,7 +80,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
     expect(final.usage?.total_tokens).toBe((final.usage?.input_tokens ?? 0) + (final.usage?.output_tokens ?? 0));
   });
 
-  test("parallel calls, streamed, go back with their outputs (S15)", async () => {
+  test("parallel calls, streamed, are sent back with their outputs (S15)", async () => {
     const question: ResponseInputItem = { role: "user", content: "Rome and Oslo? [[sim tools=2]]" };
     const stream = client().responses.stream({ model, input: [question], tools: [WEATHER] });
     const first = await stream.finalResponse();
@@ -103,7 +103,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
     expect(second.output_text).toContain("0 degrees | 1 degrees");
   });
 
-  test("a custom tool takes and gives free text", async () => {
+  test("a custom tool accepts and returns free text", async () => {
     const { output } = await client().responses.create({
       model,
       input: "Patch it.",
@@ -125,7 +125,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
     expect(JSON.parse(text)).toHaveProperty("city");
   });
 
-  test("reasoning streams as a summary, and goes back to the server that thought it", async () => {
+  test("reasoning streams as a summary, and is sent back to its own server", async () => {
     const events: ResponseStreamEvent[] = [];
     const stream = client().responses.stream({
       model,
@@ -156,7 +156,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
     expect(echoed).toMatch(new RegExp(`"${reasoningIn}":"This reasoning is simulated`));
   });
 
-  test("an answer cut by the client's limit is incomplete, and says why", async () => {
+  test("an answer that reaches the client's limit is incomplete, with the reason", async () => {
     const { status, incomplete_details: details } = await client().responses.create({
       model,
       input: "Go on. [[sim tokens=500]]",
@@ -166,7 +166,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
   });
 
   test.for(["cut-after=6", "error-after=6"])(
-    "a stream that breaks off (%s) ends as failed, never as a whole one (S22)",
+    "a broken stream (%s) ends as failed, never as complete (S22)",
     async (directive) => {
       const events = await readRaw({ model, stream: true, input: `Go on. [[sim tokens=40 ${directive}]]` });
       expect(events.slice(-2).map(({ type }) => type)).toEqual(["error", "response.failed"]);
@@ -176,18 +176,18 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
     },
   );
 
-  test("the server's refusal comes in the OpenAI shape, with its class (S17, S22)", async () => {
+  test("the server's refusal has OpenAI's format, with its class (S17, S22)", async () => {
     const refused = client().responses.create({ model, input: "[[sim status=429 retry-after=3]]" });
     await expect(refused).rejects.toMatchObject({ status: 429, code: "rate_limit_exceeded" });
   });
 
-  test("a JSON answer to a request for a stream becomes one", async () => {
+  test("a JSON answer to a streaming request becomes a stream", async () => {
     const final = await client().responses.stream({ model, input: "Hi. [[sim json]]" }).finalResponse();
     expect(final.status).toBe("completed");
     expect(final.output_text).toMatch(/simulat/i);
   });
 
-  test("the usage row names the interface and the server's protocol", async () => {
+  test("the usage row records the interface and the server's protocol", async () => {
     const { response } = await client().responses.create({ model, input: "Hi." }).withResponse();
     const [row] = await stack.usageOf(response.headers.get("x-request-id") ?? "");
     expect(row).toMatchObject({ interface: "responses", upstreamProtocol: upstream, outcome: "complete" });
@@ -203,7 +203,7 @@ test.for([
   ["input[0]", { input: [{ type: "item_reference", id: "msg_1" }] }, /Send the item itself/],
   ["input", { input: undefined, messages: [{ role: "user", content: "Hi." }] }, /\/v1\/chat\/completions/],
 ] as const)(
-  "what would need a store or a tool of ours is a 400 that names %s and the remedy (S21)",
+  "a request that needs storage or a hosted tool is a 400 that names %s and the remedy (S21)",
   async ([field, members, remedy]) => {
     const response = await send({ model: "by-chat", input: "Hi.", ...members });
     expect(response.status).toBe(400);
@@ -211,7 +211,7 @@ test.for([
   },
 );
 
-test("a stored response is asked for in vain, and the answer says that none is stored (S20)", async () => {
+test("a stored response is not found, and the message says that none is stored (S20)", async () => {
   await expect(client().responses.retrieve("resp_1")).rejects.toMatchObject({
     status: 404,
     message: expect.stringContaining("stores responses"),

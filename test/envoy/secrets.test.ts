@@ -89,7 +89,7 @@ function expectNowhere(texts: ReadonlyMap<string, string>): void {
         expect({ where, holds: text.includes(form) ? name : null }).toEqual({ where, holds: null });
 }
 
-test("errors that clients provoke show them nothing of others, of the provider or of the gateway", async () => {
+test("errors that clients provoke reveal nothing about others, the provider or the gateway", async () => {
   const key = stack.apiKey;
   const ask = (model: string, more: object = {}) =>
     JSON.stringify({ model, max_tokens: 20, messages: [{ role: "user", content: PROMPT }], ...more });
@@ -124,7 +124,7 @@ test("errors that clients provoke show them nothing of others, of the provider o
   expectNowhere(seen);
 });
 
-test("the dashboard and its API keep what they are told to themselves", async () => {
+test("the dashboard and its API reveal no secrets that they receive", async () => {
   const browser = createBrowser(stack.baseUrl);
   const signIn = (password: string) => browser.post("/dashboard/sign-in", { email: "demo@example.com", password });
   for (const password of [`${of("dashboard's password")}x`, of("management token")])
@@ -166,7 +166,7 @@ async function adminPortOf(part: string): Promise<number> {
   return adminSchema.parse(/(?:^|\0)ADMIN_PORT=(\d+)/.exec(await procOf(part, "environ"))?.[1]);
 }
 
-test("no log, metric, span, command line or dump of Envoy's holds one", async () => {
+test("no log, metric, span, command line or dump of Envoy contains one", async () => {
   await stack.idle();
   const shown = new Map<string, string>();
   for (const part of Object.keys(stack.pids)) shown.set(`command line of ${part}`, await procOf(part, "cmdline"));
@@ -193,7 +193,7 @@ test("no log, metric, span, command line or dump of Envoy's holds one", async ()
   expectNowhere(shown);
 });
 
-test("no table of the database holds one", async () => {
+test("no database table contains one", async () => {
   const row = z.object({ name: z.string() });
   const tables = await stack.database.query({
     text: "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = 'public'",

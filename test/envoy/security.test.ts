@@ -44,7 +44,7 @@ async function wasHiddenServed(): Promise<boolean> {
   return (await readJournal(stack.simulatorUrl)).some(({ body }) => body.includes(HIDDEN));
 }
 
-describe("a request whose end two readers might see at two places", () => {
+describe("a request whose end two readers might place differently", () => {
   const head = (lines: string[]) =>
     ["POST /v1/chat/completions HTTP/1.1", "host: x", `authorization: Bearer ${stack.apiKey}`, ...lines, "", ""].join("\r\n");
 
@@ -72,7 +72,7 @@ describe("a request whose end two readers might see at two places", () => {
     expect(await wasHiddenServed()).toBe(false);
   });
 
-  test("two requests in one go are two, each with its own answer", async () => {
+  test("two pipelined requests are two, each with its own answer", async () => {
     const statuses = statusesOf(await sendBytes(hidden() + hidden()));
     expect(statuses).toEqual([200, 200]);
     expect(await wasHiddenServed()).toBe(true);
@@ -81,7 +81,7 @@ describe("a request whose end two readers might see at two places", () => {
 
 const entrySchema = z.object({ requests: z.array(z.object({ headers: z.record(z.string(), z.unknown()), body: z.string() })) });
 
-test("names that are the gateway's own, the network's or a cookie do not pass, and change nothing", async () => {
+test("names of the gateway's own headers, network headers and cookies are not passed on, and change nothing", async () => {
   const spoofed = {
     "x-gateway-backend": "model/modelx-v4-flash/simulated",
     "x-gateway-timed": "1",
@@ -135,7 +135,7 @@ test.for([
   "/dashboard/..%2f..%2fv1/chat/completions",
   "http://evil.example/v1/chat/completions",
   "\\v1\\chat\\completions",
-])("the path %s leads to no other, and to no model", async (path) => {
+])("the path %s leads to no other path and to no model", async (path) => {
   const body = ask(HIDDEN);
   const answer = await sendBytes(
     `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stack.apiKey}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -155,7 +155,7 @@ test.for([
   ["combining marks", (key: string) => `${key}\u0301`],
   ["a NUL", (key: string) => `${key}\u0000`],
   ["a megabyte", (key: string) => key + "x".repeat(50_000)],
-] as const)("a key with %s is 401 or 400, and never somebody's", async ([, spoil]) => {
+] as const)("a key with %s is 401 or 400, and never accepted", async ([, spoil]) => {
   const bytes = Buffer.from(spoil(stack.apiKey)).toString("latin1");
   const body = ask(HIDDEN);
   const answer = await sendBytes(
@@ -169,7 +169,7 @@ test.for([
 test.for([
   ["arrays", "[", "]"],
   ["objects", '{"a":', "}"],
-] as const)("JSON of 200,000 %s in one another is refused in words, and the gateway lives on", async ([, open, close]) => {
+] as const)("JSON of 200,000 nested %s is refused with a message, and the gateway survives", async ([, open, close]) => {
   const deep = open.repeat(200_000) + (open === "[" ? "" : "1") + close.repeat(200_000);
   for (const body of [deep, ask("Hi.").replace('"Hi."', deep), ask("Hi.").replace("{", `{"metadata":${deep},`)]) {
     const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
@@ -183,7 +183,7 @@ test.for([
   expect(after.status).toBe(200);
 });
 
-test("a letter's link leads here, whatever the Host header said", async () => {
+test("an email's link points to this service, whatever the Host header contained", async () => {
   const body = new URLSearchParams({ email: "demo@example.com" }).toString();
   await sendBytes(
     `POST /dashboard/forgot HTTP/1.1\r\nhost: evil.example\r\nx-forwarded-host: evil.example\r\ncontent-type: application/x-www-form-urlencoded\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -195,7 +195,7 @@ test("a letter's link leads here, whatever the Host header said", async () => {
   });
 });
 
-test("after all of it no part has complained, and each request is accounted for", async () => {
+test("afterwards no part has logged a failure, and each request is accounted for", async () => {
   await stack.idle();
   // The simulated model server refuses what is nested so deeply; the gateway passes it on, and says so.
   expect(stack.complaints.filter((complaint) => !complaint.includes("error from the model server"))).toEqual([]);

@@ -110,20 +110,20 @@ const head = (path: string, lines: readonly string[]) =>
 test.for([
   ["chat", "/v1/chat/completions"],
   ["messages", "/v1/messages"],
-] as const)("headers that come a byte at a time are not waited for: %s", async ([, path]) => {
+] as const)("headers that arrive a byte at a time are not waited for: %s", async ([, path]) => {
   const answer = await slowly(`${head(path, [])}\r\nx-long: `, "a").closed;
   expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   expect(answer).toMatch(/connection: close/i);
 });
 
-test("a connection that says nothing but part of a line is closed", async () => {
+test("a connection that sends only part of a line is closed", async () => {
   expect(await slowly("POST /v1/mess").closed).toMatch(/^$|^HTTP\/1\.1 408 /);
 });
 
 test.for([
   { name: "that stops", next: "" },
   { name: "that comes a byte at a time", next: "x" },
-])("a body $name is not waited for, and its sender told so in the caller's shape", async ({ next }) => {
+])("a body $name is not waited for, and its sender gets an error in its own format", async ({ next }) => {
   for (const { path, shape } of [
     {
       path: "/v1/chat/completions",
@@ -144,7 +144,7 @@ test.for([
   }
 });
 
-test("chunks that come one by one are not waited for without end", async () => {
+test("chunks that arrive one by one are not waited for endlessly", async () => {
   const chunked = `${head("/v1/messages", ["transfer-encoding: chunked"])}\r\n\r\n1\r\n{\r\n`;
   expect(await slowly(chunked, "1\r\nx\r\n").closed).toMatch(/^HTTP\/1\.1 408 /);
 });
@@ -157,7 +157,7 @@ const held = async () => {
 test.for([
   { name: "an answer without end", lines: [] },
   { name: "an answer that is whole", lines: ["x-whole: 1"] },
-])("who does not read $name is cut off; neither the model server nor Envoy holds it any longer", async ({ lines }) => {
+])("a client that does not read $name is cut off; neither the model server nor Envoy keeps it", async ({ lines }) => {
   const slow = slowly(`${head("/v1/messages", ["content-length: 2", ...lines])}\r\n\r\n{}`);
   slow.socket.pause();
   await eventually(() => expect(server.requests.length).toBeGreaterThan(0));
@@ -168,7 +168,7 @@ test.for([
   slow.stop();
 });
 
-test("who reads gets all of it, however slowly", async () => {
+test("a client that reads gets the complete answer, however slowly", async () => {
   const slow = slowly(`${head("/v1/messages", ["content-length: 2", "x-whole: 1", "connection: close"])}\r\n\r\n{}`);
   const pausing = setInterval(() => {
     slow.socket.pause();
@@ -179,7 +179,7 @@ test("who reads gets all of it, however slowly", async () => {
   expect(answer.split("x").length - 1).toBeGreaterThanOrEqual(WHOLE_BYTES);
 });
 
-test("two hundred of them at once keep nobody else from being answered", async () => {
+test("two hundred of them at once do not keep others from being answered", async () => {
   stack.scripts.set("answer", { kind: "answer", status: 200, body: "{}", details: "gateway_answer" });
   const slow = Array.from({ length: 200 }, (_, at) =>
     at % 2 === 0

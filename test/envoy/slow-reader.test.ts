@@ -104,7 +104,7 @@ test.for([
   { path: "/v1/chat/completions", model: "flood", promptBytes: 200_000 },
   { path: "/v1/chat/completions", model: "flood-of-two", promptBytes: 200_000 },
 ])(
-  "clients that do not read ($path, $model, prompt of $promptBytes bytes): the model server waits, and nobody holds much for them",
+  "clients that do not read ($path, $model, prompt of $promptBytes bytes): the model server waits, and little is buffered for them",
   { timeout: 300_000 },
   async ({ path, ...request }) => {
     taken.length = 0;
@@ -139,7 +139,7 @@ test.for([
   },
 );
 
-test("while extproc stands still, the model server waits", { timeout: 120_000 }, async () => {
+test("while extproc is suspended, the model server waits", { timeout: 120_000 }, async () => {
   taken.length = 0;
   const pid = stack.pids["extproc"] ?? 0;
   const sockets = Array.from({ length: CLIENTS }, () => askWithoutReading("/v1/messages"));

@@ -18,7 +18,7 @@ const LOAD = inject("isNight") ? { requests: 20_000, streams: 2_000 } : { reques
 const SPARE_HANDLES = 8;
 
 test(
-  "thousands of requests at once, whole and streamed: all good, nothing is left open, everything is charged once",
+  "thousands of concurrent requests, complete and streamed: all succeed, nothing is left open, everything is charged once",
   {
     timeout: 1_200_000,
   },

@@ -81,7 +81,7 @@ function callOf(response: ModelResponse): string {
 }
 
 describe.for(UPSTREAMS)("answered by a %s server", (model) => {
-  test("the OpenAI SDK continues by previous_response_id, with tools and reasoning, streamed and not", async () => {
+  test("the OpenAI SDK continues by previous_response_id, with tools and reasoning, streamed or not", async () => {
     const asked = { model, tools: [WEATHER], reasoning: { effort: "high" as const } };
     const first = await clientOf().responses.create({ ...asked, input: "Rome? [[sim tool=get_weather]]" });
     expect(first).toMatchObject({ store: true, previous_response_id: null });
@@ -111,7 +111,7 @@ describe.for(UPSTREAMS)("answered by a %s server", (model) => {
     });
   });
 
-  test("Vercel's AI SDK refers to items by id, in a tool loop and in its second turn, after extproc was restarted", async () => {
+  test("Vercel's AI SDK refers to items by id, in a tool loop and in its second turn, after a restart of extproc", async () => {
     const provider = createOpenAI({ apiKey: stack.apiKey, baseURL: `${second.baseUrl}/v1` });
     const tools = {
       get_weather: tool({
@@ -160,7 +160,7 @@ describe.for(UPSTREAMS)("answered by a %s server", (model) => {
     expect(stored.usage).not.toHaveProperty("cost");
   });
 
-  test("a stored response is read and deleted by its id, and by nobody else", async () => {
+  test("a stored response is read and deleted by its id, only by its own account", async () => {
     const made = await clientOf().responses.create({ model, input: "Say hello." });
     expect(await clientOf(second.baseUrl).responses.retrieve(made.id)).toMatchObject({ id: made.id, output: made.output });
 
@@ -192,7 +192,7 @@ describe.for(UPSTREAMS)("answered by a %s server", (model) => {
   });
 });
 
-test("one gateway continues at once what the other has answered, and what has expired is not found", async () => {
+test("one gateway continues immediately what the other has answered, and expired responses are not found", async () => {
   const first = await clientOf().responses.create({ model: "chat", input: "My name is Ada." });
   const next = await clientOf(second.baseUrl).responses.create({
     model: "messages",
@@ -207,7 +207,7 @@ test("one gateway continues at once what the other has answered, and what has ex
   await expect(late).rejects.toMatchObject({ status: 404, code: "previous_response_not_found" });
 });
 
-test("a conversation far longer than the request that continues it is sent whole", async () => {
+test("a conversation far longer than the request that continues it is sent completely", async () => {
   for (const model of UPSTREAMS) {
     const input = "My name is Ada. ".repeat(40_000);
     const first = await clientOf().responses.create({ model, input });
@@ -217,14 +217,14 @@ test("a conversation far longer than the request that continues it is sent whole
   }
 });
 
-test("an item that a short request names so often that it is too long is refused as too long (S21)", async () => {
+test("an item that a short request references so often that it becomes too long is refused as too long (S21)", async () => {
   const { output } = await clientOf().responses.create({ model: "chat", input: `${"x".repeat(200_000)} [[sim echo]]` });
   const item = { type: "item_reference" as const, id: output[0]?.id ?? "" };
   const input = [...Array.from({ length: 300 }, () => item), { role: "user" as const, content: "Go on." }];
   await expect(clientOf().responses.create({ model: "chat", input })).rejects.toMatchObject({ status: 413, param: "input" });
 });
 
-test("what a request recalls is admitted as its body is: refused while its account has its share, and served later", async () => {
+test("a request's recalled items are admitted like its body: refused while its account has its share, and served later", async () => {
   const client = clientOf(second.baseUrl);
   const first = await client.responses.create({ model: "chat", input: "word ".repeat(1_500_000) });
   const next = () => client.responses.create({ model: "chat", input: "Go on.", previous_response_id: first.id });
@@ -238,7 +238,7 @@ test("what a request recalls is admitted as its body is: refused while its accou
   await eventually(async () => expect(await bodyBytes(second)).toBe(0));
 });
 
-test("an input that appears twice is refused, before anything is written into either", async () => {
+test("an input that appears twice is refused before anything is inserted into either", async () => {
   const first = await clientOf().responses.create({ model: "chat", input: "Say hello." });
   const response = await fetch(`${stack.baseUrl}/v1/responses`, {
     method: "POST",
@@ -249,7 +249,7 @@ test("an input that appears twice is refused, before anything is written into ei
   expect(await response.json()).toMatchObject({ error: { param: "input", type: "invalid_request_error" } });
 });
 
-test("store: false is not stored, nor is an answer that broke off, and a Model without storage says what helps", async () => {
+test("store: false is not stored, nor is an incomplete answer, and a Model without storage explains the remedy", async () => {
   const unstored = await clientOf().responses.create({ model: "chat", input: "Say hello.", store: false });
   expect(unstored).toMatchObject({ store: false });
   await expect(clientOf().responses.retrieve(unstored.id)).rejects.toMatchObject({ status: 404 });

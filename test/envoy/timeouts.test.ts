@@ -61,7 +61,7 @@ const ask = (path: string, model: string, content: string, isStream = false) =>
     body: JSON.stringify({ model, max_tokens: 64, stream: isStream, messages: [{ role: "user", content }] }),
   });
 
-describe.concurrent("a Model's times", () => {
+describe.concurrent("a Model's timeouts", () => {
   describe.for(FORMS)("with a $size backend, on the $name interface", ({ size, name, path }) => {
     const prefix = `${size}-${name}`;
     test.for([
@@ -90,7 +90,7 @@ describe.concurrent("a Model's times", () => {
       await eventually(() => expect(upstream.seen(`${prefix}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
     });
 
-    test("an answer that is not streamed and stops half-way is a free 504, from the one server that was asked", async () => {
+    test("a complete answer that stops half-way is a free 504, and no other server is tried", async () => {
       const before = upstream.seen(`${prefix}-half`).length;
       const response = await ask(path, `${prefix}-half`, "Wait.");
       expect(response.status).toBe(504);
@@ -117,12 +117,12 @@ describe.concurrent("a Model's times", () => {
       await eventually(() => expect(upstream.seen(`${prefix}-${kind}`).every(({ isOver }) => isOver)).toBe(true));
     });
 
-    test("a stream that says something now and then goes on beyond `idle`, to its own end", async () => {
+    test("a stream that sends something now and then continues beyond `idle` to its own end", async () => {
       const response = await ask(path, `${prefix}-idle`, "Slowly. [[sim tokens=40 chunk-ms=100]]", true);
       expect(await response.text()).toContain(name === "chat" ? "[DONE]" : "message_stop");
     });
 
-    test("a Model may be as patient as it likes", async () => {
+    test("a Model may set long timeouts", async () => {
       for (const isStream of [false, true]) {
         const response = await ask(path, `${prefix}-patient`, "Wait. [[sim delay-ms=4000]]", isStream);
         expect(response.status).toBe(200);
@@ -134,7 +134,7 @@ describe.concurrent("a Model's times", () => {
   });
 });
 
-test("no time is left running, and nothing failed inside", async () => {
+test("no timer is left running, and there was no internal failure", async () => {
   const metrics = await stack.idle();
   expect(metrics.get("gateway_internal_failures_total")).toBe(0);
   expect(metrics.get("gateway_open_holds")).toBe(0);

@@ -16,7 +16,7 @@ afterAll(() => stack.stop());
 const ask = async () =>
   (await fetch(`${stack.url}/v1/models`, { headers: { "x-script": "answer", connection: "close" } })).status;
 
-test("one client too many is refused at once and does not wait; whoever looks after Envoy is answered; later clients are served", async () => {
+test("a client beyond the limit is refused at once and does not wait; Envoy's admin port answers; later clients are served", async () => {
   expect(await ask()).toBe(200);
   const port = Number(new URL(stack.url).port);
   const held: Socket[] = [];

@@ -35,7 +35,7 @@ async function newCustomer(email: string) {
   return { browser, call, pay };
 }
 
-test("without credit a key is refused; paid for in the dashboard, it answers, and the file has what it cost (S19, S26, S27)", async () => {
+test("without credit a key is refused; after paying in the dashboard it works, and the file shows the cost (S19, S26, S27)", async () => {
   const { browser, call, pay } = await newCustomer("ada@example.com");
   await eventually(async () => expect(await call()).toBe(402), { withinMs: 20_000 });
 
@@ -49,15 +49,19 @@ test("without credit a key is refused; paid for in the dashboard, it answers, an
   expect(file.text.split("\r\n").filter((row) => row.includes(",modelx-v4-pro,messages,no,200,complete,"))).toHaveLength(1);
 });
 
-test("a request that takes the balance below is followed by a charge of the saved card (S26)", { timeout: 180_000 }, async () => {
-  const { browser, call, pay } = await newCustomer("bea@example.com");
-  const [credit, card] = ["/dashboard/credit", "/dashboard/credit/test-card"];
-  await pay("5");
-  const on = await browser.submit(credit, "/dashboard/credit/auto-top-up", { below: "5", charge: "20", monthly: "40" });
-  expect(on.headers["location"]).toBe(card);
-  expect((await browser.submit(card, card, { card: "works" })).status).toBe(303);
-  expect((await browser.get(credit)).text).toContain("Charged this month: $0.00 of $40.00.");
-  await eventually(async () => expect(await call()).toBe(200), { withinMs: 20_000 });
-  await eventually(async () => expect((await browser.get(credit)).text).toContain("+$20.00"), { withinMs: 90_000 });
-  expect((await browser.get(credit)).text).toContain("Charged this month: $20.00 of $40.00.");
-});
+test(
+  "a request that takes the balance below the threshold causes a charge of the saved card (S26)",
+  { timeout: 180_000 },
+  async () => {
+    const { browser, call, pay } = await newCustomer("bea@example.com");
+    const [credit, card] = ["/dashboard/credit", "/dashboard/credit/test-card"];
+    await pay("5");
+    const on = await browser.submit(credit, "/dashboard/credit/auto-top-up", { below: "5", charge: "20", monthly: "40" });
+    expect(on.headers["location"]).toBe(card);
+    expect((await browser.submit(card, card, { card: "works" })).status).toBe(303);
+    expect((await browser.get(credit)).text).toContain("Charged this month: $0.00 of $40.00.");
+    await eventually(async () => expect(await call()).toBe(200), { withinMs: 20_000 });
+    await eventually(async () => expect((await browser.get(credit)).text).toContain("+$20.00"), { withinMs: 90_000 });
+    expect((await browser.get(credit)).text).toContain("Charged this month: $20.00 of $40.00.");
+  },
+);

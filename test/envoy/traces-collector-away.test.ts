@@ -32,7 +32,7 @@ afterAll(async () => {
   await removeManifests();
 });
 
-test("requests are served without a collector, and model servers get a trace's ids and nothing else of it", async () => {
+test("requests are served without a collector, and model servers get only a trace's ids", async () => {
   const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
   for (let count = 0; count < 20; count++) {
     const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {

@@ -76,13 +76,13 @@ test.for([{ stream: false }, { stream: true }])(
   },
 );
 
-test("a trace that the client began goes on", async () => {
+test("a trace that the client began is continued", async () => {
   const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
   const { requestId } = await ask("one-server", { headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` } });
   expect(await spanOf(requestId)).toMatchObject({ traceId, parentId: "00f067aa0ba902b7" });
 });
 
-test("each attempt at a backend has a span below that of its request", async () => {
+test("each attempt at a backend has a child span of its request", async () => {
   const { requestId, status } = await ask("several-servers");
   expect(status).toBe(200);
   const span = await spanOf(requestId);
@@ -98,7 +98,7 @@ test("each attempt at a backend has a span below that of its request", async () 
   );
 });
 
-test("a request that is refused has a span with its reason", async () => {
+test("a refused request has a span with its reason", async () => {
   const { requestId, status } = await ask("one-server", { key: "sk-mg-wrong" });
   expect(status).toBe(401);
   expect((await spanOf(requestId)).attributes).toMatchObject({ "error.type": "invalid_api_key", "http.status_code": "401" });

@@ -68,7 +68,7 @@ async function books({ accountId }: TestCustomer): Promise<{ balance: bigint; ch
   return { balance: await stack.balanceNanoUsd(accountId), charged: row?.charged ?? 0n, requests: row?.requests ?? 0n };
 }
 
-test("a request that one gateway refuses takes no credit away from the other (S37)", async () => {
+test("a request that one gateway refuses uses up no credit of the other (S37)", async () => {
   const customer = await stack.createAccount({ name: "refused-elsewhere", creditNanoUsd: 100_000_000n });
   for (let round = 0; round < 10; round++) {
     const [refused, ...served] = await Promise.all([
@@ -82,7 +82,7 @@ test("a request that one gateway refuses takes no credit away from the other (S3
   expect((await ask(urls[0], customer, ORDINARY)).status).toBe(200);
 });
 
-test("both serve from one small credit, one request after another, until it is spent: none is overdrawn (S30, S37)", async () => {
+test("both serve from one small credit, one request after another, until it is spent, without an overdraft (S30, S37)", async () => {
   const credit = 50_000_000n;
   const customer = await stack.createAccount({ name: "small", creditNanoUsd: credit });
   const long = { ...ORDINARY, messages: [{ role: "user", content: "Go on. [[sim tokens=500]]" }] };
@@ -102,7 +102,7 @@ test("both serve from one small credit, one request after another, until it is s
   );
 });
 
-test("a burst on both never holds more than there is, and who must wait is told to try again (S30, S37)", async () => {
+test("a burst on both never holds more than the credit, and requests that must wait are asked to retry (S30, S37)", async () => {
   const credit = 50_000_000n;
   const customer = await stack.createAccount({ name: "burst", creditNanoUsd: credit });
   const answers = await times(100, (index) => ask(urls[index % 2 === 0 ? 0 : 1], customer, SLOW));
@@ -121,7 +121,7 @@ test("a burst on both never holds more than there is, and who must wait is told 
   expect(await checkLedger(stack.database)).toEqual([]);
 });
 
-test("credit that is taken away stops both within a second (S30)", async () => {
+test("credit that is removed stops both within a second (S30)", async () => {
   const customer = await stack.createAccount({ name: "taken", creditNanoUsd: 5_000_000_000n });
   const first = await times(10, (index) => ask(urls[index % 2 === 0 ? 0 : 1], customer, ORDINARY));
   expect(first.map(outcomeOf)).toEqual(first.map(() => 200));

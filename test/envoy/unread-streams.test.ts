@@ -160,7 +160,7 @@ const failuresOf = async ({ extprocAdminUrl }: DataPlane, model: string) =>
     .filter((line) => line.startsWith("gateway_upstream_failures_total{") && line.includes(`model="${model}"`));
 
 test.for(["unread-one", "unread-two"])(
-  "a client that takes nothing off its connection has left, and its model server has not failed: %s",
+  "a client that reads nothing from its connection counts as gone, and its model server has not failed: %s",
   { timeout: 120_000 },
   async (model) => {
     ask(plane.baseUrl, model, { isRead: false });
@@ -170,7 +170,7 @@ test.for(["unread-one", "unread-two"])(
 );
 
 test.for(["unread-patient", "unread-timed", "unread-timed-two"])(
-  "a client that does not read one stream of its connection has left, too: %s",
+  "a client that does not read one stream of its connection counts as gone, too: %s",
   { timeout: 120_000 },
   async (model) => {
     askWithoutReadingByHttp2(patient.baseUrl, model);
@@ -183,7 +183,7 @@ test.for(["unread-patient", "unread-timed", "unread-timed-two"])(
 );
 
 test.for(["silent-timed", "silent-timed-two"])(
-  "a model server that falls silent for as long as its Model allows has failed: %s",
+  "a model server that is silent for longer than its Model allows has failed: %s",
   { timeout: 120_000 },
   async (model) => {
     ask(patient.baseUrl, model, { isRead: true });
@@ -199,7 +199,7 @@ test("a model server that falls silent in its stream has failed", { timeout: 120
 });
 
 test(
-  "a whole answer that its client takes byte by byte is given up, and one that is read slowly is not",
+  "a complete answer that its client reads byte by byte is cut off, and one that is read slowly is not",
   { timeout: 120_000 },
   async () => {
     const impatient = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, BUFFERS) });

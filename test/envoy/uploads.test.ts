@@ -72,7 +72,7 @@ async function ask(account: string): Promise<number> {
   return response.status;
 }
 
-test.for(PATHS)("%s: who has no credit, and what is too large, is refused while its body has hardly begun", async (path) => {
+test.for(PATHS)("%s: a request without credit, or too large, is refused when its body has hardly begun", async (path) => {
   const uploads = [
     begin(path, { account: "beggar", bytes: 30 * MEBIBYTE }),
     begin(path, { account: "flood", bytes: MAX_REQUEST_BYTES + 1 }),
@@ -108,7 +108,7 @@ test.for([
   },
 );
 
-test("a large body that comes is served, and counted until its answer is there", async () => {
+test("a large body is served, and counted until its answer is complete", async () => {
   const content = "a".repeat(20 * MEBIBYTE);
   const response = await fetch(`${small.baseUrl}/v1/messages/count_tokens`, {
     method: "POST",

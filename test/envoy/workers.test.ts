@@ -45,7 +45,7 @@ async function countRequests(): Promise<number> {
   return found.reduce((sum, match) => sum + Number(match[1]), 0);
 }
 
-test("two workers share the requests, and one page adds up what they count", async () => {
+test("two workers share the requests, and one metrics page sums their counts", async () => {
   expect(await workers()).toHaveLength(2);
   const before = await cpuSeconds();
   expect([...before.keys()].toSorted()).toEqual(["0", "1", "supervisor"]);
@@ -68,7 +68,7 @@ test("two workers share the requests, and one page adds up what they count", asy
   expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
 });
 
-test("a worker killed under load: the others go on, it comes back, and each token is charged once or flagged (S28)", async () => {
+test("a worker killed under load: the others continue, it returns, and each token is charged once or flagged (S28)", async () => {
   const before = await stack.countUsage();
   const ends: string[] = [];
   const requestIds = new Set<string>();
@@ -134,7 +134,7 @@ test("a worker killed under load: the others go on, it comes back, and each toke
   expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
 });
 
-test("what a dead worker had leased is free again", async () => {
+test("a dead worker's leases are freed", async () => {
   const journals = await readdir(stack.directory.journal);
   expect(journals).toHaveLength(2);
   const holders = await stack.database.query({
@@ -144,7 +144,7 @@ test("what a dead worker had leased is free again", async () => {
   for (const { holder } of holders) expect(journals).toContain(holder);
 });
 
-test("a supervisor that is killed takes its workers with it: they finish what runs, and the next one serves", async () => {
+test("a killed supervisor takes its workers with it: they finish running requests, and the next one serves", async () => {
   const plane = await startDataPlane(stack, {}, { workers: 2 });
   const ask = () => send("Long. [[sim tokens=100 chunk-ms=20]]", { stream: true, baseUrl: plane.baseUrl });
   try {
@@ -164,7 +164,7 @@ test("a supervisor that is killed takes its workers with it: they finish what ru
   }
 });
 
-test("streams that outlast the workers of a killed supervisor are charged for what came, by those that follow (S28)", async () => {
+test("streams that outlast the workers of a killed supervisor are charged for delivered tokens by the next workers (S28)", async () => {
   const plane = await startDataPlane(stack, { DRAIN_SECONDS: "1" }, { workers: 2 });
   try {
     const running = await Promise.all(

@@ -88,7 +88,7 @@ test.for<{ name: string; options: Partial<BootstrapOptions> }>([
   { name: "a name for the operator", options: { xds: { host: "operator.gateway.svc", port: 9004 } } },
   { name: "the access log on standard output", options: {} },
   { name: "a bound on the heap", options: { maxHeapBytes: 2 ** 30, maxConnections: 100 } },
-])("Envoy finds the bootstrap valid: $name", async ({ options }) => {
+])("Envoy accepts the bootstrap: $name", async ({ options }) => {
   await expect(
     validateBootstrap(
       buildBootstrap({
@@ -105,7 +105,7 @@ test.for<{ name: string; options: Partial<BootstrapOptions> }>([
 });
 
 describe("what reaches the processor and the upstream", () => {
-  test("a client cannot name a backend, steer Envoy, or choose a request id", async () => {
+  test("a client cannot name a backend, control Envoy, or choose a request id", async () => {
     const spoofed = {
       "X-Gateway-Backend": GOOD,
       "x-gateway-anything": "1",
@@ -121,7 +121,7 @@ describe("what reaches the processor and the upstream", () => {
     expect(seen["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("the upstream sees no credential, no address of the client, and no header of ours", async () => {
+  test("the upstream sees no credential or address of the client, and none of our headers", async () => {
     const secret = { authorization: "Bearer client", "x-api-key": "client", cookie: "session=1", "x-forwarded-for": "192.0.2.7" };
     await send({ script: "good", headers: secret });
     const [request] = upstream.requests;
@@ -135,7 +135,7 @@ describe("what reaches the processor and the upstream", () => {
     expect(stack.extproc.seen[0]?.requestHeaders[":path"]).toBe("//v1//models/a%2Fb?x=%2e");
   });
 
-  test("the processor can tell Envoy's own reply from the upstream's", async () => {
+  test("the processor can distinguish Envoy's own reply from the upstream's", async () => {
     await send({ script: "good" });
     await send({ script: "to-chat" });
     expect(stack.extproc.seen.map(({ responseStatus, responseDetails }) => [responseStatus, responseDetails])).toEqual([
@@ -151,7 +151,7 @@ describe("what reaches the processor and the upstream", () => {
     expect(upstream.requests.map(({ bodyBytes }) => bodyBytes)).toEqual([MAX_REQUEST_BYTES, MAX_REQUEST_BYTES]);
   });
 
-  test("a body that is one byte larger is a 413 in the caller's shape, on HTTP/1.1 and HTTP/2", async () => {
+  test("a body that is one byte too large is a 413 in the caller's format, on HTTP/1.1 and HTTP/2", async () => {
     const body = new Uint8Array(MAX_REQUEST_BYTES + 1);
     const { status, headers, json } = await send({ script: "good", body });
     expect([status, json]).toEqual([
@@ -183,7 +183,7 @@ describe("a processor that misbehaves", () => {
     expect(upstream.requests).toEqual([]);
   });
 
-  test("its own answer goes out as it is, body and headers", async () => {
+  test("its own answer is sent unchanged, body and headers", async () => {
     const { status, headers, json } = await send({ script: "refuse", path: "/v1/messages" });
     expect(status).toBe(402);
     expect(json).toEqual({ from: "the processor" });
@@ -191,14 +191,14 @@ describe("a processor that misbehaves", () => {
     expect(headers.get("content-type")).toBe("application/json");
   });
 
-  test("an upstream's answer goes out as it is", async () => {
+  test("an upstream's answer is sent unchanged", async () => {
     const { headers, json } = await send({ script: "good" });
     expect(json).toEqual({ ok: true });
     expect(headers.get("server")).toBe("model-gateway");
   });
 });
 
-describe("Envoy's own replies have the caller's shape (S17)", () => {
+describe("Envoy's own replies have the caller's format (S17)", () => {
   test.for([
     { script: "to-messages", path: "/v1/chat/completions", code: "upstream_unavailable" },
     { script: "no-such-cluster", path: "/v1/chat/completions", code: "overloaded" },
@@ -230,7 +230,7 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
     });
   });
 
-  test("a processor that dies while the upstream thinks leaves the client's shape, not the upstream's", async () => {
+  test("if a processor dies while the upstream is thinking, the client gets its own format, not the upstream's", async () => {
     const { json } = await send({ script: "die-later", path: "/v1/chat/completions" });
     expect(json).toEqual({ error: { message: expect.any(String), type: "server_error", param: null, code: "overloaded" } });
   });
@@ -240,7 +240,7 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
     { name: "too many headers", head: `POST /v1/messages HTTP/1.1\r\nhost: x\r\n${"a: b\r\n".repeat(200)}`, status: 431 },
     { name: "what is not HTTP", head: "HELLO", status: 400 },
     { name: "two lengths", head: "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6", status: 400 },
-  ])("$name: $status with an id, though no request came to be", async ({ head, status }) => {
+  ])("$name: $status with an id, although no request was formed", async ({ head, status }) => {
     const answer = await sendRaw(stack.url, `${head}\r\n\r\n`);
     expect(answer.status).toBe(status);
     expect(answer.json).toEqual({
@@ -249,7 +249,7 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
     expectIds(answer.headers);
   });
 
-  test("no host: 400 in the shape of the path", async () => {
+  test("no host: 400 in the path's format", async () => {
     const answer = await sendRaw(stack.url, "POST /v1/messages HTTP/1.1\r\n\r\n");
     expect(answer.status).toBe(400);
     expect(answer.json).toEqual({
@@ -260,7 +260,7 @@ describe("Envoy's own replies have the caller's shape (S17)", () => {
   });
 });
 
-test("the access log has the client's path without its query, the id that the client was told, and no credential", async () => {
+test("the access log has the client's path without its query, the id that the client got, and no credential", async () => {
   const { headers } = await send({
     script: "to-chat",
     path: "/v1/messages?key=in-the-query",

@@ -50,13 +50,13 @@ function lastHeaders() {
   return upstream.requests.at(-1)?.headers ?? {};
 }
 
-describe("what a push does", () => {
+describe("a push of configuration", () => {
   test("a cluster is acknowledged and serves", async () => {
     expect(await push({ "model/m/a/1": loopbackEndpoint(upstream.port) })).toEqual({ kind: "acked", envoys: 1 });
     expect((await requestTo("model/m/a/1")).status).toBe(200);
   });
 
-  test("what Envoy refuses comes back in its words, with the cluster's name; the good cluster beside it serves", async () => {
+  test("Envoy's rejection is reported in its own words, with the cluster's name; the valid cluster next to it serves", async () => {
     const outcome = await push({
       "model/m/a/1": loopbackEndpoint(upstream.port),
       "model/broken/b/2": loopbackEndpoint(upstream.port, { host: "" }),
@@ -67,7 +67,7 @@ describe("what a push does", () => {
     expect(await push({ "model/m/a/1": loopbackEndpoint(upstream.port) })).toEqual({ kind: "acked", envoys: 1 });
   });
 
-  test("a restarted operator gets its Envoy back; requests go on meanwhile", async () => {
+  test("a restarted operator gets its Envoy back; requests continue meanwhile", async () => {
     const clusters = { "model/m/a/1": loopbackEndpoint(upstream.port) };
     await push(clusters);
     await stack.restartXds();
@@ -120,13 +120,13 @@ describe("credentials", () => {
     expect(lastHeaders().authorization).toBeUndefined();
   });
 
-  test("an upstream without a credential gets none, the client's least of all", async () => {
+  test("an upstream without a credential gets none, least of all the client's", async () => {
     await push({ "model/m/open/7": loopbackEndpoint(upstream.port) });
     await requestTo("model/m/open/7");
     expect(JSON.stringify(lastHeaders())).not.toContain("the-client's");
   });
 
-  test("a rotated credential is used at once, on the same cluster", async () => {
+  test("a rotated credential is used immediately, on the same cluster", async () => {
     await push(chat(), bearer("before"));
     await requestTo("model/m/chat/5");
     expect(lastHeaders().authorization).toBe("Bearer before");
@@ -148,7 +148,7 @@ describe("credentials", () => {
 });
 
 describe("TLS to an upstream", () => {
-  test("it is reached over HTTP/2 under the name that its certificate has, and no other", async () => {
+  test("it is reached over HTTP/2 only under the name in its certificate", async () => {
     const { ca, certificate, key } = await makeCertificates("models.example.com");
     const asked: string[] = [];
     const served: string[] = [];
@@ -186,7 +186,7 @@ describe("TLS to an upstream", () => {
   });
 });
 
-test("an Envoy that never heard from the operator is not ready; it is as soon as it has", async () => {
+test("an Envoy is not ready until it has received its configuration from the operator", async () => {
   const early = await startXdsStack({ isReadyExpected: false });
   await eventually(async () => expect(await early.envoy.admin("/ready")).toContain("INITIALIZING"), { withinMs: 10_000 });
   await sleep(300);

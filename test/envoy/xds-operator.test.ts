@@ -101,7 +101,7 @@ async function clusterOf(database: Database): Promise<string> {
   return model?.backends[0]?.cluster ?? "";
 }
 
-test("a saved manifest is in the catalogue and in Envoy; an edit moves both, and the old cluster goes last", async () => {
+test("a saved manifest is in the catalogue and in Envoy; an edit changes both, and the old cluster is removed last", async () => {
   const { database, envoy, upstream, save, request, adminUrl } = await startStage();
   await eventually(async () => expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200));
   const first = await clusterOf(database);
@@ -128,7 +128,7 @@ test("a saved manifest is in the catalogue and in Envoy; an edit moves both, and
   await eventually(async () => expect(await envoy.admin("/clusters")).not.toContain(first));
 });
 
-test("a manifest with an error is refused in words and changes neither; its Secret going away takes the Model along", async () => {
+test("an invalid manifest is rejected with a message and changes neither; deleting its Secret withdraws the Model", async () => {
   const { database, logLines, upstream, save, request } = await startStage();
   const first = await eventually(async () => {
     const cluster = await clusterOf(database);
@@ -154,7 +154,7 @@ test("a manifest with an error is refused in words and changes neither; its Secr
   expect(logLines.join("")).not.toContain("very-secret");
 });
 
-test("a manifest whose backend is inside is refused in words, where nobody allowed it (docs/security.md)", async () => {
+test("a manifest with an internal backend is rejected with a message unless it is allowed (docs/security.md)", async () => {
   const { database, logLines, save, upstream } = await startStage();
   await eventually(async () => expect(await clusterOf(database)).not.toBe(""));
   for (const [url, words] of [

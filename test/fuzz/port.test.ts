@@ -19,7 +19,7 @@ const PATIENCE_MS = 5_000;
 const SILENCE_MS = 300;
 const MAX_WAITING = 64;
 
-test("whatever bytes come to Envoy's port are answered as documented, or not at all (S17, S21)", async () => {
+test("whatever bytes reach Envoy's port are answered as documented, or not at all (S17, S21)", async () => {
   const corpus = readCorpus("port", { key: stack.apiKey });
   let answered = 0;
   const tries = await fuzz(async (random) => {

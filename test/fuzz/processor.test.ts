@@ -30,7 +30,7 @@ type Step = MessageInitShape<typeof ProcessingRequestSchema>;
 const PATH = `/${ExternalProcessor.typeName}/Process`;
 const NO_MORE_ANSWERS_MS = 200;
 
-test("whatever messages the processor gets, in whatever order, it goes on, holds nothing and charges right", async () => {
+test("whatever messages the processor gets, in whatever order, it continues, leaks nothing and charges correctly", async () => {
   const parts = readParts(stack.apiKey);
   let answers = 0;
   await fuzz(async (random) => {

@@ -42,7 +42,7 @@ const TERMINAL = {
     /^event: ?(response\.(completed|incomplete|failed)|error)\s*$|^data: ?\{\s*"type": ?"(response\.(completed|incomplete|failed)|error)"/m,
 } as const;
 
-test("whatever an upstream answers, the client gets its own protocol, whole or with an error, and money agrees (S22, S28)", async () => {
+test("whatever an upstream answers, the client gets its own protocol, complete or with an error, and the charges agree (S22, S28)", async () => {
   let whole = 0;
   const tries = await fuzz(async (random) => {
     const client = pick(random, PROTOCOLS);

@@ -103,7 +103,7 @@ function triedRoutes(world: World): TriedRoute[] {
   return routesOf(world).map((route) => ({ ...route, access: accessOf(route.name), isApi: route.url.startsWith("/api/") }));
 }
 
-test("every route that the app has is in the table, and every line of the table has a route", { timeout: LONG }, async () => {
+test("every route of the app is in the table, and every line of the table has a route", { timeout: LONG }, async () => {
   const names = routesOf(await openWorld()).map(({ name }) => name);
   expect(names.toSorted()).toEqual(Object.keys(ACCESS).toSorted());
 });
@@ -119,7 +119,7 @@ interface Try {
 }
 
 test(
-  "each route answers each of them as the table says, and no page offers what it refuses; who is refused changes nothing and learns nothing",
+  "each route answers each of them as the table says, and pages offer only what is allowed; refused requests change and reveal nothing",
   { timeout: LONG },
   async () => {
     const world = await openWorld();
@@ -224,7 +224,7 @@ async function ask(client: Client, { method, isApi, access: { body = {}, isWebho
   return client.post(url, z.record(z.string(), z.string()).parse(body));
 }
 
-test("nothing is taken from another site, and no form without its page's token", { timeout: LONG }, async () => {
+test("nothing is accepted from another site, and no form without its page's token", { timeout: LONG }, async () => {
   const world = await openWorld();
   const before = await everything(world.database);
   const takers = triedRoutes(world).filter(({ method, access }) => method !== "GET" && access.isWebhook !== true);

@@ -46,7 +46,7 @@ async function lockTable(database: Database, table: "api_key" | "model"): Promis
 }
 
 describe("an account's keys", () => {
-  test("are bounded, those deleted within a day counted; the refusal names the bound and the remedy", async () => {
+  test("are bounded, including those deleted within a day; the refusal names the bound and the remedy", async () => {
     const { database, accountId, ann, program } = await start();
     await insertKeys(database, { accountId, from: 0, count: MAX_KEYS - 1 });
     expect((await program.call("POST", "/api/v1/keys", { name: "last" })).statusCode).toBe(201);
@@ -66,7 +66,7 @@ describe("an account's keys", () => {
     expect((await program.call("POST", "/api/v1/keys", { name: "one more" })).statusCode).toBe(201);
   });
 
-  test("are no more than the bound when many are made at the same moment", async () => {
+  test("do not exceed the bound when many are created concurrently", async () => {
     const { database, accountId } = await start();
     await insertKeys(database, { accountId, from: 0, count: MAX_KEYS - 2 });
     const made = await Promise.allSettled(
@@ -77,14 +77,14 @@ describe("an account's keys", () => {
     expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
   });
 
-  test("take no room from another account's", async () => {
+  test("do not affect another account's", async () => {
     const { database, accountId, owner } = await start();
     await insertKeys(database, { accountId, from: 0, count: MAX_KEYS });
     const bob = await owner("bob@example.com");
     expect((await bob.post("/dashboard/keys/new", { name: "bob's" })).statusCode).toBe(200);
   });
 
-  test("name only models of the catalogue, on pages and in the API, when made and when changed", async () => {
+  test("may name only models in the catalogue, on pages and in the API, when created and when changed", async () => {
     const { database, accountId, ann, program } = await start();
     await insertKeys(database, { accountId, from: 0, count: 1 });
     const message = expect.stringMatching(/no model "invented"/);
@@ -103,7 +103,7 @@ describe("an account's keys", () => {
     expect((await program.call("POST", "/api/v1/keys", { name: "ci", allowed_models: ["modelx-chat"] })).statusCode).toBe(201);
   });
 
-  test("are made and changed so often in a day; disabling and deleting them always works", async () => {
+  test("are created and changed a bounded number of times per day; disabling and deleting always works", async () => {
     const { database, accountId, ann, program } = await start();
     await insertKeys(database, { accountId, from: 0, count: 2 });
     await database.execute(
@@ -126,7 +126,7 @@ describe("an account's keys", () => {
     expect((await ann.post(`/dashboard/keys/${insertedKeyId(1)}/delete`)).statusCode).toBe(303);
   });
 
-  test("of ApiKey resources have a bound of their own", async () => {
+  test("of ApiKey resources have a separate bound", async () => {
     const { database, accountId } = await start();
     await insertKeys(database, { accountId, from: 0, count: ACCOUNT_BOUNDS.keysWithResources });
     await database.execute(
@@ -153,7 +153,7 @@ describe("an account's keys", () => {
 });
 
 describe("lists of keys", () => {
-  test("are read in pages: every key once, newest first, also when many were made at the same moment", async () => {
+  test("are paged: every key once, newest first, even if many were created at the same moment", async () => {
     const { database, accountId, program, ann } = await start();
     await insertKeys(database, { accountId, from: 0, count: 120 });
     const seen: string[] = [];
@@ -181,13 +181,13 @@ describe("lists of keys", () => {
     expect([third.match(/data-label="Key"/g)?.length, nextOf(third)]).toEqual([20, ""]);
   });
 
-  test("refuse a cursor that is none of theirs, and a page longer than the longest", async () => {
+  test("reject a foreign cursor, and a page beyond the maximum size", async () => {
     const { program } = await start();
     for (const query of ["?cursor=AAAA", "?limit=201", "?limit=0"])
       expect((await program.get(`/api/v1/keys${query}`)).statusCode).toBe(400);
   });
 
-  test("by what they used are read in pages, too", async () => {
+  test("sorted by usage are paged, too", async () => {
     const { database, accountId, program } = await start();
     await insertKeys(database, { accountId, from: 0, count: 7 });
     await database.execute(
@@ -216,7 +216,7 @@ describe("an account's requests", () => {
     expect(await left(program)).toBe(first - 2);
   });
 
-  test("are worked on a few at once; more wait, the rest get 429, and another account is served", async () => {
+  test("run a few at once; more wait, the rest get 429, and another account is served", async () => {
     const { database, ann, owner } = await start();
     const bob = await owner("bob@example.com");
     const { requestsInWork, requestsWaiting } = ACCOUNT_BOUNDS;
@@ -239,8 +239,8 @@ describe("an account's requests", () => {
   });
 });
 
-describe("requests of those who have not signed in", () => {
-  test("are worked on a few at once; more wait, the rest get 429, and an account beside them is served", async () => {
+describe("requests of visitors who have not signed in", () => {
+  test("run a few at once; more wait, the rest get 429, and an account next to them is served", async () => {
     const { database, ann, guest, program } = await start();
     const unlock = await lockTable(database, "model");
     const pages = Array.from({ length: 120 }, () => guest.get("/dashboard/models"));
@@ -257,7 +257,7 @@ describe("requests of those who have not signed in", () => {
     expect((await guest.get("/dashboard/models")).statusCode).toBe(200);
   });
 
-  test("are not read beyond a thousand fields of a form", async () => {
+  test("are read up to a thousand form fields", async () => {
     const { ann } = await start();
     const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`f${index}`, ""]));
     expect((await ann.post("/dashboard/keys/new", { name: "first", ...fields })).statusCode).toBe(200);
@@ -265,8 +265,8 @@ describe("requests of those who have not signed in", () => {
   });
 });
 
-describe("what else an account has", () => {
-  test("tokens are bounded, those revoked within a day counted", async () => {
+describe("the rest of an account", () => {
+  test("has a bounded number of tokens, including those revoked within a day", async () => {
     const { database, accountId, ann } = await start();
     const make = () =>
       database.transaction((transaction) =>
@@ -279,7 +279,7 @@ describe("what else an account has", () => {
     await expect(make()).rejects.toThrow("revoked in the last 24 hours");
   });
 
-  test("invitations that nobody accepted are bounded", async () => {
+  test("has a bounded number of pending invitations", async () => {
     const { database, accountId, ann } = await start();
     await database.execute(
       `INSERT INTO invitation (token_hash, account_id, email, role, invited_by, expires_at)
@@ -293,7 +293,7 @@ describe("what else an account has", () => {
     await expect(invite(database, { ...wish, email: "person1@example.com" })).resolves.toBeTypeOf("string");
   });
 
-  test("members are bounded, and an account's own member is not kept out by it", async () => {
+  test("has a bounded number of members, which never locks out an account's own member", async () => {
     const { database, accountId, ann } = await start();
     await database.execute(
       `WITH made AS (INSERT INTO person (id, email, name, password_hash)
@@ -308,7 +308,7 @@ describe("what else an account has", () => {
     await expect(acceptInvitation(database, token, person)).resolves.toMatchObject({ accountId });
   });
 
-  test("sessions of one person are bounded: one more ends the one unused for longest", async () => {
+  test("has a bounded number of sessions per person: one more ends the one unused for longest", async () => {
     const { database, accountId, ann } = await start();
     await database.execute("UPDATE session SET last_seen_at = now() - interval '1 hour'");
     const session = { personId: ann.personId, accountId, userAgent: "browser" };
@@ -321,7 +321,7 @@ describe("what else an account has", () => {
     expect((await ann.get("/dashboard/settings")).statusCode).toBe(303);
   });
 
-  test("payments that are begun and not paid are bounded in a day", async () => {
+  test("has a bounded number of unpaid payments per day", async () => {
     const { database, accountId } = await start();
     for (let number = 0; number < ACCOUNT_BOUNDS.unpaidTopUpsADay; number++) {
       await admitTopUp(database, accountId);

@@ -40,7 +40,7 @@ const pathOf = ({ pathname, search }: URL): string => pathname + search;
 const prove = (database: Database) => database.execute("UPDATE person SET email_verified_at = now()");
 const keyForm = (name: string) => ({ name });
 
-test("until an address is proved its person invites nobody, pays nothing, makes no token and no second key (S24)", async () => {
+test("until an address is confirmed its person cannot invite, pay, or create a token or a second key (S24)", async () => {
   const { owner, database, letters, letterTo } = await open();
   const ann = await owner("ann@example.com");
   expect((await ann.get("/dashboard")).body).toContain("Confirm your email address, ann@example.com");
@@ -73,7 +73,7 @@ test("until an address is proved its person invites nobody, pays nothing, makes 
   expect((await ann.post("/dashboard/keys/new", keyForm("second"))).statusCode).toBe(200);
 });
 
-test.for(["none", "outbox"] as const)("where mail goes to nobody (%s) no proof is asked for", async (mail) => {
+test.for(["none", "outbox"] as const)("without mail delivery (%s) no confirmation is required", async (mail) => {
   const { owner } = await open({ mailer: mail === "none" ? undefined : createOutbox() });
   const ann = await owner("ann@example.com");
   expect((await ann.get("/dashboard")).body).not.toContain("Confirm that");
@@ -81,7 +81,7 @@ test.for(["none", "outbox"] as const)("where mail goes to nobody (%s) no proof i
   for (const name of ["first", "second"]) expect((await ann.post("/dashboard/keys/new", keyForm(name))).statusCode).toBe(200);
 });
 
-test("where mail is sent, sign-up begins with a link, and only the mailbox learns whether its address is here", async () => {
+test("with mail delivery, sign-up begins with a link, and only the mailbox learns whether its address is registered", async () => {
   const { guest, owner, letterTo, letters, database } = await open();
   await owner("ann@example.com");
   const direct = await guest.post("/dashboard/sign-up", { name: "Eve", email: "eve@example.com", password: PASSWORD });
@@ -100,7 +100,7 @@ test("where mail is sent, sign-up begins with a link, and only the mailbox learn
   expect(letters).toHaveLength(2);
 });
 
-test("who is invited proves an address, too, and joins with it where sign-up is closed", async () => {
+test("an invited person confirms an address, too, and joins with it even if sign-up is closed", async () => {
   const { guest, owner, letterTo, database } = await open({ signUp: { isOpen: false, domains: ["example.com"] } });
   const ann = await owner("ann@example.com");
   await prove(database);
@@ -124,7 +124,7 @@ test("who is invited proves an address, too, and joins with it where sign-up is 
   expect(await findPersonByEmail(database, "bob@example.org")).toMatchObject({ isEmailVerified: true });
 });
 
-test("strangers cause six letters a day to one mailbox, from however many accounts", async () => {
+test("strangers cause at most six emails a day to one mailbox, from however many accounts", async () => {
   const { owner, guest, letters, database } = await open();
   for (let account = 0; account < 8; account++) {
     const inviter = await owner(`inviter-${account}@example.com`);
@@ -136,7 +136,7 @@ test("strangers cause six letters a day to one mailbox, from however many accoun
   expect(letters.filter(({ to }) => to.toLowerCase() === "victim@example.org")).toHaveLength(6);
 });
 
-test("a form of one account changes nothing in the other that is in view by now; forms about the person still work", async () => {
+test("a form of one account changes nothing in the account now in view; forms about the person still work", async () => {
   const { owner, client, database } = await open({ mailer: undefined });
   const ann = await owner("ann@example.com");
   const other = await owner("bob@example.com");
@@ -153,7 +153,7 @@ test("a form of one account changes nothing in the other that is in view by now;
   expect((await client({ cookie: ann.cookie }, forged).post("/dashboard/sign-out")).statusCode).toBe(403);
 });
 
-test("a token has no more rights than its maker has now, and none once they are gone", async () => {
+test("a token has no more rights than its creator has now, and none once they are gone", async () => {
   const { owner, inAccount, program, database } = await open({ mailer: undefined });
   const ann = await owner("ann@example.com");
   const bob = await inAccount(ann.accountId, "owner", "bob@example.com");
@@ -183,7 +183,7 @@ async function openTeam() {
   return { ...dashboard, ann, bob, names };
 }
 
-test("who removes somebody sees which keys and tokens they made, and deletes them along unless they say no", async () => {
+test("removing a member shows the keys and tokens that they created, and deletes them unless declined", async () => {
   const { ann, bob, names, database } = await openTeam();
   const page = (await ann.get(`/dashboard/members/${bob.personId}/remove`)).body;
   expect([page.includes("of Bob"), page.includes("of Bob&#39;s program"), page.includes("of Ann")]).toEqual([true, true, false]);
@@ -192,13 +192,13 @@ test("who removes somebody sees which keys and tokens they made, and deletes the
   expect(await listManagementTokens(database, ann.accountId)).toEqual([]);
 });
 
-test("keys of somebody who was removed go on to work where their remover says so", async () => {
+test("keys of a removed member keep working if the owner keeps them", async () => {
   const { ann, bob, names } = await openTeam();
   await ann.post(`/dashboard/members/${bob.personId}/remove`);
   expect(await names(ann)).toEqual(["of Ann", "of Bob", "of Bob's program"]);
 });
 
-test("who makes somebody a viewer is led to what they made, and may delete it", async () => {
+test("demoting a member to viewer shows what they created, and offers to delete it", async () => {
   const { ann, bob, names } = await openTeam();
   const changed = await ann.post(`/dashboard/members/${bob.personId}/role`, { role: "viewer" });
   const access = `/dashboard/members/${bob.personId}/access`;
@@ -209,7 +209,7 @@ test("who makes somebody a viewer is led to what they made, and may delete it", 
   expect((await ann.get(access)).body).toContain("no key or token that still works");
 });
 
-test("a suspended account says so on every page, and takes no payment and no card", async () => {
+test("every page of a suspended account shows that it is suspended, and it accepts no payment and no card", async () => {
   const { owner, database } = await open({ mailer: undefined });
   const ann = await owner("ann@example.com");
   await setAccountStatus(database, ann.accountId, "suspended");
@@ -228,7 +228,7 @@ test("a suspended account says so on every page, and takes no payment and no car
   expect((await ann.post("/dashboard/credit/top-up", { amount: "5", attempt })).statusCode).toBe(303);
 });
 
-test("a NUL in a path is a page that is not there", async () => {
+test("a NUL in a path is a page that does not exist", async () => {
   const { owner, app, logged } = await open();
   const ann = await owner("ann@example.com");
   const paths = ["settings/sessions/%00/end", "members/invitations/%00/revoke", "tokens/a%00b/revoke", "accounts/%00/view"];
@@ -237,7 +237,7 @@ test("a NUL in a path is a page that is not there", async () => {
   expect(logged()).not.toContain("internal error on a page");
 });
 
-test("browsers are told to come by https alone where that is the address, on assets and errors, too", async () => {
+test("browsers must use https if that is the address, for assets and errors, too", async () => {
   const { guest } = await open({ publicBaseUrl: "https://gateway.example" });
   for (const path of ["/dashboard/sign-in", "/dashboard/nothing", "/api/v1/keys"])
     expect((await guest.get(path)).headers["strict-transport-security"], path).toBe("max-age=31536000");
@@ -245,7 +245,7 @@ test("browsers are told to come by https alone where that is the address, on ass
   expect((await plain.guest.get("/dashboard/sign-in")).headers["strict-transport-security"]).toBeUndefined();
 });
 
-test("the outbox is read under this machine's names alone", async () => {
+test("the outbox is readable only under this machine's names", async () => {
   const { guest } = await open({ mailer: createOutbox() });
   const statusFor = async (host: string) => (await guest.get("/dashboard/outbox", { headers: { host } })).statusCode;
   for (const host of ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "gateway.example"])

@@ -9,7 +9,7 @@ import { useOwnPostgres } from "../support/postgres.ts";
 const postgres = useOwnPostgres();
 const FIVE_USD = 5_000_000_000n;
 
-test("an account is made once and begins empty", async () => {
+test("a new account is created once and starts empty", async () => {
   const { database } = await postgres.migrated();
   expect(await createAccount(database, { id: "acme", name: "Acme" })).toEqual({ isNew: true });
   expect(await createAccount(database, { id: "acme", name: "Other" })).toEqual({ isNew: false });
@@ -24,7 +24,7 @@ test.for(["", "Acme", "-acme", "acme-", "a".repeat(64), "a b", "a/b"])("an accou
   await expect(createAccount(database, { id, name: "x" })).rejects.toMatchObject({ code: "invalid_request", field: "id" });
 });
 
-test("a credit is posted once per reference, whatever is replayed and however many at once (S26)", async () => {
+test("a credit is posted once per reference, however often and concurrently it is repeated (S26)", async () => {
   const { database } = await postgres.migrated();
   await createCustomer(database, "acme");
   const credit = { accountId: "acme", kind: "topup", amountNanoUsd: FIVE_USD, reference: "payment-1" } as const;
@@ -35,7 +35,7 @@ test("a credit is posted once per reference, whatever is replayed and however ma
   expect(await wrongBalances(database)).toEqual([]);
 });
 
-test("a reference that was posted for something else is refused and moves nothing", async () => {
+test("a reference that was posted for something else is rejected and changes nothing", async () => {
   const { database } = await postgres.migrated();
   await createCustomer(database, "acme");
   await createCustomer(database, "other");
@@ -48,7 +48,7 @@ test("a reference that was posted for something else is refused and moves nothin
   expect((await readBalance(database, "other")).postedNanoUsd).toBe(0n);
 });
 
-test("an adjustment may take away; a grant and a top-up may not; nothing may be zero", async () => {
+test("an adjustment may deduct; a grant and a top-up may not; none may be zero", async () => {
   const { database } = await postgres.migrated();
   await createCustomer(database, "acme");
   const adjusted = await postCredit(database, { accountId: "acme", kind: "adjust", amountNanoUsd: -3n, reference: "a" });
@@ -88,7 +88,7 @@ test.for(["UPDATE ledger_entry SET amount_nano_usd = 1", "DELETE FROM ledger_ent
 );
 
 test.for(["account", "account_balance", "api_key", "model"])(
-  "rows of %s are never deleted, so that no reader misses it",
+  "rows of %s are never deleted, so that no reader misses a change",
   async (table) => {
     const { database } = await postgres.migrated();
     await expect(database.execute(`DELETE FROM ${table}`)).rejects.toThrow(`is not allowed on ${table}`);
@@ -131,7 +131,7 @@ describe("a rotated key", () => {
     return { database, publicId: before.publicId, before: before.value, after: after.value, accepts };
   }
 
-  test("keeps its public id, and its former secret until the overlap ends (S35)", async () => {
+  test("keeps its public id, and its previous secret until the overlap ends (S35)", async () => {
     const until = new Date("2030-01-01T00:00:00Z");
     const { publicId, before, after, accepts } = await rotated({ previousUntil: until });
     expect(parseApiKey(after)).toMatchObject({ kind: "key", publicId });
@@ -140,13 +140,13 @@ describe("a rotated key", () => {
     expect(accepts(before, until.getTime())).toBe(false);
   });
 
-  test("without an overlap loses its former secret at once", async () => {
+  test("without an overlap loses its previous secret at once", async () => {
     const { before, after, accepts } = await rotated({ previousUntil: null });
     expect(accepts(after, 0)).toBe(true);
     expect(accepts(before, 0)).toBe(false);
   });
 
-  test("that is given the secret in use once more stays as it is", async () => {
+  test("that gets its current secret again stays unchanged", async () => {
     const { database, publicId, before, after } = await rotated({ previousUntil: new Date("2030-01-01T00:00:00Z") });
     const { nextXid } = await readChanges(database, 0n);
     const again = { publicId, pepper: PEPPER, previousUntil: null, secret: secretOf(after) };
@@ -155,7 +155,7 @@ describe("a rotated key", () => {
     expect(await replaceSecret(database, { ...again, secret: secretOf(before) })).toBe(true);
   });
 
-  test("must be there", async () => {
+  test("must exist", async () => {
     const { database, publicId } = await rotated({ previousUntil: null });
     const rotation = { pepper: PEPPER, previousUntil: null };
     await expect(rotateApiKey(database, { publicId: "000000000000", ...rotation })).rejects.toMatchObject({ code: "not_found" });

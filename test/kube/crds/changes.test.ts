@@ -22,7 +22,7 @@ describe("a Model", () => {
     );
   });
 
-  test("may change in all else, from one end to the other and back", async () => {
+  test("may change everything else, from one extreme to the other and back", async () => {
     const model = await create("Model", MODEL);
     await model.patch({
       aliases: ["other"],
@@ -46,17 +46,17 @@ describe("an ApiKey", () => {
     { change: "put under another key", before: { name: "first" }, after: { name: "first", key: "token" } },
     { change: "removed", before: { name: "first" }, after: null },
     { change: "named later", before: undefined, after: { name: "first" } },
-  ])("has its Secret not $change", async ({ before, after }) => {
+  ])("does not let its Secret be $change", async ({ before, after }) => {
     const key = await create("ApiKey", { account: "team-a", ...(before === undefined ? {} : { secretRef: before }) });
     await expect(key.patch({ secretRef: after })).rejects.toThrow(/spec\.secretRef: .*is immutable; create another ApiKey/);
   });
 
-  test("may say the default of its Secret's key", async () => {
+  test("may state the default of its Secret's key", async () => {
     const key = await create("ApiKey", { account: "team-a", secretRef: { name: "first" } });
     await key.patch({ secretRef: { name: "first", key: "api-key" } });
   });
 
-  test("is rotated upwards only", async () => {
+  test("is rotated only upwards", async () => {
     const key = await create("ApiKey", { account: "team-a" });
     await key.patch({ rotation: { generation: 2 } });
     await key.patch({ rotation: { generation: 2, overlap: "0s" } });
@@ -66,7 +66,7 @@ describe("an ApiKey", () => {
     await expect(key.patch({ rotation: null })).rejects.toThrow(refusal);
   });
 
-  test("may change in all else, from one end to the other and back", async () => {
+  test("may change everything else, from one extreme to the other and back", async () => {
     const key = await create("ApiKey", { account: "team-a" });
     const all = {
       displayName: "Nightly",
@@ -81,7 +81,7 @@ describe("an ApiKey", () => {
   });
 });
 
-test("a status does not change a specification, nor a specification a status", async () => {
+test("a status update does not change the spec, nor the reverse", async () => {
   const key = await create("ApiKey", { account: "team-a" });
   await key.patch({ disabled: true }, { status: { keyId: "written beside" } });
   await key.patchStatus({ keyId: "AbCdEfGhIjKl" }, { spec: { disabled: false } });

@@ -14,14 +14,14 @@ describe.for([
   { folder: "model", parseResource: parseModelResource },
   { folder: "apikey", parseResource: parseApiKeyResource },
 ] as const)("$folder", ({ folder, parseResource }) => {
-  test.for(manifestsIn(`${folder}/valid`))("the API server and a folder of manifests take %s", async (file) => {
+  test.for(manifestsIn(`${folder}/valid`))("the API server and a folder of manifests accept %s", async (file) => {
     const text = read(file);
     expect(parseResource(parse(text))).toMatchObject({ kind: "good" });
     expect(await create(text)).toContain("created (server dry run)");
   });
 
   test.for(manifestsIn(`${folder}/invalid`))(
-    "the API server and a folder of manifests refuse %s, with a remedy",
+    "the API server and a folder of manifests reject %s, with a remedy",
     async (file) => {
       const text = read(file);
       const parsed = parseResource(parse(text));
@@ -38,7 +38,7 @@ describe.for([
   );
 });
 
-test("the API server takes the manifests that come with the product", async () => {
+test("the API server accepts the manifests that come with the product", async () => {
   const manifests = path.join(import.meta.dirname, "../../../local/manifests");
   expect(await api().kubectl(["create", "--dry-run=server", "--validate=strict", "--filename", manifests])).toContain("created");
 });

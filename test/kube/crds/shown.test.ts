@@ -80,7 +80,7 @@ beforeAll(async () => {
 });
 
 describe.for(["models", "apikeys"])("%s", (plural) => {
-  test("are listed with what an admin looks for first", async () => {
+  test("are listed with what an administrator looks for first", async () => {
     const [few, many] = [await get(plural), await get(plural, "--output=wide")];
     await expect(`${few}\n${many}`).toMatchFileSnapshot(golden(`get-${plural}`));
   });
@@ -99,7 +99,7 @@ describe.for(["models", "apikeys"])("%s", (plural) => {
   });
 });
 
-test("a Model is found by what clients call it, an ApiKey by its account", async () => {
+test("a Model is found by the name that clients use, an ApiKey by its account", async () => {
   expect(await api().kubectl(["get", "models", "--field-selector=spec.modelName=acme-small", "--output=name"])).toBe(
     `model.${GROUP}/small\n`,
   );

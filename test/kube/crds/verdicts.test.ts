@@ -22,7 +22,7 @@ beforeAll(async () => {
 test.for([
   { kind: "Model", plural: "models", specs: modelSpecs, parseResource: parseModelResource },
   { kind: "ApiKey", plural: "apikeys", specs: apiKeySpecs, parseResource: parseApiKeyResource },
-])("whatever a $kind says, the API server takes it just where a folder of manifests does", async (resource) => {
+])("the API server accepts a $kind exactly if a folder of manifests does", async (resource) => {
   const seen = { good: 0, bad: 0 };
   await fc.assert(
     fc.asyncProperty(resource.specs, async (spec) => {

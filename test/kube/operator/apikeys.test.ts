@@ -33,7 +33,7 @@ async function make(name: string, spec: object = {}): Promise<string> {
 }
 
 describe("an ApiKey", () => {
-  test("yields a Secret with its value that it owns, and shows nothing of it (S35)", async () => {
+  test("yields a Secret with its value that it owns, and never shows the value (S35)", async () => {
     const { team, database } = stage();
     const value = await make("first", { displayName: "First" });
     await expectStatus(value, 200);
@@ -65,7 +65,7 @@ describe("an ApiKey", () => {
     await until(async () => expect(await team.events("first")).toEqual(["Normal Active"]));
   });
 
-  test("is refused from the moment on that kubectl delete has returned", async () => {
+  test("is refused from the moment kubectl delete has returned", async () => {
     for (const name of ["gone-1", "gone-2", "gone-3"]) {
       const value = await make(name);
       await expectStatus(value, 200);
@@ -74,7 +74,7 @@ describe("an ApiKey", () => {
     }
   });
 
-  test("that is switched off, expires or has limits is so in the gateway, and says so", async () => {
+  test("that is disabled, expires or has limits has the same effect in the gateway, and shows it", async () => {
     const { team, database } = stage();
     const value = await make("limited", { rateLimits: { requestsPerMinute: 7 }, spendLimit: { amount: "2.5", window: "Day" } });
     const { keyId } = (await team.get("apikey", "limited")).status;
@@ -97,7 +97,7 @@ describe("an ApiKey", () => {
     await until(async () => expect(await read()).toBe(1));
   });
 
-  test("of an account that is not there waits for it", async () => {
+  test("of a missing account waits for it", async () => {
     const { team, database } = stage();
     await team.apply(apiKey("early", { account: "team-z" }));
     await expectCondition("early", "Ready", { status: "False", reason: "AccountUnknown" });
@@ -107,7 +107,7 @@ describe("an ApiKey", () => {
     await expectCondition("early", "Ready", { status: "True" });
   });
 
-  test("takes no Secret that is another's, and no value that was put into its own", async () => {
+  test("takes over neither another's Secret nor a value that was put into its own", async () => {
     const { team } = stage();
     await team.apply(secret("taken", { "api-key": "mine" }), apiKey("taken"));
     await expectCondition("taken", "Ready", { status: "False", reason: "NameTaken" });
@@ -122,8 +122,8 @@ describe("an ApiKey", () => {
   });
 });
 
-describe("a Secret that somebody", () => {
-  test("edits is found, and told in the ApiKey and an Event, without any change of the ApiKey", async () => {
+describe("a Secret that someone", () => {
+  test("edits is noticed, and reported on the ApiKey and in an Event, without any change of the ApiKey", async () => {
     const { team } = stage();
     const value = await make("edited");
     await team.patch("secret", "edited", { stringData: { "api-key": "another" } });
@@ -133,7 +133,7 @@ describe("a Secret that somebody", () => {
     await expectCondition("edited", "Ready", { status: "True", reason: "Active" });
   });
 
-  test("deletes is found, and told in the ApiKey and an Event, without any change of the ApiKey", async () => {
+  test("deletes is noticed, and reported on the ApiKey and in an Event, without any change of the ApiKey", async () => {
     const { team } = stage();
     await make("deleted");
     await team.run(["delete", "secret", "deleted"]);
@@ -143,7 +143,7 @@ describe("a Secret that somebody", () => {
 });
 
 describe("a rotation", () => {
-  test("puts a new value in, keeps the one before it valid for the overlap, then takes it out", async () => {
+  test("stores a new value, keeps the previous one valid for the overlap, then removes it", async () => {
     const { team } = stage();
     const first = await make("turning");
     await team.patch("apikey", "turning", { spec: { rotation: { generation: 1, overlap: "6s" } } });
@@ -162,7 +162,7 @@ describe("a rotation", () => {
     await until(async () => expect(await team.events("turning")).toContain("Normal Rotated"));
   });
 
-  test("is what a deleted Secret waits for; until then its value stays valid", async () => {
+  test("is needed to recreate a deleted Secret; until then its value stays valid", async () => {
     const { team } = stage();
     const first = await make("lost");
     await team.run(["delete", "secret", "lost"]);
@@ -178,7 +178,7 @@ describe("a rotation", () => {
   });
 });
 
-test("use and spend come into the status, under a field manager of their own", async () => {
+test("usage and spend are written to the status under a separate field manager", async () => {
   const { team, ask, upstreamUrl } = stage();
   const value = await make("spender");
   await team.apply(model("spent-on", { url: upstreamUrl }));
@@ -196,7 +196,7 @@ test("use and spend come into the status, under a field manager of their own", a
   );
 });
 
-test("the operator was allowed everything that it asked for", async () => {
+test("the operator had permission for everything that it requested", async () => {
   expect(await api().kubectl(["get", "lease", "--all-namespaces", "--no-headers"])).toContain("operator-0_");
   for (const { metric } of stage().operators)
     for (const method of ["GET", "POST", "PUT", "PATCH"])

@@ -61,7 +61,7 @@ async function withoutOneFailure(work: () => Promise<void>): Promise<void> {
   }
 }
 
-test("an Envoy of a replica that does not lead counts: what it refuses, the leader tells", async () => {
+test("an Envoy of a replica that does not lead counts: the leader reports its rejections", async () => {
   const { team, upstreamUrl } = stage();
   const follower = await only((await roles()).followers);
   stage().switchboard.lead(follower.xdsSocket);
@@ -82,14 +82,14 @@ test("an Envoy of a replica that does not lead counts: what it refuses, the lead
   });
 });
 
-test("a cut discovery connection is made again", async () => {
+test("a broken discovery connection is restored", async () => {
   await withoutOneFailure(async () => {
     stage().switchboard.cut();
     await expectWorks("after-a-cut");
   });
 });
 
-test("when the API server is killed the last state goes on, and what comes after it is taken", async () => {
+test("when the API server is killed the last state stays active, and later changes are applied", async () => {
   await withoutOneFailure(async () => {
     await api().kill();
     await sleep(3_000);
@@ -98,7 +98,7 @@ test("when the API server is killed the last state goes on, and what comes after
   });
 });
 
-test("a replica that comes back to a compacted history lists again (410)", async () => {
+test("a replica that resumes from a compacted history lists again (410)", async () => {
   const { team, upstreamUrl } = stage();
   const follower = await only((await roles()).followers);
   const relists = 'gateway_operator_relists_total{kind="models"}';
@@ -121,7 +121,7 @@ test("a replica that comes back to a compacted history lists again (410)", async
   await team.remove("model", "while-away");
 });
 
-test("an API server that answers nothing for 40 seconds is waited for; the leader stops writing, and serves on", async () => {
+test("an API server that answers nothing for 40 seconds is waited for; the leader stops writing, and keeps serving", async () => {
   const { leader } = await roles();
   stage().switchboard.lead(leader.xdsSocket);
   await until(async () => expect(await leader.metric("gateway_operator_envoys")).toBe(1));
@@ -137,7 +137,7 @@ test("an API server that answers nothing for 40 seconds is waited for; the leade
   });
 });
 
-test("when the leader is killed another one leads, and nothing is served less", async () => {
+test("when the leader is killed another replica leads, and service continues", async () => {
   const { leader, followers } = await roles();
   stage().switchboard.lead(leader.xdsSocket);
   await until(async () => expect(await leader.metric("gateway_operator_envoys")).toBe(1));
@@ -150,7 +150,7 @@ test("when the leader is killed another one leads, and nothing is served less", 
   });
 });
 
-test("while no operator runs everything goes on; the next one takes nothing away, and revokes what was deleted by force", async () => {
+test("without any operator everything continues; the next one removes nothing, and revokes keys deleted by force", async () => {
   const { team } = stage();
   await team.apply(apiKey("forced"));
   const forced = await until(async () => (await team.value("forced")) ?? "");
@@ -168,7 +168,7 @@ test("while no operator runs everything goes on; the next one takes nothing away
   });
 });
 
-test("a leader that is asked to end gives the Lease to the next one at once", async () => {
+test("a leader that is asked to stop hands over the Lease immediately", async () => {
   const first = (await roles()).leader;
   const second = await stage().startOperator("operator-3");
   const startedMs = performance.now();

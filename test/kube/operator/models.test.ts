@@ -26,7 +26,7 @@ async function expectServed(name: string): Promise<void> {
 }
 
 describe("a Model", () => {
-  test("is served as soon as it is made, says so, and is gone when it is deleted (S34)", async () => {
+  test("is served as soon as it is created, reports that, and disappears when it is deleted (S34)", async () => {
     const { team, upstreamUrl, ask } = stage();
     await team.apply(model("first", { url: upstreamUrl }));
     await expectServed("first");
@@ -48,7 +48,7 @@ describe("a Model", () => {
     await until(async () => expect((await ask(key, "first")).status).toBe(404));
   });
 
-  test("keeps the time of a condition that stays as it is, and says which generation it has seen", async () => {
+  test("keeps the time of an unchanged condition, and reports the generation that it has observed", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("steady", { url: upstreamUrl }));
     await expectCondition("steady", "Ready", { status: "True", observedGeneration: 1 });
@@ -60,7 +60,7 @@ describe("a Model", () => {
     await team.remove("model", "steady");
   });
 
-  test("whose Secret is missing says which, and is served once it is made", async () => {
+  test("whose Secret is missing names it, and is served once it exists", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("private", { url: upstreamUrl, backend: { credentialRef: { name: "provider" } } }));
     await expectCondition("private", "ResolvedRefs", {
@@ -75,7 +75,7 @@ describe("a Model", () => {
     await team.remove("model", "private");
   });
 
-  test("that claims a name which an older one has is refused, until the older one goes", async () => {
+  test("that claims an older Model's name is rejected until the older one is deleted", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("z-older", { modelName: "contested", url: upstreamUrl }));
     await expectCondition("z-older", "Ready", { status: "True" });
@@ -95,7 +95,7 @@ describe("a Model", () => {
     await team.remove("model", "a-newer");
   });
 
-  test("whose host does not exist is not Ready, and says which", async () => {
+  test("whose host does not exist is not Ready, and names the host", async () => {
     const { team } = stage();
     await team.apply(model("lost", { url: "http://vllm.nowhere.invalid:8000/v1" }));
     const words =
@@ -106,7 +106,7 @@ describe("a Model", () => {
     await team.remove("model", "lost");
   });
 
-  test("with a URL that cannot be is refused by the API server, and the one before it stays in force", async () => {
+  test("with an impossible URL is rejected by the API server, and the previous version stays active", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("changed", { url: upstreamUrl }));
     await expectServed("changed");
@@ -115,7 +115,7 @@ describe("a Model", () => {
     await team.remove("model", "changed");
   });
 
-  test("that Envoy refuses says so in Envoy's words, and its last good version stays in force", async () => {
+  test("that Envoy rejects reports Envoy's message, and its last valid version stays active", async () => {
     const { team, upstreamUrl } = stage();
     await team.apply(model("refused", { url: upstreamUrl }));
     await expectServed("refused");
@@ -143,7 +143,7 @@ describe("a Model", () => {
     await team.remove("model", "refused");
   });
 
-  test("that is deprecated tells it in every answer and in an Event; past its sunset it is gone", async () => {
+  test("that is deprecated announces it in every answer and in an Event; after its sunset it is gone", async () => {
     const { team, upstreamUrl, ask } = stage();
     const deprecation = { deprecatedTime: "2026-01-01T00:00:00Z", sunsetTime: "2099-01-01T00:00:00Z", replacement: "next" };
     await team.apply(model("old", { url: upstreamUrl, spec: { deprecation } }));
@@ -162,17 +162,17 @@ describe("a Model", () => {
   });
 });
 
-test("the operator was allowed everything that it asked for", async () => {
+test("the operator had permission for everything that it requested", async () => {
   for (const { metric } of stage().operators)
     for (const method of ["GET", "POST", "PUT", "PATCH"])
       expect(await metric(`rest_client_requests_total{method="${method}",code="403"}`)).toBe(0);
 });
 
-describe("a backend inside", () => {
+describe("an internal backend", () => {
   test.for([
     ["a-cloud-s", "http://169.254.169.254/latest", "169.254.169.254 is a link-local address"],
     ["this-machine", "http://localhost:9901/v1", "localhost resolves to ::1, a loopback address"],
-  ] as const)("is refused in words: %s", async ([name, url, words]) => {
+  ] as const)("is rejected with a message: %s", async ([name, url, words]) => {
     const { team, ask } = stage();
     await team.apply(model(name, { url }));
     const message = expect.stringContaining(`backend primary: url: ${words}`);
@@ -182,7 +182,7 @@ describe("a backend inside", () => {
     await team.remove("model", name);
   });
 
-  test("does not take the Model's others along, and is used when it stands elsewhere", async () => {
+  test("does not affect the Model's other backends, and is used once it is elsewhere", async () => {
     const { team, upstreamUrl } = stage();
     const patchBackends = (backends: object[]) => ({ spec: { backends } });
     const backend = (name: string, url: string) => ({ name, protocol: "ChatCompletions", url, upstreamModel: "sim" });
@@ -202,7 +202,7 @@ describe("a backend inside", () => {
   });
 });
 
-test("a Model keeps its name when an older one asks for it as an alias, also across a restart of the operator", async () => {
+test("a Model keeps its name when an older one claims it as an alias, even across a restart of the operator", async () => {
   const { team, upstreamUrl, startOperator, switchboard, operators } = stage();
   await team.apply(model("older", { url: upstreamUrl }));
   await expectCondition("older", "Ready", { status: "True" });

@@ -45,7 +45,7 @@ async function finishNamespace(): Promise<void> {
   await api().kubectl(["replace", "--raw", path, "--filename", "-"], { input: JSON.stringify(gone) });
 }
 
-test("the ApiKeys of a namespace that is deleted are revoked and let go, although the Role there has gone before them", async () => {
+test("the ApiKeys of a deleted namespace are revoked and released, although its Role was deleted first", async () => {
   await other.apply(inOther(apiKey("leaving")), inOther(model("leaving", { url: stage().upstreamUrl })));
   await expectReady(other, "apikey", "leaving");
   const value = (await other.value("leaving")) ?? "";
@@ -54,7 +54,7 @@ test("the ApiKeys of a namespace that is deleted are revoked and let go, althoug
   expect((await stage().ask(value, "leaving")).status).toBe(401);
 });
 
-test("an operator that starts while the namespace is going becomes ready, and serves the others", async () => {
+test("an operator that starts while the namespace is being deleted becomes ready, and serves the others", async () => {
   const next = await stage().startOperator("operator-1");
   stage().switchboard.lead(next.xdsSocket);
   await stage().team.apply(model("meanwhile", { url: stage().upstreamUrl }));
@@ -62,7 +62,7 @@ test("an operator that starts while the namespace is going becomes ready, and se
   await stage().team.remove("model", "meanwhile");
 });
 
-test("a namespace that is made again is picked up without a restart; until its Role is there, its resources say what is missing", async () => {
+test("a recreated namespace is picked up without a restart; until its Role exists, its resources report what is missing", async () => {
   await finishNamespace();
   await api().kubectl(["create", "namespace", OTHER]);
   const backend = { credentialRef: { name: "provider" } };
@@ -92,7 +92,7 @@ test("a namespace that is made again is picked up without a restart; until its R
   await expectServed("again");
 });
 
-test("an operator that may list one namespace only serves that one, and the other once it may", async () => {
+test("an operator that may list only one namespace serves that one, and the other once it may", async () => {
   await api().kubectl(["delete", "clusterrolebinding", CLUSTER_ACCESS]);
   const binding = ["create", "rolebinding", "only-here", `--clusterrole=${CLUSTER_ACCESS}`];
   await stage().team.run([...binding, `--serviceaccount=${OPERATOR.namespace}:${OPERATOR.name}`]);

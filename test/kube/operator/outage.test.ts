@@ -10,7 +10,7 @@ const until = <T>(work: () => Promise<T>) => eventually(work, PATIENCE);
 
 const ready = async (name: string) => (await stage().team.conditions("apikey", name))["Ready"];
 
-test("an ApiKey that is made while Postgres is away says what it waits for; one that is in force stays as it is", async () => {
+test("an ApiKey created while Postgres is unavailable reports what it waits for; existing ones stay unchanged", async () => {
   const { team } = stage();
   await team.apply(apiKey("before"));
   await until(async () => expect(await ready("before")).toMatchObject({ status: "True" }));

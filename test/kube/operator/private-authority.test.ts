@@ -59,11 +59,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test("a model server whose certificate is of that authority is served, though its Model names no authority", async () => {
+test("a model server with a certificate of that authority is served, although its Model names no authority", async () => {
   await eventually(async () => expect((await stage.ask(key, "company")).status).toBe(200), PATIENCE);
 });
 
-test("one with a certificate of anybody else is still refused", async () => {
+test("one with any other certificate is still rejected", async () => {
   await eventually(
     async () => expect((await stage.team.conditions("model", "stranger"))["Programmed"]).toMatchObject({ status: "True" }),
     PATIENCE,

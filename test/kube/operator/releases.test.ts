@@ -72,7 +72,7 @@ afterAll(async () => {
 
 const writesOf = async (name: string) => [await stage().team.writes("apikey", name), await stage().team.writes("model", name)];
 
-test("the one that came first manages the resources and says so; the other leaves them alone and tells it once", async () => {
+test("the first one manages the resources and reports that; the other ignores them and reports it once", async () => {
   const { team } = stage();
   const events = async () => (await team.events("shared")).filter((event) => event === "Warning ManagedElsewhere");
   await until(async () => expect(await events()).toHaveLength(2));
@@ -86,7 +86,7 @@ test("the one that came first manages the resources and says so; the other leave
   expect((await stage().ask(key, "shared")).status).toBe(200);
 });
 
-test("a new resource is one release's alone, whichever is faster, and comes to rest", async () => {
+test("a new resource is managed by one release only, whichever is faster, and settles", async () => {
   const { team, upstreamUrl } = stage();
   await team.apply(apiKey("contested"), model("contested", { url: upstreamUrl }));
   const events = async () => (await team.events("contested")).filter((event) => event === "Warning ManagedElsewhere");
@@ -98,7 +98,7 @@ test("a new resource is one release's alone, whichever is faster, and comes to r
   });
 });
 
-test("the other one never drops the finalizer: the key is revoked by the release that made it", async () => {
+test("the other one never drops the finalizer: the key is revoked by the release that created it", async () => {
   const { team, operators, startOperator, switchboard } = stage();
   for (const operator of operators) await operator.end("SIGTERM");
   await team.run(["delete", "apikey", "shared", "--wait=false"]);

@@ -69,7 +69,7 @@ beforeAll(async () => {
   await expectServed("old");
 });
 
-test("served beside: what is there reads the same under both versions, and requests go on", async () => {
+test("served beside: existing objects read the same under both versions, and requests continue", async () => {
   await apply(await definitionsThatStore("v1alpha1"));
   const beta = await until(() => read("v1beta1", "old"));
   const alpha = await read("v1alpha1", "old");
@@ -77,7 +77,7 @@ test("served beside: what is there reads the same under both versions, and reque
   await expectServed("old");
 });
 
-test("served beside: what is made or changed as v1beta1 is reconciled by an operator of v1alpha1", async () => {
+test("served beside: objects created or changed as v1beta1 are reconciled by an operator of v1alpha1", async () => {
   const { team, upstreamUrl } = stage();
   await team.apply(asBeta(model("new", { url: upstreamUrl })), asBeta(apiKey("client-of-beta")));
   const value = await until(async () => (await team.value("client-of-beta")) ?? "");
@@ -87,7 +87,7 @@ test("served beside: what is made or changed as v1beta1 is reconciled by an oper
   await expectReady("old", 2);
 });
 
-test("served beside: nothing is stored as v1beta1, so the release before can be rolled back to", async () => {
+test("served beside: nothing is stored as v1beta1, so a rollback to the previous release works", async () => {
   for (const kind of KINDS) expect(await storedVersions(kind)).toBe('["v1alpha1"]');
   await api().kubectl(["apply", "--filename", path.join(ROOT, "crds")]);
   await until(() => expect(read("v1beta1", "old")).rejects.toThrow(GONE));
@@ -98,7 +98,7 @@ test("served beside: nothing is stored as v1beta1, so the release before can be 
   await until(() => read("v1beta1", "old"));
 });
 
-test("stored: what was stored as v1alpha1 is served, reconciled and deleted as before", async () => {
+test("stored: objects stored as v1alpha1 are served, reconciled and deleted as before", async () => {
   const { team, upstreamUrl } = stage();
   await apply(await definitionsThatStore("v1beta1"));
   await until(async () => expect(await storedVersions("models")).toBe('["v1alpha1","v1beta1"]'));
@@ -113,13 +113,13 @@ test("stored: what was stored as v1alpha1 is served, reconciled and deleted as b
   await team.remove("apikey", "client-of-beta");
 });
 
-test("stored: the release before can no longer be rolled back to, and says so instead of losing anything", async () => {
+test("stored: a rollback to the previous release is refused with a message instead of losing data", async () => {
   const rollingBack = api().kubectl(["apply", "--filename", path.join(ROOT, "crds")]);
   await expect(rollingBack).rejects.toThrow(/status\.storedVersions\[1\]: Invalid value: "v1beta1"/);
   await expectServed("old");
 });
 
-test("rewritten: v1alpha1 can go from the definitions, with every object and key still there", async () => {
+test("rewritten: v1alpha1 can be removed from the definitions, with every object and key intact", async () => {
   for (const kind of KINDS) {
     // Writing an object as it is stores it anew.
     const objects = await api().kubectl(["get", kind, "--all-namespaces", "--output", "json"]);
