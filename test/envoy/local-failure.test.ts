@@ -28,7 +28,7 @@ function lastLine(output: string): string {
   return output.trim().split("\n").at(-1) ?? "";
 }
 
-test("a taken port ends the start with what to do", async () => {
+test("a port in use ends the start with the remedy", async () => {
   const home = await makeHome();
   const port = await occupiedPort();
   const local = await home.start(["--port", String(port)]);
@@ -39,14 +39,14 @@ test("a taken port ends the start with what to do", async () => {
   expect(await home.survivors()).toStrictEqual([]);
 });
 
-test("a folder of manifests that is not there ends the start with what to do", async () => {
+test("a missing folder of manifests ends the start with the remedy", async () => {
   const home = await makeHome();
   const local = await home.start(["--manifests", path.join(home.directory, "none")]);
   expect(await local.exited).toBe(1);
   expect(lastLine(local.output())).toContain("set --manifests to the folder with your Models");
 });
 
-test("an Envoy that cannot be used ends the start with what to do", async () => {
+test("an unusable Envoy ends the start with the remedy", async () => {
   const home = await makeHome();
   const local = await home.start([], { ENVOY_BIN: path.join(home.directory, "none") });
   expect(await local.exited).toBe(1);
@@ -117,7 +117,7 @@ describe("one start", () => {
     }
   });
 
-  test("kills a part that hangs, starts it again, and answers as before", { timeout: 240_000 }, async () => {
+  test("kills a part that hangs, restarts it, and answers as before", { timeout: 240_000 }, async () => {
     for (const name of ["extproc", "envoy"]) {
       const runs = new RegExp(`^${name} runs again\\.$`, "gm");
       const before = local.output().match(runs)?.length ?? 0;

@@ -48,7 +48,7 @@ describe("a first start, and the next one", () => {
     expect(await available(before)).toContain('"available":"5.000000000"');
   });
 
-  test("both printed commands answer, streaming, when pasted into a shell (S36)", async () => {
+  test("both printed commands work when pasted into a shell, streaming (S36)", async () => {
     // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
     expect((await home.survivors()).length).toBeGreaterThanOrEqual(6);
     expect(first.output()).toContain(`manifests  ${path.join(home.data, "manifests")} watched`);
@@ -64,7 +64,7 @@ describe("a first start, and the next one", () => {
     expect(await home.survivors()).toStrictEqual([]);
   });
 
-  test("what is secret is readable by its owner only, and stands in no log", async () => {
+  test("secrets are readable only by their owner, and appear in no log", async () => {
     const secrets = [before.key, (await readFile(path.join(home.data, "pepper"), "utf8")).trim()];
     secrets.push((await readFile(path.join(home.data, "postgres", "password"), "utf8")).trim());
     for (const file of ["local.env", "pepper", "postgres/password"]) {
@@ -77,7 +77,7 @@ describe("a first start, and the next one", () => {
     }
   });
 
-  test("a second start goes on with the same key, and the credit is given once", async () => {
+  test("a second start keeps the same key, and the credit is granted only once", async () => {
     const startedAt = performance.now();
     const second = await home.start();
     await second.shows(READY);
@@ -89,7 +89,7 @@ describe("a first start, and the next one", () => {
   });
 });
 
-test("a stream that is running when the stack is told to stop is finished and charged", async () => {
+test("a stream that is running when the stack is stopped is finished and charged", async () => {
   const home = await makeMigratedHome();
   const local = await home.start();
   await local.shows(READY);

@@ -147,7 +147,7 @@ test("the audit log is filtered by person, action and days, and pages keep the f
   expect([keys.length, keys[0], keys.at(-1)]).toEqual([151, 'title="key 249"', 'title="an old key"']);
 });
 
-test("credit is granted with a reason, once for each form, and the account sees it; a grant may end (S26)", async () => {
+test("credit is granted with a reason, once per form, and the account sees it; a grant may expire (S26)", async () => {
   const { database, admin, ann, accountId, path } = await open();
   const attempt = await attemptOf(admin, path);
   const form = { amount: "12.50", reason: "pilot", attempt };
@@ -167,7 +167,7 @@ test("credit is granted with a reason, once for each form, and the account sees 
   ]);
 });
 
-test("a balance is adjusted both ways, and what is wrong with a form is said beside the field", async () => {
+test("a balance is adjusted in both directions, and form errors are shown next to the field", async () => {
   const { database, admin, accountId, path } = await open();
   for (const amount of ["5", "-1.25"])
     expect(
@@ -189,7 +189,7 @@ test("a balance is adjusted both ways, and what is wrong with a form is said bes
   expect((await readBalance(database, accountId)).postedNanoUsd).toBe(3_750_000_000n);
 });
 
-test("an account is suspended and works again, and both are noted once", async () => {
+test("an account is suspended and reactivated, and each is logged once", async () => {
   const { database, admin, accountId, path } = await open();
   await admin.post(`${path}/suspend`);
   await admin.post(`${path}/suspend`);
@@ -203,7 +203,7 @@ test("an account is suspended and works again, and both are noted once", async (
   ]);
 });
 
-test("codes are made, their texts shown once; each is for so many accounts, until it is revoked (S26)", async () => {
+test("codes are created, their texts shown once; each is for a number of accounts, until it is revoked (S26)", async () => {
   const { database, admin, ann, owner } = await open();
   const form = { count: "3", amount: "2.50", uses: "2", expires: "2099-01-01", reason: "conference" };
   const made = await admin.post("/dashboard/admin/codes", form);
@@ -236,7 +236,7 @@ test("codes are made, their texts shown once; each is for so many accounts, unti
   expect([wrong.statusCode, wrong.body.includes("At most 500."), wrong.body.includes("above 0")]).toEqual([400, true, true]);
 });
 
-test("a code's use that has no entry, and an entry that has no use, are found by the check", async () => {
+test("the check finds a redemption without an entry, and an entry without a redemption", async () => {
   const { database, admin, ann, accountId } = await open();
   const made = await admin.post("/dashboard/admin/codes", { count: "1", amount: "1", uses: "5", reason: "x" });
   await ann.post("/dashboard/credit/redeem", { code: /([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/.exec(made.body)?.[0] ?? "" });
@@ -248,7 +248,7 @@ test("a code's use that has no entry, and an entry that has no use, are found by
   expect(await checkLedger(database)).toMatchObject([{ check: "codes", expected: 1_000_000_000n, found: 0n }]);
 });
 
-test("models are shown with their upstreams and every price that they had", async () => {
+test("models are shown with their upstreams and all of their prices", async () => {
   const { database, admin } = await open();
   const model = catalogueModel("modelx-v4-pro");
   await publishModels(database, [{ model, price: PRICE }]);
@@ -272,7 +272,7 @@ test("models are shown with their upstreams and every price that they had", asyn
   expect(body.match(/data-label="Price version"/g)).toHaveLength(2);
 });
 
-test("a check that is asked for says that everything adds up, or each number that does not; the last night's is shown beside", async () => {
+test("a manual check reports that everything adds up, or each difference; last night's is shown next to it", async () => {
   const { database, admin, accountId } = await open();
   const page = "/dashboard/admin/check";
   expect((await admin.get(page)).body).toContain("None yet.");
@@ -292,7 +292,7 @@ test("a check that is asked for says that everything adds up, or each number tha
   await nightly.stop();
 });
 
-test("a check is not begun twice at once", async () => {
+test("two checks never run at once", async () => {
   const { database, admin } = await open();
   await database.execute("INSERT INTO ledger_check_run (id) VALUES (gen_random_uuid())");
   await admin.post("/dashboard/admin/check");
@@ -302,7 +302,7 @@ test("a check is not begun twice at once", async () => {
   expect((await admin.get("/dashboard/admin/check")).body).toContain("could not finish");
 });
 
-test("the audit log has what was done in all accounts, or in one, a page at a time", async () => {
+test("the audit log has the actions of all accounts, or of one, in pages", async () => {
   const { database, admin, ann, accountId } = await open();
   await ann.post("/dashboard/keys/new", { name: "k" });
   const all = (await admin.get("/dashboard/admin/audit")).body;
@@ -318,7 +318,7 @@ test("the audit log has what was done in all accounts, or in one, a page at a ti
   expect(seen).toEqual(subjects.toReversed());
 });
 
-test("ledger/admin-command makes somebody an admin and ends it", async () => {
+test("ledger/admin-command grants and revokes administrator access", async () => {
   const { database } = await postgres.migrated();
   await createPerson(database, "ada@example.com");
   const lines: string[] = [];

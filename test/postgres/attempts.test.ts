@@ -30,7 +30,7 @@ async function openAnn() {
 }
 
 test.for(["ann@example.com", "nobody@example.com"])(
-  "of many guesses at once on %s from one network at most eight look at the password",
+  "of many concurrent guesses on %s from one network, at most eight check the password",
   async (email) => {
     const { outcomes } = await openAnn();
     const codes = await outcomes(
@@ -41,7 +41,7 @@ test.for(["ann@example.com", "nobody@example.com"])(
   },
 );
 
-test("who guesses from their own network locks that one: the right password is taken from elsewhere, and refused from there", async () => {
+test("guesses lock only their own network: the right password is accepted from elsewhere, and refused from there", async () => {
   const { database, outcomes } = await openAnn();
   await outcomes(Array.from({ length: 8 }, () => ({ ...RIGHT, password: WRONG, address: "192.0.2.1" })));
   await expect(signIn(database, { ...RIGHT, address: "192.0.2.9" })).rejects.toMatchObject({
@@ -51,7 +51,7 @@ test("who guesses from their own network locks that one: the right password is t
   expect(await outcomes([RIGHT])).toEqual(["in"]);
 });
 
-test("forty guesses from many networks lock a person for all browsers but those in which they signed in before", async () => {
+test("forty guesses from many networks lock a person out of all browsers but those in which they signed in before", async () => {
   const { outcomes, person } = await openAnn();
   const codes: string[] = [];
   // Fewer at once than the queue of hashes takes.
@@ -71,7 +71,7 @@ test("forty guesses from many networks lock a person for all browsers but those 
   expect(await outcomes([{ ...RIGHT, browser: known }])).toEqual(["in"]);
 });
 
-test("a browser in which somebody signed in before has eight guesses, and locks no other one", async () => {
+test("a browser in which someone signed in before has eight guesses, and locks no other one", async () => {
   const { outcomes, person } = await openAnn();
   const [one, other] = [randomUUID(), randomUUID()].map((id) => ({ id, personIds: [person.id] }));
   const codes = await outcomes(Array.from({ length: 10 }, () => ({ ...RIGHT, password: WRONG, browser: one })));
@@ -83,7 +83,7 @@ test("a browser in which somebody signed in before has eight guesses, and locks 
 test.for([
   ["198.51.100.1", "198.51.100.1", "198.51.100.2"],
   ["2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:3::1"],
-] as const)("forty failures from %s lock %s for everybody, and not %s", async ([from, same, other]) => {
+] as const)("forty failures from %s lock %s for everyone, and not %s", async ([from, same, other]) => {
   const { database, outcomes } = await openAnn();
   for (let failure = 0; failure < 40; failure++)
     await expect(
@@ -93,7 +93,7 @@ test.for([
   expect(await outcomes([{ ...RIGHT, address: other }])).toEqual(["in"]);
 });
 
-test("a lock ends by itself, and whoever is in begins at zero again", async () => {
+test("a lock ends by itself, and a successful sign-in resets the count", async () => {
   const { database, outcomes } = await openAnn();
   await outcomes(Array.from({ length: 8 }, () => ({ ...RIGHT, password: WRONG })));
   await database.execute("UPDATE sign_in_failure SET at = at - interval '61 seconds'");
@@ -106,7 +106,7 @@ test("a lock ends by itself, and whoever is in begins at zero again", async () =
   expect(rows.map(({ subject }) => subject)).toEqual(["address:198.51.100.1", "network:198.51.100.0/24"]);
 });
 
-test("a new password ends the locks from everywhere", async () => {
+test("a new password ends the locks everywhere", async () => {
   const { database, outcomes } = await openAnn();
   await outcomes(Array.from({ length: 8 }, () => ({ ...RIGHT, password: WRONG })));
   const reset = await requestReset(database, RIGHT.email);
@@ -114,7 +114,7 @@ test("a new password ends the locks from everywhere", async () => {
   expect(await outcomes([{ ...RIGHT, password: "quite other words together" }])).toEqual(["in"]);
 });
 
-test("wrong passwords in one session lock that session alone", async () => {
+test("wrong passwords in one session lock only that session", async () => {
   const { database, person } = await openAnn();
   const check = (sessionId: string, password: string) => checkPassword(database, person.id, { password, sessionId });
   for (let guess = 0; guess < 8; guess++) await expect(check("one", WRONG)).rejects.toMatchObject({ field: "current" });
@@ -122,7 +122,7 @@ test("wrong passwords in one session lock that session alone", async () => {
   await expect(check("other", PASSWORD)).resolves.toBeUndefined();
 });
 
-test("of many sign-ups at once from one address forty cost a password's hash; a typing error costs none", async () => {
+test("of many concurrent sign-ups from one address, forty hash a password; a typing error does not", async () => {
   const { database } = await postgres.migrated();
   const sign = (index: number, password: string) =>
     signUp(database, { email: `new-${index}@example.com`, name: "New", password, address: "192.0.2.1" }).then(

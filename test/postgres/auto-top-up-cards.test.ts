@@ -8,7 +8,7 @@ const postgres = usePostgres();
 const testShop = () => openTestShop(postgres);
 const stripeShop = () => openStripeShop(postgres);
 
-test("a test card that is declined does the same, by its notice", async () => {
+test("a declined test card has the same effect, by its notice", async () => {
   const { ann, round, balanceTo, posted, page, letters } = await testShop();
   await balanceTo(1n * USD);
   await ann.post("/dashboard/credit/auto-top-up", FORM);
@@ -20,7 +20,7 @@ test("a test card that is declined does the same, by its notice", async () => {
   expect(letters()).toHaveLength(1);
 });
 
-test("a card that is removed is detached at Stripe, and nothing is charged", async () => {
+test("a removed card is detached at Stripe, and nothing is charged", async () => {
   const { api, ann, round, balanceTo, page } = await stripeShop();
   await balanceTo(0n);
   for (let time = 0; time < 2; time++) expect((await ann.post("/dashboard/credit/auto-top-up/card/remove")).statusCode).toBe(303);
@@ -30,7 +30,7 @@ test("a card that is removed is detached at Stripe, and nothing is charged", asy
   expect(api.intents).toEqual([]);
 });
 
-test("terms that cannot be are said at their field, and change nothing; who only looks sees no form", async () => {
+test("invalid terms are rejected next to their field, and change nothing; viewers see no form", async () => {
   const { database, ann, viewer, round, balanceTo, posted } = await testShop();
   const wrong: [Record<string, string>, string][] = [
     [{ ...FORM, below: "0" }, "below"],
@@ -53,7 +53,7 @@ test("terms that cannot be are said at their field, and change nothing; who only
   expect((await (await viewer()).get("/dashboard/credit")).body).not.toContain("Automatic top-up");
 });
 
-test("Stripe takes the card on its own page; its notice saves it, and an older one changes nothing", async () => {
+test("Stripe accepts the card on its own page; its notice saves it, and an older notice changes nothing", async () => {
   const { api, ann, database, sendEvent, page, round, balanceTo } = await stripeShop();
   await database.execute("DELETE FROM saved_card");
   const answer = await ann.post("/dashboard/credit/auto-top-up", FORM);
@@ -78,7 +78,7 @@ test("Stripe takes the card on its own page; its notice saves it, and an older o
   expect(api.asked.at(-1)?.body.get("payment_method")).toBe("pm_4444");
 });
 
-test("a card that another replaces is detached; one that was removed does not come back with old news", async () => {
+test("a replaced card is detached; a removed one does not return with an old notice", async () => {
   const { api, ann, sendEvent, page } = await stripeShop();
   const created = Math.floor(Date.now() / 1000) + 5;
   const session = { id: "cs_1", mode: "setup", client_reference_id: ann.accountId, setup_intent: "seti_4444", created };

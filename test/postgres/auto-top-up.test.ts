@@ -27,7 +27,7 @@ const keysOf = ({ asked }: StripeApi) =>
     .filter(({ method, path }) => method === "POST" && path === "/v1/payment_intents")
     .map(({ idempotencyKey }) => idempotencyKey);
 
-test("turned on with a test card, a balance that falls below is topped up once, and history says so (S26)", async () => {
+test("turned on with a test card, a balance that falls below the threshold is topped up once, and history shows it (S26)", async () => {
   const { database, ann, round, balanceTo, posted, page } = await testShop();
   await balanceTo(10n * USD);
   const on = await ann.post("/dashboard/credit/auto-top-up", FORM);
@@ -54,7 +54,7 @@ test("turned on with a test card, a balance that falls below is topped up once, 
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("one fall is one charge, from however many replicas; it is credited when its notice comes, once", async () => {
+test("one fall is one charge, with any number of replicas; it is credited when its notice arrives, once", async () => {
   const { database, api, round, balanceTo, posted, page, sendEvent, sendAllEvents, ann } = await stripeShop();
   await balanceTo(4n * USD);
   await Promise.all([round(3), round(3), round(3)]);
@@ -93,7 +93,7 @@ test("one fall is one charge, from however many replicas; it is credited when it
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a charge that was begun and not asked for is asked for by the next round, and no other is begun", async () => {
+test("a charge that was started and not sent is sent in the next round, and no other is started", async () => {
   const { database, ann, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
   await balanceTo(-USD);
   const name = { accountId: ann.accountId, provider: "stripe" };
@@ -108,34 +108,30 @@ test("a charge that was begun and not asked for is asked for by the next round, 
   expect(await posted()).toBe(19n * USD);
 });
 
-test(
-  "an answer that did not arrive is asked for again with the same key: the card is charged once",
-  { timeout: 60_000 },
-  async () => {
-    const { database, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
-    await balanceTo(0n);
-    api.mood = "lost";
-    await round();
-    api.mood = "pays";
-    await round();
-    expect(await charges(), "not yet asked again").toMatchObject([{ status: "pending" }]);
-    const [charge] = await charges();
-    const before = keysOf(api).length;
-    await pass(database, "3 minutes");
-    await round(3);
-    expect(keysOf(api).length).toBe(before + 1);
-    expect(new Set(keysOf(api))).toEqual(new Set([charge?.providerPaymentId]));
-    expect(api.intents).toHaveLength(1);
-    await sendAllEvents();
-    await pass(database, "3 minutes");
-    await round(3);
-    expect([api.intents.length, await posted()]).toEqual([1, 20n * USD]);
-    expect(await checkLedger(database)).toEqual([]);
-  },
-);
+test("a request whose answer was lost is repeated with the same key: the card is charged once", { timeout: 60_000 }, async () => {
+  const { database, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
+  await balanceTo(0n);
+  api.mood = "lost";
+  await round();
+  api.mood = "pays";
+  await round();
+  expect(await charges(), "not yet asked again").toMatchObject([{ status: "pending" }]);
+  const [charge] = await charges();
+  const before = keysOf(api).length;
+  await pass(database, "3 minutes");
+  await round(3);
+  expect(keysOf(api).length).toBe(before + 1);
+  expect(new Set(keysOf(api))).toEqual(new Set([charge?.providerPaymentId]));
+  expect(api.intents).toHaveLength(1);
+  await sendAllEvents();
+  await pass(database, "3 minutes");
+  await round(3);
+  expect([api.intents.length, await posted()]).toEqual([1, 20n * USD]);
+  expect(await checkLedger(database)).toEqual([]);
+});
 
 test(
-  "after a day, when the provider has forgotten the key, it is looked for instead of asked for",
+  "after a day, when the provider has forgotten the key, the charge is looked up instead of repeated",
   { timeout: 60_000 },
   async () => {
     const { database, api, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
@@ -163,7 +159,7 @@ test(
   },
 );
 
-test("nothing is charged beyond the month's limit; the page says so, and the next month begins anew", async () => {
+test("nothing is charged beyond the monthly limit; the page shows that, and the next month starts again", async () => {
   const { database, api, round, balanceTo, page, sendAllEvents } = await stripeShop({ ...TERMS, monthlyNanoUsd: 59n * USD });
   for (let fall = 0; fall < 4; fall++) {
     await balanceTo(0n);
@@ -178,7 +174,7 @@ test("nothing is charged beyond the month's limit; the page says so, and the nex
   expect(api.intents).toHaveLength(3);
 });
 
-test("a declined card switches it off: the page says so, owners are told once, and nothing more is charged", async () => {
+test("a declined card turns it off: the page shows that, owners are notified once, and nothing more is charged", async () => {
   const { api, ann, database, round, balanceTo, posted, page, letters, sendAllEvents, charges, mailer } = await stripeShop();
   await balanceTo(0n);
   api.mood = "declines";
@@ -202,7 +198,7 @@ test("a declined card switches it off: the page says so, owners are told once, a
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("switched off, nothing is charged, not even what was begun; on again, one charge is made", async () => {
+test("turned off, nothing is charged, not even a started charge; turned on again, one charge is made", async () => {
   const { api, ann, database, round, balanceTo, sendAllEvents, posted, page } = await stripeShop();
   await balanceTo(0n);
   await beginAutoTopUp(database, { accountId: ann.accountId, provider: "stripe" });
@@ -220,7 +216,7 @@ test("switched off, nothing is charged, not even what was begun; on again, one c
   expect(api.intents).toHaveLength(1);
 });
 
-test("what was begun is given up where it is wanted no more: paid by hand, or with another card or other terms meanwhile", async () => {
+test("a started charge is abandoned if it is no longer wanted: paid by hand, or another card or other terms meanwhile", async () => {
   const { api, ann, database, round, balanceTo, posted, page, charges } = await stripeShop();
   const begin = async () => {
     await balanceTo(0n);
@@ -240,7 +236,7 @@ test("what was begun is given up where it is wanted no more: paid by hand, or wi
   expect((await charges()).map(({ status }) => status)).toEqual(["failed", "failed"]);
 });
 
-test("a charge that was asked for and is wanted no more is looked up: what was made is credited, the rest given up", async () => {
+test("a charge that was sent and is no longer wanted is looked up: credited if made, otherwise abandoned", async () => {
   const { api, database, round, balanceTo, posted, sendAllEvents, charges } = await stripeShop();
   await balanceTo(0n);
   api.mood = "down";
@@ -264,7 +260,7 @@ test("a charge that was asked for and is wanted no more is looked up: what was m
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("what is refunded or disputed is not charged again: it goes off", async () => {
+test("refunded or disputed money is not charged again: automatic top-up is turned off", async () => {
   const { database, api, ann, round, balanceTo, sendEvent, sendAllEvents, letters, page } = await stripeShop();
   const events = {
     "refund.created": { id: "re_1", status: "succeeded", amount: 2000, currency: "usd", payment_intent: "pi_1" },
@@ -283,7 +279,7 @@ test("what is refunded or disputed is not charged again: it goes off", async () 
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a charge of which no notice comes is logged once an hour, and no other is begun", async () => {
+test("a charge without a notice is logged once an hour, and no other is started", async () => {
   const { database, api, round, balanceTo, logged } = await stripeShop();
   await balanceTo(0n);
   await round();

@@ -25,7 +25,7 @@ async function open() {
   return { database, dashboard, owner: await dashboard.owner("ada@example.com") };
 }
 
-test("billing details are saved by owners alone, and printed on receipts beside the seller's", async () => {
+test("only owners save billing details, which are printed on receipts next to the seller's", async () => {
   const { database, dashboard, owner } = await open();
   const { accountId } = owner;
   const form = { name: "株式会社モデル & Söhne ООО Ромашка", address: "Ödeweg 1\r\n\r\n 東京都千代田区 ", taxId: "JP 123-456" };
@@ -56,7 +56,7 @@ test("billing details are saved by owners alone, and printed on receipts beside 
   expect((await owner.get("/dashboard/billing")).body).toContain(`/dashboard/billing/receipts/${payment?.id}`);
 });
 
-test("what a document cannot show is refused beside its field", async () => {
+test("characters that a document cannot show are rejected next to their field", async () => {
   const { owner } = await open();
   const wrong: [Record<string, string>, string][] = [
     [{ name: "" }, "Enter a name."],
@@ -99,7 +99,7 @@ test("a statement is exact, its balances chain from month to month, and the last
   expect(before).toMatchObject({ openingNanoUsd: 0n, closingNanoUsd: 0n, usage: [], entries: [], entryCount: 0 });
 });
 
-test("an earlier month's credit and usage open the next one", async () => {
+test("an earlier month's credit and usage form the next opening balance", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const { accountId } = customer;
@@ -143,7 +143,7 @@ test("a statement lists 200 entries, counts all, and numbers its pages", async (
   expect(text).toMatch(/Page 2 of 7/);
 });
 
-test("there is a statement of each month since the account began, and of no other", async () => {
+test("every month since the account began has a statement, and no other month", async () => {
   const { database, owner } = await open();
   await database.execute("UPDATE account SET created_at = '2025-01-15' WHERE id = $1", [owner.accountId]);
   const first = (await owner.get("/dashboard/billing")).body;
@@ -165,7 +165,7 @@ test("there is a statement of each month since the account began, and of no othe
     expect([month, (await owner.get(`/dashboard/billing/statements/${month}`)).statusCode]).toEqual([month, status]);
 });
 
-test("the saved card is shown by brand and last digits, and removed by owners alone", async () => {
+test("the saved card is shown by brand and last digits, and removed only by owners", async () => {
   const { database, dashboard, owner } = await open();
   const { accountId } = owner;
   const card = { customerId: "cus_1", cardId: "pm_1", label: "visa ending in 4242" };

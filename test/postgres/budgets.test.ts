@@ -138,7 +138,7 @@ test("each threshold is reported once a month: by email to owners, and by an eve
   expect(page).not.toContain(secret);
 });
 
-test("a member's budget counts the keys that they created and tells them, too; a raised budget tells again", async () => {
+test("a member's budget counts the keys that they created and notifies them, too; a raised budget alerts again", async () => {
   const { database, accountId, benId, letters, round, spend, owner } = await open();
   const covered = { covered: `member:${benId}`, amount: "1" };
   expect((await owner.post("/dashboard/budgets", covered)).statusCode).toBe(303);
@@ -158,7 +158,7 @@ test("a member's budget counts the keys that they created and tells them, too; a
   expect(letters).toHaveLength(4);
 });
 
-test("a letter that nobody took is sent by a later round", async () => {
+test("an email that was not accepted is sent in a later round", async () => {
   const { database, accountId, spend, round, letters } = await open();
   await setBudget(database, { accountId, scope: "account", amountNanoUsd: 1_000n });
   await spend(1_000n);
@@ -172,7 +172,7 @@ test("a letter that nobody took is sent by a later round", async () => {
   expect(letters.map(({ subject }) => subject)).toEqual(["acme: 100% of the monthly budget used"]);
 });
 
-test("an event is sent again until it is taken, with the same id; after seven attempts it is given up", async () => {
+test("an event is sent again until it is accepted, with the same id; after seven attempts it is dropped", async () => {
   const { database, accountId, owner, deliver } = await open();
   const { received, url } = await startEndpoint(500, 302, 200, 500);
   await setWebhook(owner, url);
@@ -214,7 +214,7 @@ async function startSilentEndpoint(): Promise<{ url: string; connections: () => 
   return { url: `http://${LOOPBACK}:${address.port}/`, connections: () => connections };
 }
 
-test("an endpoint that never answers holds up no other account's events, however many wait for it", async () => {
+test("an endpoint that never answers does not delay other accounts' events, however many wait for it", async () => {
   const { database, accountId, owner, other } = await open();
   const silent = await startSilentEndpoint();
   const { received, url } = await startEndpoint(200);
@@ -233,7 +233,7 @@ test("an endpoint that never answers holds up no other account's events, however
   expect(silent.connections()).toBeLessThanOrEqual(MAX_SENDING_OF_ACCOUNT);
 });
 
-test("budgets are set, webhooks are set and tested so often in a day; deleting and removing always works", async () => {
+test("budgets and webhooks are changed and tested a bounded number of times per day; deleting and removing always works", async () => {
   const { database, accountId, owner, program } = await open();
   const { url } = await startEndpoint(200);
   await setWebhook(owner, url);
@@ -263,7 +263,7 @@ test("budgets are set, webhooks are set and tested so often in a day; deleting a
   expect((await call("DELETE", "/api/v1/webhook")).statusCode).toBe(204);
 });
 
-test("events go to public addresses only, whatever a name leads to at the moment of sending", async () => {
+test("events go only to public addresses, whatever a name resolves to when they are sent", async () => {
   const { database, accountId, owner, deliver, program, inAccount } = await open();
   const { received, url } = await startEndpoint(200);
   // Taken while private networks were open; they are shut now.
@@ -296,7 +296,7 @@ test("events go to public addresses only, whatever a name leads to at the moment
   expect((await (await inAccount(accountId, "member")).post("/dashboard/budgets/webhook", { url })).statusCode).toBe(403);
 });
 
-test("the API sets, lists and deletes budgets, one for each thing that they cover", async () => {
+test("the API sets, lists and deletes budgets, one per scope", async () => {
   const { program, accountId, owner, keyId, benId, spend } = await open();
   const { call, get } = await program(accountId, owner.personId, "owner");
   await spend(600_000_000n);

@@ -11,7 +11,7 @@ const NOTHING = { added: [], changed: [], withdrawn: [], repriced: [] };
 const pro = { model: catalogueModel("modelx-v4-pro"), price: PRICE };
 const flash = { model: catalogueModel("modelx-v4-flash"), price: { ...PRICE, outputPicoUsd: 1n } };
 
-test("publishing the same again changes nothing", async () => {
+test("publishing the same catalogue again changes nothing", async () => {
   const { database } = await postgres.migrated();
   expect(await publishModels(database, [pro, flash])).toEqual({
     ...NOTHING,
@@ -46,7 +46,7 @@ test("a price version is appended only when a price changed", async () => {
   expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3, schedule: [] } }]);
 });
 
-test("a model that is gone is withdrawn, and comes back with its last price version", async () => {
+test("a removed model is withdrawn, and returns with its last price version", async () => {
   const { database } = await postgres.migrated();
   await publishModels(database, [pro, flash]);
   expect(await publishModels(database, [pro])).toEqual({ ...NOTHING, withdrawn: ["modelx-v4-flash"] });
@@ -58,7 +58,7 @@ test("a model that is gone is withdrawn, and comes back with its last price vers
   expect(await countRows(database, "price_version")).toBe(2n);
 });
 
-test("replicas that publish at once agree on one price version", async () => {
+test("replicas that publish concurrently agree on one price version", async () => {
   const { database } = await postgres.migrated();
   const results = await Promise.all(Array.from({ length: 6 }, () => publishModels(database, [pro, flash])));
   expect(results.flatMap(({ repriced }) => repriced).sort()).toEqual(["modelx-v4-flash", "modelx-v4-pro"]);
@@ -84,7 +84,7 @@ test.for([
         VALUES ('modelx-v4-flash', 2, 1, 1, 1, 1, '[{"ofTheFuture": 1}]') RETURNING id)
       UPDATE model SET price_version_id = (SELECT id FROM later) WHERE name = 'modelx-v4-flash'`,
   },
-])("$what that this program cannot read is told apart and keeps nothing else back", async ({ change }) => {
+])("$what that this program cannot read is reported separately and does not hold back others", async ({ change }) => {
   const { database } = await postgres.migrated();
   await publishModels(database, [pro, flash]);
   await database.execute(change);
@@ -102,7 +102,7 @@ async function prices(database: Database) {
   });
 }
 
-test("a schedule of prices is part of a version: the same publishes nothing, another one a new version", async () => {
+test("a schedule of prices is part of a version: publishing the same changes nothing, another one is a new version", async () => {
   const { database } = await postgres.migrated();
   const peak = { fromMs: null, daily: { fromMinute: 480, untilMinute: 1080 }, price: { ...PRICE, outputPicoUsd: 9n } };
   const scheduled = { model: catalogueModel("modelx-v4-pro"), price: PRICE, schedule: [peak] };

@@ -42,7 +42,7 @@ test.for([
   ["account", ["team-a"]],
   ["admin", ["grant", "ada@example.com"]],
 ] as const)(
-  "the %s command says in one sentence that the database is out of reach or has no schema",
+  "the %s command reports in one sentence that the database is unreachable or has no schema",
   async ([command, words]) => {
     const { url } = await postgres.empty();
     expect(await failureOf(command, url, words)).toEqual({
@@ -59,7 +59,7 @@ test.for([
 );
 
 describe("ledger/migrate-command", () => {
-  test("makes the schema in an empty database, and finds nothing to do the second time", async () => {
+  test("creates the schema in an empty database, and has nothing to do the second time", async () => {
     const { url, database } = await postgres.empty();
     expect(await run("migrate", url)).toMatch(/^applied 0001-changes\.sql\n[^]*The schema is up to date; \d+ applied\.\n$/);
     expect(await run("migrate", url)).toBe("The schema is up to date.\n");
@@ -67,14 +67,14 @@ describe("ledger/migrate-command", () => {
     expect(await run("check", url)).toBe("The ledger adds up.\n");
   });
 
-  test("speaks to Postgres as the chart's database.tls.mode says, where the address says nothing", async () => {
+  test("connects to Postgres as the chart's database.tls.mode says, if the address says nothing", async () => {
     const { url } = await postgres.empty();
     for (const mode of ["verify-full", "no-verify"])
       await expect(run("migrate", url, [], { PGSSLMODE: mode })).rejects.toThrow("The server does not support SSL connections");
     expect(await run("migrate", url, [], { PGSSLMODE: "disable" })).toContain("The schema is up to date");
   });
 
-  test("fails with one sentence and without the password; code 2 says that trying again cannot help", async () => {
+  test("fails with one sentence and without the password; code 2 means that a retry cannot help", async () => {
     const { url } = await postgres.empty();
     const address = (change: (url: URL) => void) => {
       const changed = new URL(url);
@@ -107,7 +107,7 @@ describe("ledger/migrate-command", () => {
     });
   });
 
-  test("may run any number of times at once", async () => {
+  test("may run any number of times concurrently", async () => {
     const { url } = await postgres.empty();
     const outputs = await Promise.all([1, 2, 3].map(() => run("migrate", url)));
     const applied = outputs.flatMap((output) => [...output.matchAll(/^applied (\S+)$/gm)].map(([, name]) => name));
@@ -123,7 +123,7 @@ describe("ledger/account-command", () => {
     return lines;
   }
 
-  test("returns a request's charge to the account that paid, once for each reference", async () => {
+  test("refunds a request's charge to the account that paid, once per reference", async () => {
     const { database } = await postgres.migrated();
     const customer = await seedLedger(database);
     const settlement = settlementOf(customer);
@@ -137,7 +137,7 @@ describe("ledger/account-command", () => {
     await expect(account(database, ["stranger", ...words.slice(1)])).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("makes an account with credit; the same command again moves nothing", async () => {
+  test("creates an account with credit; the same command again changes nothing", async () => {
     const { url, database } = await postgres.migrated();
     const words = ["team-a", "--name", "Team A", "--grant-usd", "20.5", "--reference", "first"];
     expect(await run("account", url, words)).toBe(
@@ -151,7 +151,7 @@ describe("ledger/account-command", () => {
     expect((await readBalance(database, "team-a")).postedNanoUsd).toBe(20_500_000_000n);
   });
 
-  test("limits an account, changes only the limits that are named, and refuses what is no limit", async () => {
+  test("limits an account, changes only the named limits, and rejects unknown ones", async () => {
     const { database } = await postgres.migrated();
     const limited = await account(database, ["team-a", "--limit", "requestsPerMinute=60", "--limit", "spendPerDayUsd=5.00"]);
     expect(limited).toContain("Limit, Requests per minute: 60.");
@@ -162,7 +162,7 @@ describe("ledger/account-command", () => {
       await expect(account(database, ["team-a", "--limit", wrong])).rejects.toMatchObject({ code: "invalid_request" });
   });
 
-  test("refuses an id that is none, and a grant that is none", async () => {
+  test("rejects an invalid id and an invalid grant", async () => {
     const { url, database } = await postgres.migrated();
     await expect(run("account", url, ["Team A"])).rejects.toThrow(/^Command failed: [^\n]*\nAn account id has 1 to 63 [^\n]*\n$/);
     await expect(account(database, ["Team A"])).rejects.toThrow("An account id has 1 to 63 lower-case letters");
@@ -171,7 +171,7 @@ describe("ledger/account-command", () => {
     expect((await readBalance(database, "team-b")).postedNanoUsd).toBe(0n);
   });
 
-  test("says that a grant needs a reference, so that a repeated one is told from a second one", async () => {
+  test("reports that a grant needs a reference, so that a repeated grant differs from a second one", async () => {
     const { url } = await postgres.migrated();
     await expect(run("account", url, ["team-c", "--grant-usd", "5"])).rejects.toThrow(
       "--grant-usd and --reference require each other.",

@@ -68,7 +68,7 @@ async function use({ credit, settler }: Replica, customer: Customer, nanoUsd: bi
   }
 }
 
-test("credit that is taken away under a lease is not spent: what runs goes on, nothing else begins (S30)", async () => {
+test("credit removed from under a lease is not spent: running requests continue, nothing else starts (S30)", async () => {
   const on = await postgres.migrated();
   const customer = await accountWith(on, 10_000_000n);
   const replica = await startReplica(on, "one");
@@ -84,7 +84,7 @@ test("credit that is taken away under a lease is not spent: what runs goes on, n
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
-test("credit that one process has leased and does not use comes to the one that needs it (S37)", async () => {
+test("credit that one process has leased and does not use goes to the one that needs it (S37)", async () => {
   const on = await postgres.migrated();
   const customer = await accountWith(on, 10_000_000n);
   const [idle, busy] = [await startReplica(on, "idle"), await startReplica(on, "busy")];
@@ -95,7 +95,7 @@ test("credit that one process has leased and does not use comes to the one that 
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
-test("a request that is refused leaves what is free to the other processes (S37)", async () => {
+test("a refused request leaves free credit to the other processes (S37)", async () => {
   const on = await postgres.migrated();
   const customer = await accountWith(on, 10_000_000n);
   const [one, two] = [await startReplica(on, "one"), await startReplica(on, "two")];
@@ -104,7 +104,7 @@ test("a request that is refused leaves what is free to the other processes (S37)
   for (let number = 0; number < 10; number++) expect(await use(two, customer, 10_000n)).toBe("served");
 });
 
-test("a grant that ends leaves what running requests hold, and takes the rest (S30)", async () => {
+test("an expiring grant leaves the credit that running requests hold, and takes the rest (S30)", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   const expiresAt = new Date(Date.now() + 60_000);

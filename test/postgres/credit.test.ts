@@ -64,7 +64,7 @@ async function request({ credit, settler }: Replica, customer: Customer, holdNan
   }
 }
 
-test("1,000 requests at once on one replica, with credit for 100: 99 or 100 are served, nothing is overdrawn (S30)", async () => {
+test("1,000 concurrent requests on one replica, with credit for 100: 99 or 100 are served, nothing is overdrawn (S30)", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 100n * CHARGE);
@@ -83,7 +83,7 @@ test("1,000 requests at once on one replica, with credit for 100: 99 or 100 are 
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
-test("1,000 requests at once over three replicas never overdraw, and strand no more than a hold each", async () => {
+test("1,000 concurrent requests over three replicas never overdraw, and strand no more than a hold each", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 100n * CHARGE);
@@ -104,7 +104,7 @@ test("1,000 requests at once over three replicas never overdraw, and strand no m
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
-test("a lease that nothing uses goes back, so that another replica can use all of the credit", async () => {
+test("an unused lease is returned, so that another replica can use all of the credit", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 10n * CHARGE);
@@ -116,7 +116,7 @@ test("a lease that nothing uses goes back, so that another replica can use all o
   expect(await request(busy, customer, 9n * CHARGE)).toBe("served");
 });
 
-test("a renewed lease stays; one that was reaped is replaced by the next request", async () => {
+test("a renewed lease stays; a reaped one is replaced by the next request", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 100n * CHARGE);
@@ -132,7 +132,7 @@ test("a renewed lease stays; one that was reaped is replaced by the next request
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
-test("a process that ends gives its credit back over a new connection when the old ones are cut", async () => {
+test("a process that ends returns its credit over a new connection when the old ones are cut", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 100n * CHARGE);
@@ -145,7 +145,7 @@ test("a process that ends gives its credit back over a new connection when the o
   expect((await readBalance(on.database, "acme")).leasedNanoUsd).toBe(0n);
 });
 
-test("while Postgres is away a leased account goes on and another is unavailable; afterwards nothing is missing", async () => {
+test("while Postgres is down a leased account is served and another is unavailable; afterwards nothing is missing", async () => {
   const on = await postgres.migrated();
   const customer = await seedLedger(on.database);
   await grant(on, 100n * CHARGE);

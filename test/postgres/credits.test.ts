@@ -49,7 +49,7 @@ test("a code is redeemed once, in any spelling; the same account may send it aga
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a code that is unknown, and one that has expired, are refused with the same words", async () => {
+test("an unknown code and an expired one are rejected with the same message", async () => {
   const { database } = await postgres.migrated();
   await seedLedger(database);
   const { code } = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, expiresAt: new Date(Date.now() - 1) });
@@ -59,14 +59,14 @@ test("a code that is unknown, and one that has expired, are refused with the sam
     );
 });
 
-test("a code's text is stored nowhere", async () => {
+test("a code's text is never stored", async () => {
   const { database } = await postgres.migrated();
   const { code } = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER });
   const found = await database.execute("SELECT FROM redeem_code AS r WHERE strpos(r::text, $1) > 0", [code.replaceAll("-", "")]);
   expect(found).toBe(0);
 });
 
-test("what is left of a grant is taken back at its time; usage is counted against it before other credit", async () => {
+test("the rest of a grant is removed when it expires; usage is deducted from it before other credit", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: 1_000_000n, reference: "bank transfer" });
@@ -84,7 +84,7 @@ test("what is left of a grant is taken back at its time; usage is counted agains
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("of two grants the one that ends first is used first; a grant that was used up takes nothing back", async () => {
+test("of two grants the one that expires first is used first; a used-up grant removes nothing", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const grant = { accountId: "acme", amountNanoUsd: 100_000n, expiresAt: soon() };
@@ -99,7 +99,7 @@ test("of two grants the one that ends first is used first; a grant that was used
   expect(await balanceOf(database)).toBe(0n);
 });
 
-test("a refund gives back at most what was charged, however it is cut, and once for each reference", async () => {
+test("a refund returns at most the charge, in any number of parts, and once per reference", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const settlement = settlementOf(customer);
@@ -126,7 +126,7 @@ test("a refund gives back at most what was charged, however it is cut, and once 
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("usage past its retention is dropped by days; the key's report and the check stay as they were", async () => {
+test("usage past its retention is dropped by day; the key's report and the check stay the same", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const old = settlementOf(customer, { requestId: uuidv7({ msecs: Date.now() - 40 * DAY_MS }) });
@@ -176,7 +176,7 @@ async function runCheck(url: string): Promise<[number, string]> {
   return [Number(code), output];
 }
 
-test("of many processes one checks the ledger a day, and all of them tell what it found", async () => {
+test("of many processes one checks the ledger each day, and all of them report its result", async () => {
   const { database } = await postgres.migrated();
   await seedLedger(database);
   await database.execute("UPDATE account_balance SET posted_nano_usd = 7");

@@ -19,7 +19,7 @@ const BASE_URL = "http://gateway.example";
 const GETS = ["", "/disable", "/rotate", "/delete"];
 const POSTS = ["", "/disable", "/enable", "/rotate", "/delete"];
 
-test("a key goes through its whole life on the pages, and each step is noted (S24)", async () => {
+test("a key goes through its whole life on the pages, and each step is logged (S24)", async () => {
   const { database } = await postgres.migrated();
   await publishModels(database, [{ model: catalogueModel("modelx-chat"), price: PRICE }]);
   const { accountId, personId } = await ownerOf(database, "ann@example.com");
@@ -60,7 +60,7 @@ test("a key goes through its whole life on the pages, and each step is noted (S2
   );
 });
 
-test("a limit that a newer version has set is shown by name, and only the key's limits cannot be changed", async () => {
+test("a limit set by a newer version is shown by name, and only the key's limits cannot be changed", async () => {
   const { database } = await postgres.migrated();
   const { accountId, personId } = await ownerOf(database, "ann@example.com");
   const ann = await browse(database, { personId, accountId });
@@ -139,7 +139,7 @@ test("keys are found by name and by their masked form, sorted, shown with their 
   }
 });
 
-test("each page of another account's key answers as if there were none, and changes nothing", async () => {
+test("each page of another account's key answers as if it did not exist, and changes nothing", async () => {
   const { database } = await postgres.migrated();
   const ann = await ownerOf(database, "ann@example.com");
   const { publicId } = await createApiKey(database, { accountId: ann.accountId, name: "ann's", pepper: PEPPER });
@@ -153,7 +153,7 @@ test("each page of another account's key answers as if there were none, and chan
   expect(await listActions(database, { accountId: ann.accountId, limit: 1 })).toEqual([]);
 });
 
-test("a viewer sees the keys and changes none", async () => {
+test("a viewer sees the keys and cannot change them", async () => {
   const { database } = await postgres.migrated();
   const { accountId } = await ownerOf(database, "ann@example.com");
   const { publicId } = await createApiKey(database, { accountId, name: "ann's", pepper: PEPPER });
@@ -166,7 +166,7 @@ test("a viewer sees the keys and changes none", async () => {
   expect(await listAllKeys(database, { accountId })).toEqual(before);
 });
 
-test("a form from another site, or without its page's token, changes nothing; without a session it leads to the sign-in", async () => {
+test("a form from another site, or without its page's token, changes nothing; without a session it redirects to sign-in", async () => {
   const { database } = await postgres.migrated();
   const owner = await ownerOf(database, "ann@example.com");
   const ann = await browse(database, owner);
@@ -184,7 +184,7 @@ test.for([
   [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number above 0."],
   [{ name: "x", expires: "tomorrow" }, "Choose a day."],
   [{ name: "a\0b" }, "This form could not be read."],
-] as const)("a key form with %j says what is wrong beside the field and makes no key", async ([form, problem]) => {
+] as const)("a key form with %j shows the error next to the field and creates no key", async ([form, problem]) => {
   const { database } = await postgres.migrated();
   const owner = await ownerOf(database, "ann@example.com");
   const ann = await browse(database, owner);

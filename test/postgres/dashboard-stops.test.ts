@@ -10,7 +10,7 @@ const postgres = usePostgres();
 const addressSchema: z.ZodType<Pick<AddressInfo, "port">> = z.object({ port: z.number() });
 const socketsSchema = z.tuple([z.instanceof(Socket)]);
 
-test("a page that is asked for while the dashboard stops is served, and its connection ends", async () => {
+test("a page requested while the dashboard shuts down is served, and its connection ends", async () => {
   const { database } = await postgres.migrated();
   const { app } = await openDashboard(database);
   await app.listen({ host: "127.0.0.1", port: 0 });

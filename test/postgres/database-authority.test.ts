@@ -48,7 +48,7 @@ async function migrate(url: string, environment: Readonly<Record<string, string>
   return stdout;
 }
 
-test("the server's certificate must come from the authority that is named, and from no other", async () => {
+test("the server's certificate must come from the named authority, and from no other", async () => {
   const { url, database } = await postgres.empty();
   await switchTlsOn(database);
   const isEncrypted = { text: "SELECT ssl::text AS setting FROM pg_stat_ssl WHERE pid = pg_backend_pid()", row: settingSchema };

@@ -8,7 +8,7 @@ const postgres = useOwnPostgres();
 
 const TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
 
-test("bigint, timestamptz, date and bytea come back as bigint, Date, text and Buffer", async () => {
+test("bigint, timestamptz, date and bytea are read as bigint, Date, text and Buffer", async () => {
   const { database } = await postgres.empty();
   const rows = await database.query({
     text: `SELECT 9223372036854775807::bigint AS amount, timestamptz '2026-11-21T10:00:00.123Z' AS moment,
@@ -25,14 +25,14 @@ test("bigint, timestamptz, date and bytea come back as bigint, Date, text and Bu
   ]);
 });
 
-test("a row of another shape than expected is an error", async () => {
+test("a row with an unexpected shape is an error", async () => {
   const { database } = await postgres.empty();
   await expect(database.query({ text: "SELECT 1 AS a", row: z.strictObject({ a: z.string() }) })).rejects.toThrow(
     "expected string",
   );
 });
 
-test("a transaction whose work throws leaves nothing", async () => {
+test("a transaction whose work throws changes nothing", async () => {
   const { database } = await postgres.empty();
   await database.execute("CREATE TABLE note (text text)");
   const work = database.transaction(async (transaction) => {
@@ -43,7 +43,7 @@ test("a transaction whose work throws leaves nothing", async () => {
   expect(await notes(database)).toEqual([]);
 });
 
-test("a transaction that swallowed an error does not pass for committed", async () => {
+test("a transaction that swallowed an error does not count as committed", async () => {
   const { database } = await postgres.empty();
   await database.execute("CREATE TABLE note (text text)");
   const work = database.transaction(async (transaction) => {
@@ -54,7 +54,7 @@ test("a transaction that swallowed an error does not pass for committed", async 
   expect(await notes(database)).toEqual([]);
 });
 
-test("of two transactions in a deadlock both commit in the end", async () => {
+test("two transactions in a deadlock both commit in the end", async () => {
   const { database } = await postgres.empty();
   await database.execute("CREATE TABLE note (text text)");
   await database.execute("INSERT INTO note VALUES ('a'), ('b')");
@@ -72,7 +72,7 @@ test("of two transactions in a deadlock both commit in the end", async () => {
   expect(runs).toBeGreaterThanOrEqual(3);
 });
 
-test("a statement that takes too long is cancelled and its connection goes on", async () => {
+test("a slow statement is cancelled and its connection remains usable", async () => {
   const { database } = await postgres.empty();
   const slow = database.transaction((transaction) => transaction.execute("SELECT pg_sleep(30)"), { statementTimeoutMs: 50 });
   await expect(slow).rejects.toThrow("statement timeout");
@@ -102,7 +102,7 @@ test("losing idle and busy connections ends only the work that ran on them", asy
   expect(await victim.execute("SELECT 1")).toBe(1);
 });
 
-test("listening goes on after its connection was terminated, and tells so", async () => {
+test("listening resumes after its connection was terminated, and reports that", async () => {
   const { database } = await postgres.empty();
   const stopping = new AbortController();
   let notices = 0;

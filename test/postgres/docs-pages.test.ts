@@ -7,7 +7,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 
-test("the references in the product name every operation of both APIs, with fields within fields, to guests too", async () => {
+test("the references in the product list every operation of both APIs, with nested fields, for guests too", async () => {
   const { database } = await postgres.migrated();
   const { guest } = await openDashboard(database);
   const api = await guest.get("/dashboard/docs/api");
@@ -28,7 +28,7 @@ test("the references in the product name every operation of both APIs, with fiel
   expect(source.body).toMatch(/^openapi: 3\.1\.0/);
 });
 
-test("the quickstart shows the default model in the language that was chosen", async () => {
+test("the quickstart shows the default model in the chosen language", async () => {
   const { database } = await postgres.migrated();
   const { guest } = await openDashboard(database);
   expect((await guest.get("/dashboard/docs")).body).toContain("No models are available yet.");

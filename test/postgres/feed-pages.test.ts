@@ -46,7 +46,7 @@ async function follow(database: Database): Promise<{ world: World; feed: Feed }>
 }
 
 describe("a process that starts", () => {
-  test("reads more keys than a page has, each statement at most a page", async () => {
+  test("reads more keys than a page has, at most a page per statement", async () => {
     const { database } = await startDatabase();
     const count = 2 * PAGE_ROWS + 1;
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count });
@@ -58,7 +58,7 @@ describe("a process that starts", () => {
     expect(Math.max(...counted.rows)).toBe(PAGE_ROWS);
   });
 
-  test("reads no key that was deleted, however many there are", async () => {
+  test("reads no deleted key, however many there are", async () => {
     const { database } = await startDatabase();
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count: 3 * PAGE_ROWS, isRevoked: true });
     await insertKeys(database, { accountId: ACCOUNT, from: 3 * PAGE_ROWS, count: 1 });
@@ -71,7 +71,7 @@ describe("a process that starts", () => {
     expect(Math.max(...counted.rows)).toBe(1);
   });
 
-  test("reads its keys along an index that has none of the deleted ones", async () => {
+  test("reads its keys through an index without the deleted ones", async () => {
     const { database } = await startDatabase();
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count: 3 * PAGE_ROWS, isRevoked: true });
     await insertKeys(database, { accountId: ACCOUNT, from: 3 * PAGE_ROWS, count: 10 });
@@ -81,7 +81,7 @@ describe("a process that starts", () => {
 });
 
 describe("a process that runs", () => {
-  test("learns of more changes than a page has, deletions too, each statement at most a page", async () => {
+  test("receives more changes than a page has, including deletions, at most a page per statement", async () => {
     const { database } = await startDatabase();
     const count = 2 * PAGE_ROWS + 1;
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count });
@@ -94,7 +94,7 @@ describe("a process that runs", () => {
     expect(Math.max(...counted.rows)).toBe(PAGE_ROWS);
   });
 
-  test("drops keys that a restored database does not have in force any more", async () => {
+  test("drops keys that a restored database no longer contains", async () => {
     const { database, connect } = await startDatabase();
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count: 3 });
     const { world } = await follow(connect("extproc"));
@@ -117,7 +117,7 @@ describe("a process that runs", () => {
     expect(world.keys).toBe(2);
   });
 
-  test("hears of a deletion while it reads everything anew", async () => {
+  test("receives a deletion while it reads everything again", async () => {
     const { database } = await startDatabase();
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count: 2 * PAGE_ROWS });
     const { lines, log } = captureLog();
@@ -159,7 +159,7 @@ describe("a process that runs", () => {
   });
 });
 
-test("what changed is read by its order, not all over again", async () => {
+test("changes are read in order, not by reading everything again", async () => {
   const { database } = await startDatabase();
   const { nextXid } = await readChanges(database, 0n);
   await insertKeys(database, { accountId: ACCOUNT, from: 0, count: 3 });

@@ -22,7 +22,7 @@ const disable = (database: Database, { accountId, keyId: publicId }: Customer) =
   changeKey(database, { accountId, publicId }, { isDisabled: true });
 
 describe("reading changes", () => {
-  test("misses no transaction that began before the reading and committed after it", async () => {
+  test("misses no transaction that began before the read and committed after it", async () => {
     const { database } = await postgres.migrated();
     const { accountId, keyId } = await seedLedger(database);
     const started = Promise.withResolvers<void>();
@@ -47,7 +47,7 @@ describe("reading changes", () => {
     expect(third).toMatchObject({ accounts: [], keys: [], models: [] });
   });
 
-  test("brings only what changed, from whichever table it comes", async () => {
+  test("returns only changes, from whichever table", async () => {
     const { database } = await postgres.migrated();
     const customer = await seedLedger(database);
     await createCustomer(database, "bystander");
@@ -82,7 +82,7 @@ describe("rows that a newer version wrote", () => {
     return { database, neighbour, customer, member };
   }
 
-  test("are told apart by kind, id and reason, and keep nothing else back", async () => {
+  test("are reported by kind, id and reason, and hold nothing else back", async () => {
     const { database, neighbour, customer, member } = await seedFuture();
     const { accounts, keys, unreadable } = await readChanges(database, 0n);
     expect(idsOf(keys)).toEqual([neighbour.keyId, member.keyId].toSorted());
@@ -94,7 +94,7 @@ describe("rows that a newer version wrote", () => {
     ]);
   });
 
-  test("do not keep a process from starting, nor from hearing of later changes", async () => {
+  test("do not prevent a process from starting or from receiving later changes", async () => {
     const { database, neighbour, customer } = await seedFuture();
     const { copy } = await follow(database);
     expect(copy.keys.has(neighbour.keyId)).toBe(true);
@@ -103,7 +103,7 @@ describe("rows that a newer version wrote", () => {
     await eventually(() => expect(copy.keys.get(neighbour.keyId)?.isRevoked).toBe(true));
   });
 
-  test("are deleted as any other", async () => {
+  test("are deleted like any other", async () => {
     const { database, customer } = await seedFuture();
     const { copy } = await follow(database);
     await revokeApiKey(database, customer.keyId);
@@ -126,14 +126,14 @@ describe("the feed", () => {
     expect(feed.lastSuccessAt).toBeGreaterThan(Date.now() - 10_000);
   });
 
-  test("is ready also where there is nothing", async () => {
+  test("is ready even if there is nothing", async () => {
     const { database } = await postgres.migrated();
     const { copy, feed } = await follow(database);
     expect(feed.lastSuccessAt).not.toBeNull();
     expect(copy.phases).toEqual(["begin", "end"]);
   });
 
-  test("brings a key's deletion by its notice, without waiting for its poll (S25)", async () => {
+  test("delivers a key's deletion by notification, without waiting for its poll (S25)", async () => {
     const { database, connect } = await postgres.migrated();
     const { accountId } = await seedLedger(database);
     const { copy } = await follow(connect("extproc"), NEVER_POLLS);
@@ -150,7 +150,7 @@ describe("the feed", () => {
     }
   });
 
-  test("is woken by a notice, without waiting for its poll", async () => {
+  test("is woken by a notification, without waiting for its poll", async () => {
     const { database } = await postgres.migrated();
     const customer = await seedLedger(database);
     const { copy } = await follow(database, NEVER_POLLS);
@@ -162,7 +162,7 @@ describe("the feed", () => {
     });
   });
 
-  test("polls where no notice comes", async () => {
+  test("polls if no notification arrives", async () => {
     const { database, connect } = await postgres.migrated();
     const customer = await seedLedger(database);
     const deaf = connect("deaf");
@@ -171,7 +171,7 @@ describe("the feed", () => {
     await eventually(() => expect(keptKey(copy.keys.get(customer.keyId)).isDisabled).toBe(true));
   });
 
-  test("tells that a model was withdrawn", async () => {
+  test("reports that a model was withdrawn", async () => {
     const { database } = await postgres.migrated();
     await seedLedger(database);
     const { copy } = await follow(database);
@@ -179,7 +179,7 @@ describe("the feed", () => {
     await eventually(() => expect(copy.models.get("modelx-v4-pro")).toEqual({ name: "modelx-v4-pro", isWithdrawn: true }));
   });
 
-  test("sends a change again that its listener could not take", async () => {
+  test("repeats a change that its listener could not handle", async () => {
     const { database } = await postgres.migrated();
     const customer = await seedLedger(database);
     const seen: boolean[] = [];
@@ -197,7 +197,7 @@ describe("the feed", () => {
     await eventually(() => expect(seen.slice(0, 3)).toEqual([false, true, true]));
   });
 
-  test("goes on after a restart of Postgres, with what it knew in between", async () => {
+  test("resumes after a restart of Postgres, with the changes in between", async () => {
     const { database, connect } = await postgres.migrated();
     const { keyId } = await seedLedger(database);
     const { lines, log } = captureLog();
@@ -214,7 +214,7 @@ describe("the feed", () => {
     expect(lines.join()).not.toContain("postgres://");
   });
 
-  test("reads everything again when its listening comes back, for it may be another server", async () => {
+  test("reads everything again when its listening connection is restored, because it may be another server", async () => {
     const { database, connect } = await postgres.migrated();
     const { keyId } = await seedLedger(database);
     const { copy } = await follow(connect("extproc"), NEVER_POLLS);
@@ -231,7 +231,7 @@ describe("the feed", () => {
     expect([...copy.keys.keys()]).toEqual([keyId]);
   });
 
-  test("has caught up with all that was committed before it was asked", async () => {
+  test("has caught up with everything committed before the call", async () => {
     const { database } = await postgres.migrated();
     const { accountId } = await seedLedger(database);
     const { copy, feed } = await follow(database);
@@ -242,7 +242,7 @@ describe("the feed", () => {
     }
   });
 
-  test("reads at once when it is told to, without notice or poll", async () => {
+  test("reads immediately when asked to, without notification or poll", async () => {
     const { database, connect } = await postgres.migrated();
     const { accountId } = await seedLedger(database);
     const deaf = connect("deaf");
@@ -254,7 +254,7 @@ describe("the feed", () => {
     expect(copy.keys.has(publicId)).toBe(true);
   });
 
-  test("has not caught up where it could not read, or was stopped", async () => {
+  test("has not caught up if it could not read, or was stopped", async () => {
     const { database, connect } = await postgres.migrated();
     await seedLedger(database);
     const away = connect("away");
@@ -265,7 +265,7 @@ describe("the feed", () => {
     await expect(feed.caughtUp()).rejects.toThrow("stopped");
   });
 
-  test("that is stopped before it could read says so to who waits for it", async () => {
+  test("that is stopped before it could read reports that to its callers", async () => {
     const { connect } = await postgres.empty();
     const feed = startFeed({ database: connect("no schema"), onChange: () => {} });
     await feed.stop();

@@ -151,7 +151,7 @@ test("markup in any name is shown as text on every page, and is a string in ever
   );
 });
 
-test("markup in an address or a form comes back as text, if at all", async () => {
+test("markup in an address or a form is returned as text, if at all", async () => {
   const full = await openFull("Ann");
   const names = [
     "search",
@@ -216,7 +216,7 @@ test.for([
   "/dashboard//evil.example",
   "/dashboard/keys\r\nset-cookie: session=planted",
   "javascript:alert(1)",
-])("after signing in nobody is led to %j, and no header is made of it", async (next) => {
+])("nobody is redirected to %j after signing in, and it never becomes a header", async (next) => {
   const { dashboard } = await openFull("Ann");
   const form = { email: "root@example.com", password: PASSWORD, next };
   const { statusCode, headers } = await dashboard.guest.post("/dashboard/sign-in", form);

@@ -10,7 +10,7 @@ import { DAY_MS } from "../../contract/days.ts";
 
 const postgres = usePostgres();
 
-test("a key is listed with what it was made with, masked, and nothing of its secret (S24)", async () => {
+test("a key is listed with its settings, masked, and without its secret (S24)", async () => {
   const { database } = await postgres.migrated();
   const { accountId } = await createCustomer(database, "acme");
   const expiresAt = new Date("2100-01-01T00:00:00Z");
@@ -39,7 +39,7 @@ test("a key is listed with what it was made with, masked, and nothing of its sec
   expect(Object.values(key ?? {}).join(" ")).not.toContain(secret.slice(0, 6));
 });
 
-test("a key shows what it spent today, this month and in all, over all models (S27)", async () => {
+test("a key shows its spending today, this month and in total, over all models (S27)", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const other = await createCustomer(database, "other");
@@ -57,7 +57,7 @@ test("a key shows what it spent today, this month and in all, over all models (S
   expect(key?.lastUsedAt).toBeInstanceOf(Date);
 });
 
-test("keys are listed newest first, with their state; deleted ones and other accounts' are left out", async () => {
+test("keys are listed newest first, with their state; deleted keys and other accounts' are left out", async () => {
   const { database } = await postgres.migrated();
   const { accountId, keyId } = await createCustomer(database, "acme");
   const { keyId: otherKeyId } = await createCustomer(database, "other");
@@ -85,7 +85,7 @@ test("keys are listed newest first, with their state; deleted ones and other acc
   expect(await listAllKeys(database, { accountId, publicId: otherKeyId })).toEqual([]);
 });
 
-test("a change sets what it names and nothing else", async () => {
+test("a change sets only the fields that it names", async () => {
   const { database } = await postgres.migrated();
   const { accountId, keyId: publicId } = await createCustomer(database, "acme");
   const key = { accountId, publicId };
@@ -107,7 +107,7 @@ test("a change sets what it names and nothing else", async () => {
   ]);
 });
 
-test("a key that is renamed and disabled at once is both", async () => {
+test("a key that is renamed and disabled concurrently is both", async () => {
   const { database } = await postgres.migrated();
   const { accountId, keyId: publicId } = await createCustomer(database, "acme");
   const key = { accountId, publicId };
@@ -120,7 +120,7 @@ test("a key that is renamed and disabled at once is both", async () => {
   ]);
 });
 
-test("another account's key and a deleted one are not found, and stay as they were", async () => {
+test("another account's key and a deleted one are not found, and stay unchanged", async () => {
   const { database } = await postgres.migrated();
   const { accountId, keyId } = await createCustomer(database, "acme");
   await createCustomer(database, "other");

@@ -30,7 +30,7 @@ const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({
   wantedNanoUsd,
 });
 
-test("a lease takes half of what is free, within its bounds, and grows", async () => {
+test("a lease takes half of the free credit, within its bounds, and grows", async () => {
   const { database } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
@@ -48,7 +48,7 @@ test("a lease takes half of what is free, within its bounds, and grows", async (
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a request that needs more than the slice gets it, and never more than there is", async () => {
+test("a request that needs more than the slice gets it, and never more than the credit", async () => {
   const { database } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
@@ -57,7 +57,7 @@ test("a request that needs more than the slice gets it, and never more than ther
   expect((await growLease(database, request(leaseId, 1n), RULES)).addedNanoUsd).toBe(0n);
 });
 
-test("where there is less than a request needs, its lease gets nothing: others may need it (S37)", async () => {
+test("if credit falls short of a request, its lease gets nothing: others may need it (S37)", async () => {
   const { database } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
@@ -68,7 +68,7 @@ test("where there is less than a request needs, its lease gets nothing: others m
   expect((await grow(300_000n, 2_000_000n)).addedNanoUsd).toBe(1_000_000n);
 });
 
-test("with other processes on the account, shares are smaller", async () => {
+test("shares are smaller if other processes use the account", async () => {
   const { database } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   await growLease(database, request(uuidv7(), 0n, "one"), RULES);
@@ -76,7 +76,7 @@ test("with other processes on the account, shares are smaller", async () => {
   expect(second).toMatchObject({ addedNanoUsd: 150_000n, leasedByOthersNanoUsd: 400_000n });
 });
 
-test("any number of processes that grow at once never lease more than there is", async () => {
+test("any number of processes that grow concurrently never lease more than the credit", async () => {
   const { database } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   const grants = await Promise.all(
@@ -87,7 +87,7 @@ test("any number of processes that grow at once never lease more than there is",
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a charge lowers balance and lease together; what is beyond the lease comes from the balance alone", async () => {
+test("a charge lowers balance and lease together; the part beyond the lease comes only from the balance", async () => {
   const { database } = await postgres.migrated();
   const customer = await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
@@ -99,7 +99,7 @@ test("a charge lowers balance and lease together; what is beyond the lease comes
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a settlement that comes again takes nothing from the lease", async () => {
+test("a repeated settlement takes nothing from the lease", async () => {
   const { database } = await postgres.migrated();
   const customer = await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();
@@ -123,7 +123,7 @@ test("a returned lease frees its rest, once, and cannot grow again", async () =>
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a lease that nobody renews is reaped after its grace; its late settlement is charged to the balance", async () => {
+test("a lease that is not renewed is reaped after its grace period; its late settlement is charged to the balance", async () => {
   const { database } = await postgres.migrated();
   const customer = await accountWith(database, 1_000_000n);
   const [dead, alive] = [uuidv7(), uuidv7()];
@@ -147,7 +147,7 @@ test("a renewed lease is not reaped", async () => {
   expect(await reapLeases(database, { graceMs: 0 })).toBe(0n);
 });
 
-test("the leases of a process that is gone end together", async () => {
+test("the leases of an ended process end together", async () => {
   const { database } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   await growLease(database, request(uuidv7(), 0n, "one"), RULES);
@@ -163,7 +163,7 @@ test("an overdraft is leased like credit", async () => {
   expect((await growLease(database, request(uuidv7(), 100_000n), RULES)).addedNanoUsd).toBe(100_000n);
 });
 
-test("growing, settling, renewing, returning and reaping at once leave no difference and no deadlock behind", async () => {
+test("concurrent growing, settling, renewing, returning and reaping leave no difference and no deadlock", async () => {
   const { database } = await postgres.migrated();
   const customer = await accountWith(database, 50_000_000n);
   const work = Array.from({ length: 60 }, async (_, index) => {
@@ -183,7 +183,7 @@ test("growing, settling, renewing, returning and reaping at once leave no differ
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(50_000_000n - 120n * 90_000n);
 });
 
-test("leases of several accounts begin and end in one batch, also where one account does not exist", async () => {
+test("leases of several accounts begin and end in one batch, even if one account does not exist", async () => {
   const { database } = await postgres.migrated();
   const ids = ["acme", "zenith", "nobody", "mid"];
   await accountWith(database, 1_000_000n);
@@ -222,7 +222,7 @@ test("two leases of one account in a batch never take more than it has", async (
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a return that the database never heard of leaves its leases in force, and says so", async () => {
+test("a return that never reached the database leaves its leases in force, and reports that", async () => {
   const { database, connect } = await postgres.migrated();
   await accountWith(database, 1_000_000n);
   const leaseId = uuidv7();

@@ -18,7 +18,7 @@ async function open() {
   return openDashboard(database);
 }
 
-test("owners are told once for each fall below the threshold, and not of an account that never had that much", async () => {
+test("owners are notified once for each fall below the threshold, and not of an account that never had that much", async () => {
   const { database, owner, inAccount } = await open();
   const mailer = createOutbox();
   const letters = () => mailer.outbox?.letters ?? [];
@@ -54,7 +54,7 @@ test("owners are told once for each fall below the threshold, and not of an acco
   expect(letters()).toHaveLength(2);
 });
 
-test("an owner whose address takes no mail keeps no news from the others, and is not tried for ever", async () => {
+test("an owner whose address rejects mail does not keep it from the others, and is not retried forever", async () => {
   const { database, owner, inAccount } = await open();
   const ann = await owner("ann@example.com");
   await inAccount(ann.accountId, "owner", "typo@example.com");
@@ -75,7 +75,7 @@ test("an owner whose address takes no mail keeps no news from the others, and is
   expect(sent.toSorted()).toEqual(["ann@example.com", "typo@example.com"]);
 });
 
-test("a letter that could not be sent is sent the next time", async () => {
+test("an email that could not be sent is sent the next time", async () => {
   const { database, owner } = await open();
   const ann = await owner("ann@example.com");
   const credit = (amountNanoUsd: bigint, reference: string) =>
@@ -93,7 +93,7 @@ test("a letter that could not be sent is sent the next time", async () => {
   expect(working.outbox?.letters).toHaveLength(1);
 });
 
-test("letters go out over SMTP; a name cannot add a header", async () => {
+test("emails are sent over SMTP; a name cannot add a header", async () => {
   const received: string[] = [];
   const server = new SMTPServer({
     authOptional: true,

@@ -24,7 +24,7 @@ async function open() {
   return { ...dashboard, ...customer, owner, root };
 }
 
-test("owners limit their account, see how much is used, and cannot loosen what the service has set", async () => {
+test("owners limit their account, see its use, and cannot loosen the service's limits", async () => {
   const { database, owner, root, accountId, keyId, inAccount } = await open();
   const admin = `/dashboard/admin/accounts/${accountId}/limits`;
   expect((await root.post(admin, { spendPerMonthUsd: "0.0002", requestsPerMinute: "" })).statusCode).toBe(303);
@@ -55,7 +55,7 @@ test("owners limit their account, see how much is used, and cannot loosen what t
   ]);
 });
 
-test("the API shows the limits in force with their use, and replaces those of the owners", async () => {
+test("the API shows the limits in force with their use, and replaces the owners' limits", async () => {
   const { program, database, owner, accountId, keyId } = await open();
   await settle(database, [settlementOf({ accountId, keyId })]);
   const { call, get } = await program(accountId, owner.personId, "owner");
@@ -71,7 +71,7 @@ test("the API shows the limits in force with their use, and replaces those of th
   expect([wrong.statusCode, wrong.json().error.field]).toEqual([400, "spend_per_day_usd"]);
 });
 
-test("an administrator refunds a request once, at most its charge, and says why", async () => {
+test("an administrator refunds a request once, at most its charge, with a reason", async () => {
   const { database, root, accountId, keyId } = await open();
   const settlement = settlementOf({ accountId, keyId });
   await settle(database, [settlement]);
@@ -87,7 +87,7 @@ test("an administrator refunds a request once, at most its charge, and says why"
   expect(actions.map(({ subject }) => subject)).toEqual([`${settlement.requestId}: ticket 7`]);
 });
 
-test("a grant that is sent again with another amount says that the first one was posted", async () => {
+test("a grant submitted again with another amount reports that the first one was posted", async () => {
   const { root, accountId, database } = await open();
   const path = `/dashboard/admin/accounts/${accountId}/grant`;
   const form = { amount: "5", reason: "welcome", attempt: "0199d8a0-0000-4000-8000-000000000009" };
@@ -97,7 +97,7 @@ test("a grant that is sent again with another amount says that the first one was
   expect((await readBalance(database, accountId)).postedNanoUsd).toBe(5_000_000_000n);
 });
 
-test("an owner renames the account; a name that is none is told beside its field", async () => {
+test("an owner renames the account; an invalid name is rejected next to its field", async () => {
   const { owner, inAccount, accountId } = await open();
   expect((await owner.post("/dashboard/settings/account", { accountName: "Acme & Sons" })).statusCode).toBe(303);
   expect((await owner.get("/dashboard/settings")).body).toMatch(/Acme &(?:amp|#38); Sons/);
@@ -107,7 +107,7 @@ test("an owner renames the account; a name that is none is told beside its field
   expect((await member.post("/dashboard/settings/account", { accountName: "mine" })).statusCode).toBe(403);
 });
 
-test("a limit that a newer version has set on an account is no failure of the page, and is not overwritten", async () => {
+test("a limit that a newer version set on an account does not break the page, and is not overwritten", async () => {
   const { database, owner, accountId } = await open();
   await database.execute(`UPDATE account SET operator_limits = '{"imagesPerMinute": 5, "requestsPerMinute": 7}' WHERE id = $1`, [
     accountId,

@@ -50,8 +50,8 @@ function begin(limits: Limits | undefined, caller: Caller, times: number): numbe
   return begun;
 }
 
-describe("over three replicas that meet each second", () => {
-  test("one whose clients do not come does not keep the only place from another", async () => {
+describe("over three replicas that share every second", () => {
+  test("one whose clients do not come does not keep the only slot from another", async () => {
     const { replicas, clock } = startReplicas((await postgres.migrated()).database, 3);
     const caller = callerWith({ concurrentRequests: 1 });
     for (const each of replicas) begin(each, caller, 1);

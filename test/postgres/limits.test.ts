@@ -45,7 +45,7 @@ const markOf = ({ term, grantedUse }: LimitGrant, use: LimitUse): LimitMark => (
   running: use.running,
 });
 
-test("each process learns what all have used, in the order of its own uses", async () => {
+test("each process learns the total use of all, in the order of its own use", async () => {
   const { database } = await postgres.migrated();
   await createLimitTurns(database, "a").take([requests({ added: 5n }), requests({ added: 7n, subject: "account:acme" })]);
   const { grants, processes } = await createLimitTurns(database, "b").take([
@@ -58,7 +58,7 @@ test("each process learns what all have used, in the order of its own uses", asy
   expect(grants.map((grant) => grant?.used)).toEqual([8n, 2n, 8n, 0n]);
 });
 
-test("a process reserves an even share of what nobody else has, and its next turn replaces the reservation", async () => {
+test("a process reserves an even share of the free amount, and its next turn replaces the reservation", async () => {
   const { database } = await postgres.migrated();
   const [a, b] = [createLimitTurns(database, "a"), createLimitTurns(database, "b")];
   await b.take([]);
@@ -70,7 +70,7 @@ test("a process reserves an even share of what nobody else has, and its next tur
   expect(await takeOne(a, second)).toMatchObject({ grantedUse: 10n, used: 60n });
 });
 
-test("a smaller share is given to others only when the process that had more has heard of it", async () => {
+test("others get a smaller share only when the process that had more has been notified", async () => {
   const { database } = await postgres.migrated();
   const [a, b] = [createLimitTurns(database, "a"), createLimitTurns(database, "b")];
   await b.take([]);
@@ -83,14 +83,14 @@ test("a smaller share is given to others only when the process that had more has
   expect((await takeOne(createLimitTurns(database, "c"), requests({ limit: 200n }))).grantedUse).toBe(65n);
 });
 
-test("where all is reserved and not used, one more may begin; where all is used, none", async () => {
+test("if all is reserved but not used, one more may begin; if all is used, none", async () => {
   const { database } = await postgres.migrated();
   await takeOne(createLimitTurns(database, "a"), requests({ unused: 100n }));
   expect((await takeOne(createLimitTurns(database, "b"), requests())).grantedUse).toBe(1n);
   expect((await takeOne(createLimitTurns(database, "c"), requests({ added: 100n }))).grantedUse).toBe(0n);
 });
 
-test("of a process that is gone nothing runs and nothing is reserved any more, but what it used stays used", async () => {
+test("a process that is gone has nothing running or reserved, but its use stays counted", async () => {
   const { database } = await postgres.migrated();
   await createLimitTurns(database, "gone").take([running({ running: 4n, unused: 96n }), requests({ added: 4n, unused: 96n })]);
   const look = async (holder: string) => {
@@ -109,7 +109,7 @@ test("of a process that is gone nothing runs and nothing is reserved any more, b
   ]);
 });
 
-test("in a period that has just begun, those that have not met yet keep their even share", async () => {
+test("in a new period, processes that have not met yet keep their even share", async () => {
   const { database } = await postgres.migrated();
   const [a, b, c] = ["a", "b", "c"].map((holder) => createLimitTurns(database, holder));
   for (const each of [a, b, c]) await each?.take([]);
@@ -117,7 +117,7 @@ test("in a period that has just begun, those that have not met yet keep their ev
   expect((await takeOne(a, requests({ isNew: true }))).grantedUse).toBe(17n);
 });
 
-test("processes that meet at once never reserve more than there is, and none waits for a lock in vain", async () => {
+test("processes that meet concurrently never reserve more than the limit, and none waits for a lock in vain", async () => {
   const { database } = await postgres.migrated();
   const subjects = Array.from({ length: 40 }, (_, index) => `key:${index}`);
   const holders = Array.from({ length: 12 }, (_, index) => createLimitTurns(database, `holder-${index}`));
@@ -155,7 +155,7 @@ test("a turn whose answer was lost counts once", async () => {
   expect((await takeOne(turns, requests())).used).toBe(5n);
 });
 
-test("a failed turn is known to have counted or not, and does not count afterwards", async () => {
+test("a failed turn is known to have counted or not, and does not count later", async () => {
   const { database } = await postgres.migrated();
   let failure: "before" | "after" | "none" = "after";
   const flaky = {
@@ -178,7 +178,7 @@ test("a failed turn is known to have counted or not, and does not count afterwar
   expect((await takeOne(turns, requests({ added: 1n }))).used).toBe(6n);
 });
 
-test("what processes of the previous version use counts for those of this one", async () => {
+test("use by processes of the previous version counts for those of this one", async () => {
   const { database } = await postgres.migrated();
   const write = async (used: bigint) =>
     database.execute(
@@ -200,7 +200,7 @@ test("old counts are dropped", async () => {
   expect(await dropOldLimitUse(database)).toBe(1);
 });
 
-test("limits of keys and accounts reach whoever follows the feed", async () => {
+test("limits of keys and accounts reach every follower of the feed", async () => {
   const { database } = await postgres.migrated();
   const { keyId } = await seedLedger(database);
   const changes: Change[] = [];
@@ -216,7 +216,7 @@ test("limits of keys and accounts reach whoever follows the feed", async () => {
   await feed.stop();
 });
 
-test("owners and operators limit an account apart from one another, and the lower of each applies", async () => {
+test("owners and operators limit an account independently, and the lower of each applies", async () => {
   const { database } = await postgres.migrated();
   await seedLedger(database);
   const set = (by: "owner" | "operator", limits: Limits) => setAccountLimits(database, { accountId: "acme", by, limits });
@@ -237,7 +237,7 @@ test("owners and operators limit an account apart from one another, and the lowe
   expect(lowestLimits({ spendPerDayUsd: "9" }, { spendPerDayUsd: "10.0" })).toEqual({ spendPerDayUsd: "9" });
 });
 
-test("what is used of a limit is the sum of all processes, without those that are gone and minutes that are over", async () => {
+test("the use of a limit is the sum of all processes, without those that are gone and past minutes", async () => {
   const { database } = await postgres.migrated();
   const nowMs = Date.now();
   const thisMinute = nowMs - (nowMs % 60_000);

@@ -48,7 +48,7 @@ test("data outlives a stop and a start", async () => {
   expect(await query(second.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
 });
 
-test("a password that was emptied, and data that are broken, end the start with one sentence and the remedy", async () => {
+test("an emptied password and corrupt data end the start with one sentence and the remedy", async () => {
   const postgres = await start();
   await postgres.stop();
   const data = path.join(directory, "postgres");
@@ -76,7 +76,7 @@ test("a session needs the password, which only its owner can read", async () => 
   expect((await stat(path.join(directory, "postgres", "password"))).mode & 0o777).toBe(0o600);
 });
 
-test("it listens on the loopback address only, checks its pages, and sorts the same on every machine", async () => {
+test("it listens only on the loopback address, verifies its pages, and sorts the same on every machine", async () => {
   const { url } = await start();
   const settings =
     "SELECT name, setting FROM pg_settings WHERE name IN ('listen_addresses', 'unix_socket_directories', 'data_checksums') ORDER BY 1";
@@ -93,7 +93,7 @@ test("it listens on the loopback address only, checks its pages, and sorts the s
   ).toStrictEqual([{ datlocprovider: "b", datlocale: "C.UTF-8", encoding: "UTF8" }]);
 });
 
-test("a directory that others may not enter is no obstacle", async () => {
+test("a directory that others may not enter does not prevent the start", async () => {
   const closed = path.join(directory, "closed");
   await mkdir(closed, { mode: 0o700 });
   await chmod(directory, 0o700);
@@ -101,7 +101,7 @@ test("a directory that others may not enter is no obstacle", async () => {
   expect(await query(url, "SELECT 1 AS one")).toStrictEqual([{ one: 1 }]);
 });
 
-test("a server left over on the directory is stopped, and what it had committed is there", async () => {
+test("a server left over on the directory is stopped, and its committed data is kept", async () => {
   const leftover = await start();
   await query(leftover.url, "CREATE TABLE kept AS SELECT 42 AS answer");
   const next = await start();
@@ -109,7 +109,7 @@ test("a server left over on the directory is stopped, and what it had committed 
   expect(await query(next.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
 });
 
-test("a server that was killed is recovered", async () => {
+test("a killed server recovers", async () => {
   const killed = await start();
   await query(killed.url, "CREATE TABLE kept AS SELECT 42 AS answer");
   process.kill(killed.pid, "SIGKILL");
@@ -119,13 +119,13 @@ test("a server that was killed is recovered", async () => {
   expect(await query(next.url, "SELECT answer FROM kept")).toStrictEqual([{ answer: 42 }]);
 });
 
-test("a cluster that was being made when the start was killed is made again", async () => {
+test("a cluster that was being created when the start was killed is created again", async () => {
   await mkdir(path.join(directory, "postgres", "cluster.unfinished", "base"), { recursive: true });
   const { url } = await start();
   expect(await query(url, "SELECT 1 AS one")).toStrictEqual([{ one: 1 }]);
 });
 
-test("a taken port is said in one sentence", async () => {
+test("a port in use is reported in one sentence", async () => {
   const server = createServer();
   const { promise: listening, resolve } = Promise.withResolvers<void>();
   server.listen(0, LOOPBACK, resolve);

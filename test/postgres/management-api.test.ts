@@ -33,7 +33,7 @@ async function refusal(answer: ReturnType<Client["call"]>) {
   return [statusCode, error.type, error.field, error.message] as const;
 }
 
-test("a key goes through its whole life; its value is told when it is made or rotated, and never else (S24)", async () => {
+test("a key goes through its whole life; its value is returned only when it is created or rotated (S24)", async () => {
   const { program, database, accountId } = await open();
   const made = await program.call("POST", "/api/v1/keys", {
     name: "ci",
@@ -83,7 +83,7 @@ test("a key goes through its whole life; its value is told when it is made or ro
   );
 });
 
-test("usage is told by model and day, by key, in sums, and request by request, a page at a time (S27)", async () => {
+test("usage is reported by model and day, by key, in totals, and by request, in pages (S27)", async () => {
   const { database } = await postgres.migrated();
   const { owner, program: programOf } = await openDashboard(database);
   const eve = await owner("eve@example.com");
@@ -123,7 +123,7 @@ test("usage is told by model and day, by key, in sums, and request by request, a
   expect(foreign).toEqual({ data: [], next_cursor: null });
 });
 
-test("the balance, what changed it, and a code that adds to it (S26)", async () => {
+test("the balance, its changes, and a code that adds to it (S26)", async () => {
   const { program, database, accountId } = await open();
   for (const reference of ["a", "b", "c"])
     await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1_500_000_000n, reference, note: reference });
@@ -153,7 +153,7 @@ test("the balance, what changed it, and a code that adds to it (S26)", async () 
   ]);
 });
 
-test("the account, its members and the models are told", async () => {
+test("the account, its members and the models are returned", async () => {
   const { program, ann, database, accountId } = await open();
   expect((await program.get("/api/v1/account")).json()).toMatchObject({
     id: accountId,
@@ -168,7 +168,7 @@ test("the account, its members and the models are told", async () => {
   });
 });
 
-test("incidents come in pages, newest first, with their updates; the cursor of another list is refused", async () => {
+test("incidents are paged, newest first, with their updates; the cursor of another list is rejected", async () => {
   const { program, ann, database } = await open();
   const incident = { impact: "major", message: "No answers.", personId: ann.personId } as const;
   const first = await openIncident(database, { ...incident, title: "First", status: "resolved" });
@@ -209,7 +209,7 @@ test("each mistake is a 400 that names the field and the remedy", async () => {
   }
 });
 
-test("a token of a lesser role is refused with the role that it takes", async () => {
+test("a token with too low a role is refused with the required role", async () => {
   const { ann, makeProgram } = await open();
   const viewer = await makeProgram(ann.accountId, ann.personId, "viewer");
   expect(await refusal(viewer.call("POST", "/api/v1/keys", { name: "no" }))).toEqual([
@@ -220,7 +220,7 @@ test("a token of a lesser role is refused with the role that it takes", async ()
   ]);
 });
 
-test("without a token, with a revoked or expired one, and with an API key it is a 401 that says what to use", async () => {
+test("without a token, with a revoked or expired one, and with an API key, the answer is a 401 that says what to use", async () => {
   const { guest, client, program, makeProgram, database, accountId, ann } = await open();
   const made = (await program.call("POST", "/api/v1/keys", { name: "k" })).json();
   const used = await listManagementTokens(database, accountId);
@@ -245,7 +245,7 @@ test("without a token, with a revoked or expired one, and with an API key it is 
   expect((await guest.get("/api/v1/account")).headers["www-authenticate"]).toBe("Bearer");
 });
 
-test("a session changes something only from a page of the dashboard, as JSON; a token needs neither", async () => {
+test("a session can change something only from a page of the dashboard, as JSON; a token needs neither", async () => {
   const { database } = await postgres.migrated();
   await publishModels(database, [{ model: catalogueModel("modelx-chat"), price: PRICE }]);
   const dashboard = await openDashboard(database);
@@ -288,7 +288,7 @@ test("the description is OpenAPI 3.1 with every route of the API, and needs no t
   expect(answer.body).not.toContain("$schema");
 });
 
-test("an account that asks too often is told to wait, and no other account is", async () => {
+test("an account with too many requests is asked to wait, and no other account is", async () => {
   const { program, ann, owner } = await open();
   for (let sent = 0; sent < 600; sent += 20) await Promise.all(Array.from({ length: 20 }, () => program.get("/api/v1/account")));
   const [status, type, , message] = await refusal(program.get("/api/v1/account"));
@@ -299,7 +299,7 @@ test("an account that asks too often is told to wait, and no other account is", 
   expect((await (await owner("bob@example.com")).get("/api/v1/account")).statusCode).toBe(200);
 });
 
-test("unknown paths and broken JSON are told as JSON", async () => {
+test("errors for unknown paths and broken JSON are JSON", async () => {
   const { program, client } = await open();
   expect((await refusal(program.get("/api/v1/nothing"))).slice(0, 2)).toEqual([404, "not_found"]);
   const broken = await client({ authorization: `Bearer ${program.token}`, "content-type": "application/json" }).get(

@@ -16,7 +16,7 @@ test("the second run applies nothing", async () => {
   expect(await migrate(database)).toEqual([]);
 });
 
-test("four processes that migrate at once apply each migration once", async () => {
+test("four concurrent migrations apply each step once", async () => {
   const { database, connect } = await postgres.empty();
   const applied = await Promise.all([1, 2, 3, 4].map((number) => migrate(connect(`process ${number}`))));
   const names = await database.query({
@@ -26,7 +26,7 @@ test("four processes that migrate at once apply each migration once", async () =
   expect(applied.flat().sort()).toEqual(names.map(({ name }) => name));
 });
 
-test("a migration that was changed after it was applied is refused by name", async () => {
+test("a migration changed after it was applied is rejected by name", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
   await migrate(database, { folder });
@@ -34,7 +34,7 @@ test("a migration that was changed after it was applied is refused by name", asy
   await expect(migrate(database, { folder })).rejects.toThrow("0002-accounts-and-keys.sql was changed after it was applied");
 });
 
-test("databases are accepted that were made while three migrations had other comments", async () => {
+test("databases created while three migrations had other comments are accepted", async () => {
   const { database } = await postgres.empty();
   await migrate(database);
   const others = {
@@ -47,7 +47,7 @@ test("databases are accepted that were made while three migrations had other com
   expect(await migrate(database)).toEqual([]);
 });
 
-test("a migration that fails leaves nothing behind and is named", async () => {
+test("a failed migration changes nothing and is named", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
   await writeFile(new URL("9998-broken.sql", folder), "CREATE TABLE half_done (id integer); SELECT no_such_column;");
@@ -55,7 +55,7 @@ test("a migration that fails leaves nothing behind and is named", async () => {
   await expect(database.execute("SELECT FROM half_done")).rejects.toThrow("does not exist");
 });
 
-test("a migration that comes late in the order is refused by name", async () => {
+test("a migration that is out of order is rejected by name", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
   await migrate(database, { folder });
@@ -63,7 +63,7 @@ test("a migration that comes late in the order is refused by name", async () => 
   await expect(migrate(database, { folder })).rejects.toThrow("0000-late.sql comes before");
 });
 
-test("a schema that a newer program migrated is accepted", async () => {
+test("a schema migrated by a newer program is accepted", async () => {
   const { database } = await postgres.empty();
   const folder = await copyOfMigrations();
   await writeFile(new URL("9999-newer.sql", folder), "CREATE TABLE newer (id integer)");

@@ -70,7 +70,7 @@ const EARLIER_PROBLEMS = {
   ],
 };
 
-test("no migration keeps requests waiting: it locks one busy table at most, and then does nothing that takes long", async () => {
+test("no migration blocks requests: it locks at most one busy table, and then does nothing that takes long", async () => {
   const { database } = await postgres.empty();
   const problems: Record<string, string[]> = {};
   for (const name of await migrationNames()) {
@@ -99,7 +99,7 @@ test.for([
     sql: "ALTER TABLE account ADD COLUMN region text; UPDATE account SET region = 'eu'",
     problem: "writes rows of account while account is locked",
   },
-])("a migration is found that $problem", async ({ sql, problem }) => {
+])("a migration is reported that $problem", async ({ sql, problem }) => {
   const { database } = await postgres.migrated();
   expect(await database.transaction((transaction) => problemsOf(transaction, sql))).toStrictEqual([problem]);
 });
@@ -108,7 +108,7 @@ test.for([
   "ALTER TABLE account ADD COLUMN region text",
   "ALTER TABLE api_key ADD CONSTRAINT short_name CHECK (length(name) < 200) NOT VALID",
   "CREATE TABLE note (account_id text REFERENCES account, body text); CREATE INDEX note_account ON note (account_id)",
-])("nothing is said against %s", async (sql) => {
+])("no problem is reported for %s", async (sql) => {
   const { database } = await postgres.migrated();
   expect(await database.transaction((transaction) => problemsOf(transaction, sql))).toStrictEqual([]);
 });

@@ -18,7 +18,7 @@ const DEAR = {
   outputPicoUsd: 35_000_000n,
 };
 
-test("hours that are over are added up for each model, days that were missed one after the other, late requests too", async () => {
+test("finished hours are added up for each model, missed days one after the other, late requests included", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const nowMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS + 60_000;
@@ -52,7 +52,7 @@ test("hours that are over are added up for each model, days that were missed one
   expect(await days()).toEqual([oldDay, { ...lastDay, answered: 4 }]);
 });
 
-test("a model's page shows every price with its hours, limits, uptime, that it is legacy, and code in three languages", async () => {
+test("a model's page shows every price with its hours, limits, uptime, the legacy badge, and code in three languages", async () => {
   const { database } = await postgres.migrated();
   const now = Math.floor(Date.now() / 1000);
   const name = "vendor/acme:large";

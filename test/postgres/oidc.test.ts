@@ -46,7 +46,7 @@ async function open(options: Parameters<typeof openDashboard>[1] = {}) {
   return { ...dashboard, database, provider, leave, arrive, signIn };
 }
 
-test("who signs in the first time gets an account, and the same one ever after, whatever their address becomes", async () => {
+test("the first sign-in creates an account, and later ones use it, even if the address changes", async () => {
   const { signIn, client, database, guest } = await open();
   expect((await guest.get("/dashboard/sign-in")).body).toContain("Sign in with Example");
   const first = await signIn(ANN, "/dashboard/usage?days=7");
@@ -66,7 +66,7 @@ test("who signs in the first time gets an account, and the same one ever after, 
   expect(await listMemberships(database, ann?.id ?? "")).toHaveLength(1);
 });
 
-test("who proved the address here before is linked, and keeps the password", async () => {
+test("an address confirmed here earlier is linked, and keeps its password", async () => {
   const { signIn, owner, database } = await open();
   const { personId } = await owner("ann@example.com");
   await database.execute("UPDATE person SET email_verified_at = now() WHERE id = $1", [personId]);
@@ -78,7 +78,7 @@ test("who proved the address here before is linked, and keeps the password", asy
   expect(other.answer.body).toContain("another user of your provider");
 });
 
-test("who signed up with somebody's address, unproved, does not share what is theirs", async () => {
+test("someone who signed up with another's unconfirmed address does not share the owner's data", async () => {
   const { signIn, owner } = await open();
   const squatter = await owner("ann@example.com");
   const { status, answer, session } = await signIn(ANN);
@@ -91,7 +91,7 @@ test.for([
   ["without an address", { sub: "x" }],
   ["with one that is not verified", { ...ANN, email_verified: false }],
   ["with one of which nothing is said", { sub: "x", email: "ann@example.com" }],
-] as const)("somebody %s is refused with what to do", async ([, user]) => {
+] as const)("somebody %s is refused with the remedy", async ([, user]) => {
   const { signIn, database } = await open();
   const { status, answer } = await signIn(user);
   expect(status).toBe(403);
@@ -99,12 +99,12 @@ test.for([
   expect(await findPersonByEmail(database, "ann@example.com")).toBeUndefined();
 });
 
-test("who breaks off there is told so", async () => {
+test("cancelling at the provider is reported", async () => {
   const { status, answer } = await (await open()).signIn(null);
   expect([status, answer.body.includes("Example did not sign you in")]).toEqual([403, true]);
 });
 
-test("an answer counts for the browser that asked, once", async () => {
+test("an answer counts once, and only for the browser that asked", async () => {
   const { signIn, leave, arrive, provider } = await open();
   const { cookie, back } = await signIn(ANN);
   const replayed = await arrive(cookie, back);
@@ -134,13 +134,13 @@ test("the provider is asked with PKCE, a state and a nonce", async () => {
 });
 
 test.for(["//evil.example", "https://evil.example", "/dashboard/../../evil", "/evil"])(
-  "nobody is led to %s afterwards",
+  "nobody is redirected to %s afterwards",
   async (next) => {
     expect((await (await open()).signIn(ANN, next)).location).toMatch(/^\/dashboard$/);
   },
 );
 
-test("a provider that knows no address is none that is away", async () => {
+test("a provider that returns no address is not treated as unavailable", async () => {
   const { signIn, provider } = await open();
   expect((await signIn(ANN)).status).toBe(303);
   // Known by then: no address is needed.
@@ -149,7 +149,7 @@ test("a provider that knows no address is none that is away", async () => {
   expect((await signIn({ sub: "bob-1", email: null })).answer.body).toContain("has not verified your email address");
 });
 
-test("the rules of sign-up hold: closed, domains, and an invitation opens", async () => {
+test("the rules for sign-up apply: closed, domains, and an invitation allows it", async () => {
   const closed = await open({ signUp: { isOpen: false, domains: null }, mailer: undefined });
   const refused = await closed.signIn(ANN);
   expect([refused.status, refused.answer.body.includes("Sign-up is closed")]).toEqual([404, true]);
@@ -173,7 +173,7 @@ test("the rules of sign-up hold: closed, domains, and an invitation opens", asyn
   expect((await restricted.signIn({ ...ANN, email: "ann@example.org" })).status).toBe(303);
 });
 
-test("a provider that is away keeps nobody from other ways in, and works once it is back", async () => {
+test("an unavailable provider does not block other ways to sign in, and works again afterwards", async () => {
   const { database } = await postgres.migrated();
   const port = await freePort();
   const client = { clientId: "gateway", clientSecret: "x", name: "Example", hasSecondFactor: false };
@@ -186,7 +186,7 @@ test("a provider that is away keeps nobody from other ways in, and works once it
   expect((await guest.get("/dashboard/oidc/start")).statusCode).toBe(303);
 });
 
-test("settings are whole, and an issuer's address is safe", () => {
+test("settings must be complete, and an issuer's address safe", () => {
   expect(providerConfigs({})).toEqual([]);
   expect(providerConfigs({ OIDC_ISSUER: "", GITHUB_CLIENT_ID: "", GITHUB_CLIENT_SECRET: "" })).toEqual([]);
   expect(() => providerConfigs({ OIDC_ISSUER: "https://id.example", OIDC_CLIENT_ID: "x" })).toThrow("OIDC_CLIENT_SECRET");

@@ -121,7 +121,7 @@ test.for<[string, Lies]>([
   expect(await countRows(database, "recovery_code")).toBe(0n);
 });
 
-test("an answer counts once, also of an authenticator that does not count, and also when it comes twice at once", async () => {
+test("an answer counts once, even from an authenticator without a counter, and even if sent twice concurrently", async () => {
   const { add, begin, send, database } = await open();
   const authenticator = createAuthenticator(ORIGIN);
   await add(authenticator, { lies: { signCount: 0 } });
@@ -138,7 +138,7 @@ test("an answer counts once, also of an authenticator that does not count, and a
   expect(await countRows(database, "answered_challenge")).toBe(0n);
 });
 
-test("guests who ask for a challenge leave nothing behind, and learn nothing of who has passkeys", async () => {
+test("guests who request a challenge leave no trace, and do not learn who has passkeys", async () => {
   const { add, begin, database } = await open();
   await add(createAuthenticator(ORIGIN));
   const { options } = await begin();
@@ -146,7 +146,7 @@ test("guests who ask for a challenge leave nothing behind, and learn nothing of 
   expect(await countRows(database, "answered_challenge")).toBe(0n);
 });
 
-test("with a passkey the password opens nothing by itself: the passkey, or a recovery code, is the second step", async () => {
+test("with a passkey the password alone opens nothing: the passkey, or a recovery code, is the second step", async () => {
   const { add, guest, send, owner } = await open();
   const authenticator = createAuthenticator(ORIGIN);
   const codes = (await add(authenticator)).body;
@@ -169,7 +169,7 @@ test("with a passkey the password opens nothing by itself: the passkey, or a rec
   expect(hasSession(await guest.post("/dashboard/sign-in/code", { note, code: recovery }))).toBe(true);
 });
 
-test("a passkey is added by whoever signed in lately, and confirms that it is them", async () => {
+test("adding a passkey requires a recent sign-in, and counts as one", async () => {
   const { ann, add, database } = await open();
   const authenticator = createAuthenticator(ORIGIN);
   await add(authenticator);
@@ -189,7 +189,7 @@ test("a passkey is added by whoever signed in lately, and confirms that it is th
   expect((await ann.get(NEW)).statusCode).toBe(200);
 });
 
-test("a challenge to register is one person's, and a session without the second factor adds and removes nothing", async () => {
+test("a challenge to register belongs to one person, and a session without the second factor can neither add nor remove", async () => {
   const { ann, add, owner, again, database } = await open();
   const eve = await owner("eve@example.com");
   const page = (await eve.get(NEW)).body;
@@ -208,7 +208,7 @@ test("a challenge to register is one person's, and a session without the second 
   expect(await listPasskeys(database, ann.personId)).toHaveLength(1);
 });
 
-test("a person has so many passkeys and no more, and one credential is one person's", async () => {
+test("a person has a bounded number of passkeys, and a credential belongs to one person", async () => {
   const { ann, add, owner, database } = await open();
   const authenticator = createAuthenticator(ORIGIN);
   for (let made = 0; made < ACCOUNT_BOUNDS.passkeysOfPerson - 1; made++) await add(createAuthenticator(ORIGIN));
@@ -221,7 +221,7 @@ test("a person has so many passkeys and no more, and one credential is one perso
   expect(await listPasskeys(database, ann.personId)).toHaveLength(ACCOUNT_BOUNDS.passkeysOfPerson);
 });
 
-test("what is no answer of a browser's is refused with what to do", async () => {
+test("anything but a browser's answer is rejected with the remedy", async () => {
   const { begin, send, ann } = await open();
   const { challenge } = await begin();
   for (const credential of ["", "{}", "nonsense", "[1]", '{"id":"*"}']) {

@@ -35,7 +35,7 @@ async function statusOf(database: Database): Promise<string | undefined> {
   return (await findPayment(database, name))?.status;
 }
 
-test("a payment is credited once, from however many sides and however often its provider tells of it (S26)", async () => {
+test("a payment is credited once, however often and from wherever its provider reports it (S26)", async () => {
   const database = await seed();
   const payment = await beginPayment(database, asked);
   expect(payment).toMatchObject({ status: "pending", amountNanoUsd: TEN_USD, currency: "USD", paidAt: null });
@@ -56,7 +56,7 @@ test("a payment is credited once, from however many sides and however often its 
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("the same id of two providers is two payments", async () => {
+test("the same id from two providers is two payments", async () => {
   const database = await seed();
   await beginPayment(database, asked);
   await beginPayment(database, { ...asked, provider: "stripe", amountNanoUsd: 7n });
@@ -65,7 +65,7 @@ test("the same id of two providers is two payments", async () => {
   expect(await statusOf(database)).toBe("pending");
 });
 
-test("a payment begun twice is one; begun with another amount or account it is refused", async () => {
+test("a payment started twice is one; started with another amount or account it is rejected", async () => {
   const database = await seed();
   await createCustomer(database, "other");
   const [first, second] = await Promise.all([beginPayment(database, asked), beginPayment(database, asked)]);
@@ -78,7 +78,7 @@ test("a payment begun twice is one; begun with another amount or account it is r
   await expect(beginPayment(database, { ...asked, amountNanoUsd: 0n })).rejects.toMatchObject({ field: "amountNanoUsd" });
 });
 
-test("another amount than was asked for is not credited, and neither is a payment that was never begun", async () => {
+test("an amount other than the requested one is not credited, nor is a payment that was never started", async () => {
   const database = await seed();
   await beginPayment(database, asked);
   await expect(completePayment(database, { ...name, amountNanoUsd: 1n })).rejects.toMatchObject({ code: "invalid_request" });
@@ -87,7 +87,7 @@ test("another amount than was asked for is not credited, and neither is a paymen
   expect(await statusOf(database)).toBe("pending");
 });
 
-test("a payment that failed is not credited until it is paid after all; one that is paid does not fail", async () => {
+test("a failed payment is credited only if it is paid after all; a paid one cannot fail", async () => {
   const database = await seed();
   await beginPayment(database, asked);
   await failPayment(database, name);
@@ -99,7 +99,7 @@ test("a payment that failed is not credited until it is paid after all; one that
   expect(await postedOf(database)).toBe(TEN_USD);
 });
 
-test("refunds take back once what the provider returned, in parts and never more than was paid", async () => {
+test("refunds deduct once what the provider returned, in parts and never more than was paid", async () => {
   const database = await seedPaid();
   const part = { ...name, refundId: "r1", amountNanoUsd: 4_000_000_000n };
   const results = await Promise.all(Array.from({ length: 6 }, () => refundPayment(database, part)));
@@ -120,7 +120,7 @@ test("refunds take back once what the provider returned, in parts and never more
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("two different refunds at the same time take back no more than there is", async () => {
+test("two different concurrent refunds deduct no more than the payment", async () => {
   const database = await seedPaid();
   const outcomes = await Promise.allSettled(
     ["a", "b"].map((refundId) => refundPayment(database, { ...name, refundId, amountNanoUsd: 6_000_000_000n })),
@@ -130,7 +130,7 @@ test("two different refunds at the same time take back no more than there is", a
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("what was not paid cannot go back", async () => {
+test("an unpaid payment cannot be refunded", async () => {
   const database = await seed();
   await beginPayment(database, asked);
   await expect(refundPayment(database, { ...name, refundId: "r" })).rejects.toMatchObject({ code: "invalid_request" });
@@ -155,7 +155,7 @@ test.for([
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("a dispute about what is left of a refunded payment takes only that; refunds wait for its end", async () => {
+test("a dispute over the rest of a refunded payment deducts only that; refunds wait for its end", async () => {
   const database = await seedPaid();
   await refundPayment(database, { ...name, refundId: "r", amountNanoUsd: 3_000_000_000n });
   await disputePayment(database, { ...name, disputeId: "d", status: "open" });
@@ -188,7 +188,7 @@ test.for([
   expect((await checkLedger(database)).map(({ check }) => check)).toContain("payments");
 });
 
-test("an account's payments are listed newest first, a page at a time", async () => {
+test("an account's payments are listed newest first, in pages", async () => {
   const database = await seed();
   const ids: string[] = [];
   for (let number = 0; number < 5; number++)

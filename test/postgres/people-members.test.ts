@@ -7,7 +7,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 
-test("an invitation makes one member, once, however many take it at the same time", async () => {
+test("an invitation creates one member, once, however many accept it concurrently", async () => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const guests = [await createPerson(database, "bob@example.com"), await createPerson(database, "cy@example.com")];
@@ -23,7 +23,7 @@ test("an invitation makes one member, once, however many take it at the same tim
   expect((await listMembers(database, accountId)).map(({ role }) => role)).toEqual(["owner", "viewer"]);
 });
 
-test("a person who takes two invitations at once is a member once", async () => {
+test("a person who accepts two invitations concurrently becomes a member once", async () => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const { person: bob } = await createPerson(database, "bob@example.com");
@@ -37,7 +37,7 @@ test("a person who takes two invitations at once is a member once", async () => 
   expect((await listMemberships(database, bob.id)).map(({ role }) => role)).toEqual(["owner", "member"]);
 });
 
-test("an owner who takes an invitation as a viewer stays the owner", async () => {
+test("an owner who accepts an invitation as a viewer remains the owner", async () => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const token = await invite(database, { accountId, email: "ann@example.com", role: "viewer", invitedBy: ann.id });
@@ -45,7 +45,7 @@ test("an owner who takes an invitation as a viewer stays the owner", async () =>
   expect(await listMembers(database, accountId)).toMatchObject([{ personId: ann.id, role: "owner" }]);
 });
 
-test("an invitation ends after seven days, and goes to an address", async () => {
+test("an invitation expires after seven days, and is sent to an address", async () => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const { person: bob } = await createPerson(database, "bob@example.com");
@@ -58,7 +58,7 @@ test("an invitation ends after seven days, and goes to an address", async () => 
   expect(await listMembers(database, accountId)).toHaveLength(1);
 });
 
-test("a member who is removed is out of the account's sessions at once, and keeps those of their own", async () => {
+test("a removed member loses the account in all sessions at once, and keeps their own accounts", async () => {
   const { database } = await postgres.migrated();
   const { accountId } = await createPerson(database, "ann@example.com");
   const bob = await createMember(database, { accountId, email: "bob@example.com", role: "member" });
@@ -71,7 +71,7 @@ test("a member who is removed is out of the account's sessions at once, and keep
   expect(await listMemberships(database, bob.id)).toEqual([own]);
 });
 
-test("a second invitation to an address replaces the first, and an account sends fifty a day", async () => {
+test("a second invitation to an address replaces the first, and an account sends fifty per day", async () => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const { person: bob } = await createPerson(database, "bob@example.com");
@@ -84,7 +84,7 @@ test("a second invitation to an address replaces the first, and an account sends
   await expect(inviteBob("cy@example.com")).rejects.toMatchObject({ code: "rate_limited" });
 });
 
-test.for(["removed", "made less"] as const)("what an owner sent who is %s opens nothing any more", async (action) => {
+test.for(["removed", "made less"] as const)("an invitation whose sender is %s no longer works", async (action) => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   const bob = await createMember(database, { accountId, email: "bob@example.com", role: "owner" });
@@ -96,7 +96,7 @@ test.for(["removed", "made less"] as const)("what an owner sent who is %s opens 
   expect(await acceptInvitation(database, anns, ann)).toMatchObject({ accountId });
 });
 
-test("an account keeps its last owner, who can neither leave nor become less", async () => {
+test("an account keeps its last owner, who can neither leave nor be demoted", async () => {
   const { database } = await postgres.migrated();
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   await createMember(database, { accountId, email: "bob@example.com", role: "member" });
@@ -106,7 +106,7 @@ test("an account keeps its last owner, who can neither leave nor become less", a
   expect((await listMembers(database, accountId)).map(({ role }) => role)).toEqual(["owner", "member"]);
 });
 
-test.for(["remove", "change"] as const)("of two owners who go at once (%s), one stays", async (action) => {
+test.for(["remove", "change"] as const)("if two owners leave concurrently (%s), one stays", async (action) => {
   const { database } = await postgres.migrated();
   for (let round = 0; round < 5; round++) {
     const { person: ann, accountId } = await createPerson(database, `ann${round}@example.com`);

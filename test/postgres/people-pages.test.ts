@@ -42,7 +42,7 @@ async function letterTo(outbox: Outbox, to: string) {
 const linkIn = (text: string): URL => new URL(/^https?:\S+$/m.exec(text)?.[0] ?? "");
 const signIn = (guest: Client, email: string, password: string) => guest.post("/dashboard/sign-in", { email, password });
 
-test("a forgotten password is replaced by mail, once; every session ends (S24)", async () => {
+test("a forgotten password is reset by email, once; every session ends (S24)", async () => {
   const { guest, owner, outbox, client } = await open();
   const ann = await owner("ann@example.com");
   const known = await guest.post("/dashboard/forgot", { email: "ANN@example.com" });
@@ -62,7 +62,7 @@ test("a forgotten password is replaced by mail, once; every session ends (S24)",
   expect((await signIn(guest, "ann@example.com", OTHER_PASSWORD)).statusCode).toBe(303);
 });
 
-test("new passwords are asked for so often from one address, whosever they are", async () => {
+test("password resets are limited per address, for whichever account", async () => {
   const { guest, owner } = await open();
   await owner("ann@example.com");
   const emails = ["ann@example.com", "nobody@example.com"];
@@ -76,7 +76,7 @@ test("new passwords are asked for so often from one address, whosever they are",
   }
 });
 
-test("a changed password asks for the one of now and signs out every other browser; sessions are fresh at each sign-in", async () => {
+test("changing the password requires the current one and signs out every other browser; every sign-in has a new session", async () => {
   const { guest, client } = await open();
   const signUp = await guest.post("/dashboard/sign-up", { name: "Ann", email: "ann@example.com", password: PASSWORD });
   const planted = cookieOf(signUp);
@@ -105,7 +105,7 @@ test("a changed password asks for the one of now and signs out every other brows
   expect([alone.statusCode, alone.headers["location"]]).toEqual([303, "/dashboard/settings"]);
 });
 
-test("who is invited joins with an account of their own, or signs up through it where nobody else may", async () => {
+test("an invited person joins with an existing account, or signs up through the invitation when sign-up is closed", async () => {
   const { database, owner, outbox, guest, client, signIn: sessionOf } = await open({ signUp: { isOpen: false, domains: null } });
   expect((await guest.get("/dashboard/sign-up")).statusCode).toBe(404);
   const ann = await owner("ann@example.com");
@@ -151,7 +151,7 @@ test("who is invited joins with an account of their own, or signs up through it 
   ]);
 });
 
-test("who is in no account any more joins the one that they are invited to by signing in", async () => {
+test("someone without any account joins the one that they are invited to by signing in", async () => {
   const { database, owner, outbox, guest } = await open({ signUp: { isOpen: false, domains: null } });
   const ann = await owner("ann@example.com");
   const invitation = async () => {
@@ -171,7 +171,7 @@ test("who is in no account any more joins the one that they are invited to by si
   expect(await listMemberships(database, cy?.id ?? "")).toMatchObject([{ accountId: ann.accountId, role: "member" }]);
 });
 
-test("a letter that the mail server does not take is told to who asked for it", async () => {
+test("an email that the mail server rejects is reported to the sender", async () => {
   const failing = { outbox: null, send: () => Promise.reject(new Error("550")) };
   const { guest, owner, database } = await open({ mailer: failing, signUp: { isOpen: true, domains: ["example.com"] } });
   const asked = await guest.post("/dashboard/sign-up/address", { email: "typo@example.com" });
@@ -182,7 +182,7 @@ test("a letter that the mail server does not take is told to who asked for it", 
   expect(invited.body).toContain("The email could not be sent");
 });
 
-test("where only some domains' addresses can sign up, a mailed link proves that one is somebody's (S24)", async () => {
+test("if only some domains can sign up, an emailed link proves the address (S24)", async () => {
   const { guest, database, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
   const ask = (email: string) => guest.post("/dashboard/sign-up/address", { email });
   const refused = await ask("ann@example.org");
@@ -209,13 +209,13 @@ test("where only some domains' addresses can sign up, a mailed link proves that 
   expect([again.statusCode, again.body.includes("sign in instead")]).toEqual([400, true]);
 });
 
-test("nobody's mailbox is filled by asking for links to sign up", async () => {
+test("requests for sign-up links cannot flood a mailbox", async () => {
   const { guest, outbox } = await open({ signUp: { isOpen: true, domains: ["example.com"] } });
   for (let index = 0; index < 12; index++) await guest.post("/dashboard/sign-up/address", { email: "ann@example.com" });
   expect(outbox.letters).toHaveLength(6);
 });
 
-test("a reset by mail works for somebody who is signed in, and proves the address", async () => {
+test("a reset by email works while signed in, and confirms the address", async () => {
   const { owner, outbox, database } = await open();
   const ann = await owner("ann@example.com");
   expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: false });
@@ -228,7 +228,7 @@ test("a reset by mail works for somebody who is signed in, and proves the addres
   expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ isEmailVerified: true });
 });
 
-test("guesses at the password of somebody who is signed in are counted as those at the door", async () => {
+test("guesses at the password while signed in are counted like those at sign-in", async () => {
   const { owner } = await open();
   const ann = await owner("ann@example.com");
   const guess = () => ann.post("/dashboard/settings/password", { current: "not it at all", password: OTHER_PASSWORD });
@@ -238,7 +238,7 @@ test("guesses at the password of somebody who is signed in are counted as those 
   expect([right.statusCode, Number(right.headers["retry-after"])]).toEqual([429, expect.closeTo(60, -1)]);
 });
 
-test("an address changes once the new one is proved; the old one is told, its links and other sessions end", async () => {
+test("an address changes once the new one is confirmed; the old one is notified, its links and other sessions end", async () => {
   const { owner, guest, outbox, signIn: elsewhere, logged } = await open();
   const ann = await owner("ann@example.com");
   await owner("bob@example.com");
@@ -279,7 +279,7 @@ test("an address changes once the new one is proved; the old one is told, its li
   expect(logged()).not.toContain(token);
 });
 
-test("who signed in long ago proves again who they are before an address changes", async () => {
+test("an old session must prove its identity before an address changes", async () => {
   const { database, owner } = await open();
   const ann = await owner("ann@example.com");
   await database.execute("UPDATE session SET authenticated_at = now() - interval '31 minutes'");
@@ -287,7 +287,7 @@ test("who signed in long ago proves again who they are before an address changes
   expect(answer.headers.location).toContain("/dashboard/confirm-identity");
 });
 
-test("an owner closes the account by its name: keys, tokens and sessions end, the owners are told, the books stay", async () => {
+test("an owner closes the account by entering its name: keys, tokens and sessions end, owners are notified, the books stay", async () => {
   const { database, owner, inAccount, guest, outbox, program, signIn: elsewhere } = await open();
   const ann = await owner("ann@example.com");
   const { accountId, personId } = ann;

@@ -7,7 +7,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 
-test("each sign-in has a session of its own, which is found by its token alone", async () => {
+test("each sign-in has a separate session, which is found only by its token", async () => {
   const { database } = await postgres.migrated();
   const { person, accountId } = await createPerson(database, "ann@example.com");
   const owner = { personId: person.id, accountId };
@@ -29,7 +29,7 @@ test.for([
   ["last_seen_at = now() - interval '6 days 23 hours'", true],
   ["created_at = now() - interval '30 days 1 second'", false],
   ["created_at = now() - interval '29 days 23 hours'", true],
-] as const)("a session with %s is in force: %s", async ([change, isInForce]) => {
+] as const)("a session with %s is valid: %s", async ([change, isInForce]) => {
   const { database } = await postgres.migrated();
   const { person, accountId } = await createPerson(database, "ann@example.com");
   const token = await startSession(database, { personId: person.id, accountId, userAgent: "browser" });
@@ -70,7 +70,7 @@ test("a person ends their own sessions, one or all others, and nobody else's", a
   expect(await findSession(database, bobs)).toBeDefined();
 });
 
-test("what was done is listed page by page, newest first, for its account alone, and cannot be changed", async () => {
+test("actions are listed in pages, newest first, only for their account, and cannot be changed", async () => {
   const { database } = await postgres.migrated();
   const ann = await createPerson(database, "ann@example.com");
   const bob = await createPerson(database, "bob@example.com");

@@ -16,7 +16,7 @@ const postgres = usePostgres();
 const NEXT_PASSWORD = "a different one altogether";
 const address = "192.0.2.1";
 
-test("who signs up owns an account of their own, which begins empty (S24)", async () => {
+test("a person who signs up owns a new, empty account (S24)", async () => {
   const { database } = await postgres.migrated();
   const { person, accountId } = await signUp(database, {
     email: " Ann@Example.com ",
@@ -43,7 +43,7 @@ test.for([
   [{ password: "password12" }, "password"],
   [{ email: "ann.lovelace@example.com", password: "ann.lovelace" }, "password"],
   [{ password: "x".repeat(201) }, "password"],
-] as const)("a sign-up with %j is refused and leaves nothing", async ([change, field]) => {
+] as const)("a sign-up with %j is rejected and changes nothing", async ([change, field]) => {
   const { database } = await postgres.migrated();
   const person = { email: "ann@example.com", name: "Ann", password: PASSWORD };
   await expect(signUp(database, { ...person, ...change })).rejects.toMatchObject({ code: "invalid_request", field });
@@ -51,7 +51,7 @@ test.for([
   expect(await countRows(database, "account")).toBe(0n);
 });
 
-test("of two sign-ups at once with one address, in whatever case, one makes a person and an account", async () => {
+test("of two concurrent sign-ups with one address, in any case, one creates a person and an account", async () => {
   const { database } = await postgres.migrated();
   const results = await Promise.allSettled(
     ["ann@example.com", "ANN@example.com", "Ann@Example.COM"].map((email) => createPerson(database, email)),
@@ -62,7 +62,7 @@ test("of two sign-ups at once with one address, in whatever case, one makes a pe
   expect(await countRows(database, "account")).toBe(1n);
 });
 
-test("the password lets its owner in, and a wrong one is refused in the same words as an unknown address", async () => {
+test("the right password signs in, and a wrong one gets the same message as an unknown address", async () => {
   const { database } = await postgres.migrated();
   const { person } = await createPerson(database, "ann@example.com");
   expect(await signIn(database, { email: " ANN@example.com", password: PASSWORD, address })).toEqual(person);
@@ -99,7 +99,7 @@ test("a reset sets the password once, ends every session and every lock", async 
   });
 });
 
-test("a reset is for an hour, for known addresses, and five times an hour", async () => {
+test("a reset link is valid for an hour, for known addresses, five times per hour", async () => {
   const { database } = await postgres.migrated();
   await createPerson(database, "ann@example.com");
   expect(await requestReset(database, "nobody@example.com")).toBeUndefined();
@@ -111,7 +111,7 @@ test("a reset is for an hour, for known addresses, and five times an hour", asyn
   await requestedToken(database, "ann@example.com");
 });
 
-test("a password that was hashed with other parameters is hashed anew at the next sign-in, and still fits", async () => {
+test("a password hashed with other parameters is rehashed at the next sign-in, and still works", async () => {
   const { database } = await postgres.migrated();
   const { person } = await createPerson(database, "ann@example.com");
   const weak = await hash(PASSWORD, { memoryCost: 8192, timeCost: 1, parallelism: 1 });
@@ -141,7 +141,7 @@ test("no password and no token can be read from the database", async () => {
   }
 });
 
-test("what ran out is dropped, and nothing else", async () => {
+test("expired rows are dropped, and nothing else", async () => {
   const { database } = await postgres.migrated();
   const { person, accountId } = await createPerson(database, "ann@example.com");
   const start = () => startSession(database, { personId: person.id, accountId, userAgent: "browser" });

@@ -22,7 +22,7 @@ async function ask(client: SignedIn) {
   return { value, expiresAt: Date.parse(expiresAt), publicId: value.slice(6, 18) };
 }
 
-test("the playground gets a key of an hour for each member, always the same one with another value (S24)", async () => {
+test("the playground gets a key for an hour for each member, always the same one with a new value (S24)", async () => {
   const { database } = await postgres.migrated();
   const dashboard = await openDashboard(database);
   const ann = await dashboard.owner("ann@example.com");
@@ -47,7 +47,7 @@ test("the playground gets a key of an hour for each member, always the same one 
   expect(dashboard.logged()).not.toContain(second.value.slice(18));
 });
 
-test("a playground's key ends when its member is removed or may only look on", async () => {
+test("a playground key ends when its member is removed or becomes a viewer", async () => {
   const { database } = await postgres.migrated();
   const dashboard = await openDashboard(database);
   const ann = await dashboard.owner("ann@example.com");
@@ -60,7 +60,7 @@ test("a playground's key ends when its member is removed or may only look on", a
   expect((await cat.post(PATH)).statusCode).toBe(403);
 });
 
-test("who disables a playground's key keeps its member from the playground, and saving it keeps its hour", async () => {
+test("disabling a playground key keeps its member out of the playground, and saving it keeps its expiry", async () => {
   const { database } = await postgres.migrated();
   const dashboard = await openDashboard(database);
   const ann = await dashboard.owner("ann@example.com");
@@ -76,7 +76,7 @@ test("who disables a playground's key keeps its member from the playground, and 
   expect(refused.parse(answer.json()).problem).toContain("Your playground key is disabled.");
 });
 
-test("after a playground's key was deleted, the next use of the page makes another", async () => {
+test("after a playground key is deleted, the next use of the page creates another", async () => {
   const { database } = await postgres.migrated();
   const ann = await (await openDashboard(database)).owner("ann@example.com");
   const first = await ask(ann);
@@ -86,7 +86,7 @@ test("after a playground's key was deleted, the next use of the page makes anoth
   expect(await isKeyInForce(database, { value: first.value, pepper: PEPPER })).toBe(false);
 });
 
-test("an account with as many keys as it may have is told so by the playground, and a foreign page gets no key", async () => {
+test("an account with the maximum number of keys gets an error in the playground, and a foreign page gets no key", async () => {
   const { database } = await postgres.migrated();
   const ann = await (await openDashboard(database)).owner("ann@example.com");
   expect((await ann.post(PATH, {}, { origin: "https://elsewhere.example" })).statusCode).toBe(403);

@@ -103,7 +103,7 @@ test.for([
   expect(answer.body).toContain("GitHub has not verified your email address");
 });
 
-test("what GitHub gets wrong is said, with what to do, and holds no bytes beyond a bound", async () => {
+test("GitHub's errors are reported with the remedy, and its answers are bounded in size", async () => {
   const { github, signIn, leave, client, logged } = await open();
   expect((await signIn("github")).answer.body).toContain("GitHub did not sign you in");
   github.user = OCTO;
@@ -124,7 +124,7 @@ test("what GitHub gets wrong is said, with what to do, and holds no bytes beyond
   expect(logged()).not.toContain("gho_");
 });
 
-test("an answer of one service is none of another, in whichever order they are mixed up", async () => {
+test("an answer of one provider is not accepted for another, in whichever order they are mixed up", async () => {
   const { oidc, google, github, leave, client } = await open();
   [oidc.user, google.user, github.user] = [ANN, { ...ANN, sub: "evil" }, OCTO];
   const servers = { oidc, google, github };
@@ -147,7 +147,7 @@ test("an answer of one service is none of another, in whichever order they are m
   expect([mixed.statusCode >= 400, String(mixed.headers["set-cookie"]).includes("session=")]).toEqual([true, false]);
 });
 
-test("one person signs in through several services that verified their address, and nobody through one that did not", async () => {
+test("one person signs in through several providers that verified their address, and nobody through one that did not", async () => {
   const { oidc, google, signIn, database } = await open();
   [oidc.user, google.user] = [ANN, { ...ANN, sub: "g-1", email_verified: false }];
   expect((await signIn("oidc")).status).toBe(303);
@@ -158,7 +158,7 @@ test("one person signs in through several services that verified their address, 
   expect(await database.execute("SELECT FROM person")).toBe(1);
 });
 
-test("addresses of a domain sign in through their service alone: no password, reset, sign-up, passkey or other service", async () => {
+test("addresses of a bound domain sign in only through their provider: no password, reset, sign-up, passkey or other provider", async () => {
   const { guest, oidc, google, github, signIn, mailer, database } = await open({ domains: "Example.com=oidc" });
   oidc.user = ANN;
   expect((await signIn("oidc")).session).toBeDefined();
@@ -191,7 +191,7 @@ test("addresses of a domain sign in through their service alone: no password, re
   expect((await guest.post("/dashboard/forgot", { email: "ann@example.org" })).body).toContain("If this address has an account");
 });
 
-test("sessions, resets, passkeys and codes from before the domain was bound open nothing", async () => {
+test("sessions, resets, passkeys and codes from before the domain was bound stop working", async () => {
   const free = await open();
   const ann = await free.owner("ann@example.com");
   const authenticator = createAuthenticator(publicBaseUrl);
@@ -228,7 +228,7 @@ test("sessions, resets, passkeys and codes from before the domain was bound open
   expect(recovery.cookies).toEqual([]);
 });
 
-test("who proves an address through its own service takes over what a stranger made with it", async () => {
+test("proving an address through its own provider takes over what a stranger created with it", async () => {
   const { oidc, signIn, owner, database } = await open({ domains: "example.com=oidc" });
   const { personId, accountId } = await owner("ann@example.com");
   await database.execute(
@@ -247,7 +247,7 @@ test("who proves an address through its own service takes over what a stranger m
   expect(await listAllKeys(database, { accountId })).toEqual([]);
 });
 
-test("a domain at Google takes an account of the organization, not one that once had the address", async () => {
+test("a domain bound to Google accepts an account of the organization, not one that once had the address", async () => {
   const { google, signIn } = await open({ domains: "example.com=google" });
   google.user = ANN;
   const left = await signIn("google");
@@ -259,7 +259,7 @@ test("a domain at Google takes an account of the organization, not one that once
 });
 
 test.for([true, false])(
-  "where a second factor is required, a service that asks for one itself is enough: %s",
+  "where a second factor is required, a provider that asks for one itself is enough: %s",
   async (hasSecondFactor) => {
     const { oidc, signIn, owner, database, client } = await open({ hasSecondFactor });
     const { accountId } = await owner("ann@example.com");
@@ -272,7 +272,7 @@ test.for([true, false])(
   },
 );
 
-test("settings that do not fit are refused with what to do", () => {
+test("inconsistent settings are rejected with the remedy", () => {
   const google = providerConfigs({ GOOGLE_CLIENT_ID: "x", GOOGLE_CLIENT_SECRET: "y" });
   expect(google).toMatchObject([{ id: "google", issuer: "https://accounts.google.com" }]);
   const domains = (text: string) => () => providerDomains({ PROVIDER_DOMAINS: text }, google);

@@ -11,7 +11,7 @@ const standing = (version: string): ReplicaStanding => ({
   refusal: null,
 });
 
-test("a replica reads what the others last told, and not itself", async () => {
+test("a replica reads what the others reported last, and not its own report", async () => {
   const { database } = await postgres.migrated();
   await reportReplica(database, "a", standing("v1"));
   await reportReplica(database, "b", standing("v1"));
@@ -21,7 +21,7 @@ test("a replica reads what the others last told, and not itself", async () => {
   expect(await readOtherReplicas(database, "a")).toEqual([]);
 });
 
-test("one that has not been heard of for a while is not waited for, and is forgotten in the end", async () => {
+test("a replica that has been silent for a while is not waited for, and is forgotten eventually", async () => {
   const { database } = await postgres.migrated();
   await reportReplica(database, "gone", standing("v1"));
   await database.execute("UPDATE operator_replica SET seen_at = now() - interval '16 seconds'");

@@ -91,7 +91,7 @@ test("reports are as old as the replica; a request's own page and the balance ar
   await eventually(async () => expect(await listed()).toEqual([second, first]));
 });
 
-test("every report can be read where nothing can be written", async () => {
+test("every report can be read on a read-only database", async () => {
   const { owner, program, database, use, listed } = await open("all@example.com");
   const { accountId, personId } = owner;
   const id = await use();
@@ -109,7 +109,7 @@ test("every report can be read where nothing can be written", async () => {
     expect((await api.get(`/api/v1/usage${report}`)).statusCode, report).toBe(200);
 });
 
-test("while the replica is away reports come from the primary, and from the replica once it is back", async () => {
+test("while the replica is down reports come from the primary, and from the replica once it is back", async () => {
   const { use, listed, messages, wait, pause, resume } = await open("away@example.com");
   const first = await use();
   await eventually(async () => expect(await listed()).toEqual([first]));

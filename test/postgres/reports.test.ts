@@ -64,7 +64,7 @@ test("a range without usage, or without partitions, is empty", async () => {
   expect(await usageByModelAndDay(database, { keyId, fromDay: "2001-01-01", toDay: "2001-12-31" })).toEqual([]);
 });
 
-test("an account's usage is that of all its keys, and narrowed to one it is that key's; no report shows another account's (S27)", async () => {
+test("an account's usage is that of all its keys, and filtered by one it is that key's; no report shows another account's (S27)", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const other = await createCustomer(database, "other");
@@ -116,7 +116,7 @@ test.for([
   expect(totals.last30Days.chargeNanoUsd).toBe(90_000n * BigInt(requests[2]));
 });
 
-test("credits are listed newest first, a page at a time, without what requests cost (S27)", async () => {
+test("credits are listed newest first, in pages, without charges for requests (S27)", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   for (let number = 0; number < 5; number++)
@@ -134,7 +134,7 @@ function at(moment: string, customer: Customer, changes: Partial<Settlement> = {
   return settlementOf(customer, { requestId: uuidv7({ msecs: Date.parse(moment) }), ...changes });
 }
 
-test("latency, first tokens, speed and failures are the same before and after they are added up, late requests too", async () => {
+test("latency, first tokens, speed and failures are the same before and after aggregation, late requests included", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const other = await createCustomer(database, "other");
@@ -185,7 +185,7 @@ test("latency, first tokens, speed and failures are the same before and after th
   expect((await read("day")).get(`modelx-chat ${dayOf(nowMs - 3 * DAY_MS)} failed`)).toEqual([[0, 1]]);
 });
 
-test("performance is grouped by who created the key; only the groups with most requests are read", async () => {
+test("performance is grouped by the key's creator; only the groups with the most requests are read", async () => {
   const { database } = await postgres.migrated();
   await seedLedger(database);
   const { person, accountId } = await createPerson(database, "ann@example.com");

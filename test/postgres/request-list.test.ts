@@ -49,7 +49,7 @@ async function readAll(database: Database, listing: RequestListing): Promise<str
   return ids;
 }
 
-test("whatever a list is narrowed to and however long its pages are, each request is on one page, newest first (S27)", async () => {
+test("with any filters and page size, each request is on one page, newest first (S27)", async () => {
   const { database, settlements, keyIds } = await seed();
   const newestFirst = settlements.toSorted((a, b) => (a.requestId < b.requestId ? 1 : -1));
   const ranges = [
@@ -82,7 +82,7 @@ test("whatever a list is narrowed to and however long its pages are, each reques
   expect(listed).toBe(180);
 });
 
-test("a page ends between two attempts of one request and goes on with the other", async () => {
+test("a page may end between two attempts of one request, and the next continues with the other", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const requestId = uuidv7({ msecs: NOON_MS });

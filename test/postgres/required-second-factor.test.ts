@@ -50,7 +50,7 @@ const OPEN = new Set([
   "/dashboard/sign-out",
 ]);
 
-test("a member without a second factor is led to set one up, from every page and form, and can do nothing else", async () => {
+test("a member without a second factor is directed to set one up, from every page and form, and can do nothing else", async () => {
   const opened = await open();
   await requireFactor(opened);
   const { bob, routes } = opened;
@@ -81,7 +81,7 @@ function isPublic(url: string): boolean {
   );
 }
 
-test("the rule is for the account in view: their own account stays open, and the way there is", async () => {
+test("the rule applies to the account in view: the member's own account stays accessible, and so does the way to it", async () => {
   const opened = await open();
   await requireFactor(opened);
   const own = await opened.owner("carol@example.com");
@@ -95,7 +95,7 @@ test("the rule is for the account in view: their own account stays open, and the
   expect((await carol.get("/dashboard")).statusCode).toBe(200);
 });
 
-test("only an owner with a second factor of their own turns it on, lately signed in; it is logged, and can be turned off", async () => {
+test("only an owner with a second factor and a recent sign-in turns it on; it is logged, and can be turned off", async () => {
   const { ann, bob, database } = await open();
   expect((await bob.post(RULE, { required: "yes" })).statusCode).toBe(403);
   const without = await ann.post(RULE, { required: "yes" });
@@ -112,7 +112,7 @@ test("only an owner with a second factor of their own turns it on, lately signed
   for (const action of ["account.second_factor_required", "account.second_factor_optional"]) expect(log).toContain(action);
 });
 
-test("who has a second factor but did not show it in this session is asked for it; removing it leads back to the set-up", async () => {
+test("someone who has a second factor but did not use it in this session is asked for it; removing it leads back to the set-up", async () => {
   const opened = await open();
   const { code } = await requireFactor(opened);
   const { ann, signIn } = opened;
@@ -126,7 +126,7 @@ test("who has a second factor but did not show it in this session is asked for i
   for (const session of [ann, other]) expect((await session.get("/dashboard/keys")).headers["location"]).toBe(SETUP);
 });
 
-test("where a second factor is required, tokens of members without one stop, and work again once it is there", async () => {
+test("where a second factor is required, tokens of members without one stop working, until it is set up", async () => {
   const opened = await open();
   const { ann, bob, program, database } = opened;
   const token = await program(ann.accountId, bob.personId, "member");
@@ -143,7 +143,7 @@ test("where a second factor is required, tokens of members without one stop, and
   expect(await read()).toBe(401);
 });
 
-test("a new password by mail opens no account that requires a second factor", async () => {
+test("a password reset by email does not open an account that requires a second factor", async () => {
   const opened = await open();
   await requireFactor(opened);
   const { bob, guest } = opened;
@@ -167,7 +167,7 @@ test("administrators of the service can do nothing without a second factor", asy
   expect((await ann.get("/dashboard/admin")).statusCode).toBe(200);
 });
 
-test("what is required of administrators is the default", async () => {
+test("a second factor for administrators is required by default", async () => {
   const { ann, database } = await open({ adminSecondFactor: undefined });
   await setAdmin(database, { email: "ann@example.com", isAdmin: true });
   expect((await ann.get("/dashboard/admin")).headers["location"]).toBe(SETUP);

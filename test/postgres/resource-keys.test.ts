@@ -67,7 +67,7 @@ test("a resource's key is stored once, however often it is added", async () => {
   expect((await readChanges(database, nextXid)).keys).toEqual([]);
 });
 
-test("the public id of another key is not taken over, whoever it belongs to", async () => {
+test("another key's public id is not taken over, whoever owns it", async () => {
   const database = await start();
   await addResourceKey(database, newKey());
   const stolen = newKey({ uid: OTHER_UID, resourceName: "thief", secret: "x".repeat(43) });
@@ -80,7 +80,7 @@ test("the public id of another key is not taken over, whoever it belongs to", as
   expect((await readResourceKey(database, { uid: OTHER_UID, accountId: ACCOUNT })).key).toBeNull();
 });
 
-test("its settings become those of the resource, and reach whoever follows the changes", async () => {
+test("its settings become those of the resource, and reach every follower of the changes", async () => {
   const database = await start();
   await addResourceKey(database, newKey());
   const { nextXid } = await readChanges(database, 0n);
@@ -112,7 +112,7 @@ test("a rotation is stored once: repeated, it does not move the end of the overl
   expect(keptKey(row).previousSecret).toEqual({ hash: hashSecret(PEPPER, secret), until });
 });
 
-test("a revoked key says for how long, stays revoked, and is no longer listed", async () => {
+test("a revoked key reports since when, stays revoked, and is no longer listed", async () => {
   const database = await start();
   await addResourceKey(database, newKey());
   const resource = { namespace: "team-a", name: "client" };
@@ -131,7 +131,7 @@ test("a revoked key says for how long, stays revoked, and is no longer listed", 
   expect(await listResourceKeys(database, { origin: "here" })).toEqual([]);
 });
 
-test("what a key has spent is counted by the UTC day and month, and shown once it was used", async () => {
+test("a key's spending is counted by UTC day and month, and shown once it was used", async () => {
   const database = await start();
   const key = newKey();
   await addResourceKey(database, key);

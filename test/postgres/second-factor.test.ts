@@ -31,7 +31,7 @@ const noteIn = (page: string) => /name="note"\s+value="([^"]+)"/.exec(page)?.[1]
 const password = (guest: Client) =>
   guest.post("/dashboard/sign-in", { email: EMAIL, password: PASSWORD, next: "/dashboard/keys" });
 
-test("with a second factor the password opens nothing by itself, and a code signs in, once (S48)", async () => {
+test("with a second factor the password alone opens nothing, and a code signs in, once (S48)", async () => {
   const { guest, code } = await openAnn();
   const first = await password(guest);
   expect([first.statusCode, first.cookies, first.body.includes("Enter your code")]).toEqual([200, [], true]);
@@ -47,7 +47,7 @@ test("with a second factor the password opens nothing by itself, and a code sign
   expect((await guest.post("/dashboard/sign-in/code", { note: `${note}x`, code: code(1) })).statusCode).toBe(400);
 });
 
-test("each recovery code counts once, however it is written", async () => {
+test("each recovery code works once, however it is written", async () => {
   const { codes, check } = await openAnn();
   expect(codes).toHaveLength(10);
   expect(new Set(codes).size).toBe(10);
@@ -57,7 +57,7 @@ test("each recovery code counts once, however it is written", async () => {
   await check(second);
 });
 
-test("of many guesses at once eight are looked at", async () => {
+test("of many concurrent guesses eight are checked", async () => {
   const { check, code } = await openAnn();
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
@@ -72,7 +72,7 @@ test("of many guesses at once eight are looked at", async () => {
   await expect(check(code(1))).rejects.toMatchObject({ code: "rate_limited" });
 });
 
-test("a new password by mail does not get round the second factor", async () => {
+test("a password reset by email does not bypass the second factor", async () => {
   const { guest, mailer, check, codes } = await openAnn();
   await guest.post("/dashboard/forgot", { email: EMAIL });
   await expect.poll(() => mailer.outbox?.letters).toHaveLength(1);
@@ -85,7 +85,7 @@ test("a new password by mail does not get round the second factor", async () => 
   await check(codes[0] ?? "");
 });
 
-test("a second factor of a stranger who signed up with the address goes with the rest of what they made", async () => {
+test("a second factor set up by a stranger who signed up with the address is removed with the rest of their data", async () => {
   const { guest, mailer, database } = await openAnn();
   await guest.post("/dashboard/forgot", { email: EMAIL });
   await expect.poll(() => mailer.outbox?.letters).toHaveLength(1);
@@ -96,7 +96,7 @@ test("a second factor of a stranger who signed up with the address goes with the
   expect(await countRows(database, "recovery_code")).toBe(0n);
 });
 
-test("new recovery codes are asked about first, and replace those that are left", async () => {
+test("new recovery codes require confirmation, and replace the remaining ones", async () => {
   const { ann: careless, signIn, codes, check } = await openAnn();
   const ann = await signIn(careless.personId, careless.accountId, true);
   const path = "/dashboard/settings/second-factor/recovery-codes";
@@ -108,7 +108,7 @@ test("new recovery codes are asked about first, and replace those that are left"
   await check(fresh);
 });
 
-test("no secret of an app and no recovery code can be read from the database; a secret is one person's", async () => {
+test("no app secret and no recovery code can be read from the database; a secret belongs to one person", async () => {
   const { database, secret, codes } = await openAnn();
   for (const table of ["person_totp", "recovery_code"]) {
     const rows = await database.query({
@@ -128,7 +128,7 @@ test("no secret of an app and no recovery code can be read from the database; a 
   expect(unseal(Buffer.from("short"), { pepper: PEPPER, about: "ann" })).toBeUndefined();
 });
 
-test("turning it off takes a recent sign-in with a code, is told by mail, and the password is enough again", async () => {
+test("turning it off requires a recent sign-in with a code, is reported by email, and the password is enough again", async () => {
   const { ann, database, guest, mailer, code } = await openAnn();
   await database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   const off = () => ann.post("/dashboard/settings/second-factor/off");

@@ -60,7 +60,7 @@ test("the service's figures add up payments, grants, usage and errors of all acc
   expect((await admin.get("/dashboard/admin/figures?range=nonsense")).statusCode).toBe(200);
 });
 
-test("margins compare what was charged with what a Model states as its cost, from the day on which it does", async () => {
+test("margins compare charges with a Model's cost, from the day on which it is set", async () => {
   const { database, admin } = await open();
   const customer = await seedLedger(database);
   const free = { cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n, outputPicoUsd: 0n };
@@ -106,7 +106,7 @@ test("margins compare what was charged with what a Model states as its cost, fro
   expect((await read()).margin).toBeNull();
 });
 
-test("a token reads the service's figures if an administrator allows it, and for as long as they are one", async () => {
+test("a token reads the service's figures if an administrator allows it, and while its creator is one", async () => {
   const { database, admin, ann, client } = await open();
   const create = async (who: SignedIn, form: Record<string, string> = {}) => {
     const { body } = await who.post("/dashboard/tokens", { name: "reports", role: "viewer", ...form });

@@ -15,7 +15,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 
-test("a settlement leaves one usage row, one entry and the balance less its charge (S28)", async () => {
+test("a settlement leaves one usage row, one entry and the balance minus its charge (S28)", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: 5_000_000_000n, reference: "g" });
@@ -61,7 +61,7 @@ test("a settlement leaves one usage row, one entry and the balance less its char
   ]);
 });
 
-test("settling twice moves nothing the second time and still tells the balance", async () => {
+test("settling twice changes nothing the second time and still returns the balance", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const batch = [settlementOf(customer), settlementOf(customer)];
@@ -73,7 +73,7 @@ test("settling twice moves nothing the second time and still tells the balance",
   expect(await countRows(database, "ledger_entry")).toBe(2n);
 });
 
-test("a settlement that is twice in one batch counts once", async () => {
+test("a settlement that appears twice in one batch counts once", async () => {
   const { database } = await postgres.migrated();
   const settlement = settlementOf(await seedLedger(database));
   expect(await settle(database, [settlement, settlement])).toEqual({
@@ -82,7 +82,7 @@ test("a settlement that is twice in one batch counts once", async () => {
   });
 });
 
-test("a second attempt of the same request is charged for itself", async () => {
+test("a second attempt of the same request is charged separately", async () => {
   const { database } = await postgres.migrated();
   const settlement = settlementOf(await seedLedger(database));
   await settle(database, [settlement]);
@@ -98,7 +98,7 @@ test("a zero charge leaves a usage row and no entry", async () => {
   expect(await countRows(database, "ledger_entry")).toBe(0n);
 });
 
-test("usage that was dropped after its retention time is not charged again by a replay", async () => {
+test("usage dropped after its retention time is not charged again by a replay", async () => {
   const { database } = await postgres.migrated();
   const settlement = settlementOf(await seedLedger(database));
   await settle(database, [settlement]);
@@ -109,7 +109,7 @@ test("usage that was dropped after its retention time is not charged again by a 
   expect(await wrongBalances(database)).toEqual([]);
 });
 
-test.for([90_000n, 0n])("an account that does not exist, charged %s, refuses the whole batch", async (chargeNanoUsd) => {
+test.for([90_000n, 0n])("an account that does not exist, charged %s, makes the whole batch fail", async (chargeNanoUsd) => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const batch = [settlementOf(customer), settlementOf({ ...customer, accountId: "nobody" }, { chargeNanoUsd })];
@@ -122,7 +122,7 @@ test.for([
   ["a negative charge", { chargeNanoUsd: -1n }],
   ["attempt 0", { attempt: 0 }],
   ["an id that is no UUIDv7", { requestId: "0d9cbd9c-4f4b-4f0f-9a6c-0f9a3a1f6f5e" }],
-] as const)("%s is refused and moves nothing", async ([, changes]) => {
+] as const)("%s is rejected and changes nothing", async ([, changes]) => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   await createPartitionsAhead(database, "1970-01-01", 1);
@@ -134,7 +134,7 @@ test.for([
 test.for([
   ["a clock that ran backwards", { durationMs: -5, firstTokenMs: -1 }],
   ["a stream of a month", { durationMs: 2 ** 40, firstTokenMs: 0.4 }],
-] as const)("%s does not keep a charge from being settled", async ([, changes]) => {
+] as const)("%s does not prevent a charge from being settled", async ([, changes]) => {
   const { database } = await postgres.migrated();
   expect((await settle(database, [settlementOf(await seedLedger(database), changes)])).settled).toBe(1);
 });
@@ -145,7 +145,7 @@ describe("the day of a request", () => {
     ["2026-11-21T00:00:00.000Z", "2026-11-21"],
     ["2024-02-29T12:00:00.000Z", "2024-02-29"],
     ["1999-12-31T23:59:59.999Z", "1999-12-31"],
-  ] as const)("of %s is the UTC day %s, in a partition of its own", async ([moment, day]) => {
+  ] as const)("of %s is the UTC day %s, in a separate partition", async ([moment, day]) => {
     const { database } = await postgres.migrated();
     const customer = await seedLedger(database);
     await settle(database, [settlementOf(customer, { requestId: uuidv7({ msecs: Date.parse(moment) }) })]);
@@ -153,7 +153,7 @@ describe("the day of a request", () => {
     expect(await everything(database, partition)).toMatchObject([{ day }]);
   });
 
-  test("cannot be forged: a row under another day is refused", async () => {
+  test("cannot be forged: a row under another day is rejected", async () => {
     const { database } = await postgres.migrated();
     const customer = await seedLedger(database);
     await settle(database, [settlementOf(customer, { requestId: uuidv7({ msecs: Date.parse("2026-11-21T10:00:00Z") }) })]);
@@ -162,14 +162,14 @@ describe("the day of a request", () => {
     await expect(database.execute(copy)).rejects.toThrow("check constraint");
   });
 
-  test("usage rows are kept as they are", async () => {
+  test("usage rows are never changed", async () => {
     const { database } = await postgres.migrated();
     await settle(database, [settlementOf(await seedLedger(database))]);
     await expect(database.execute("UPDATE usage_event SET charge_nano_usd = 0")).rejects.toThrow("is not allowed");
     await expect(database.execute("DELETE FROM usage_event")).rejects.toThrow("is not allowed");
   });
 
-  test("partitions ahead are made once, also by processes that make them at the same time", async () => {
+  test("future partitions are created once, even by concurrent processes", async () => {
     const { database, connect } = await postgres.migrated();
     const made = await Promise.all([1, 2, 3].map((number) => createPartitionsAhead(connect(`maker ${number}`), "2026-11-21", 4)));
     expect(made.reduce((sum, count) => sum + count, 0)).toBe(4);
@@ -177,7 +177,7 @@ describe("the day of a request", () => {
   });
 });
 
-test("the same batch from eight writers at once is charged once", async () => {
+test("the same batch from eight concurrent writers is charged once", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const batch = Array.from({ length: 50 }, () => settlementOf(customer));
@@ -208,7 +208,7 @@ test("writers over the same accounts in any order never deadlock", async () => {
   expect(lines.lines).toEqual([]);
 });
 
-test("after any run of credits, settlements and replays each balance is the sum of its entries", async () => {
+test("after any sequence of credits, settlements and replays each balance is the sum of its entries", async () => {
   const { database } = await postgres.migrated();
   const customers = await severalCustomers(database, 3);
   const known: Settlement[] = [];
@@ -259,7 +259,7 @@ test("after any run of credits, settlements and replays each balance is the sum 
   expect(await wrongBalances(database)).toEqual([]);
 });
 
-test("settling marks its key as used, to the minute, without telling the readers of keys", async () => {
+test("settling marks its key as used, to the minute, without notifying the feed's followers", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const first = new Date("2026-11-21T10:00:00Z");
@@ -273,7 +273,7 @@ test("settling marks its key as used, to the minute, without telling the readers
   expect(await readKey()).toMatchObject([{ last_used_at: new Date("2026-11-21T10:01:30Z") }]);
 });
 
-test("a balance that changes stays on its page and touches no index", async () => {
+test("a changed balance stays on its page and updates no index", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   for (let round = 0; round < 50; round++) await settle(database, [settlementOf(customer)]);

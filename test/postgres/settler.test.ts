@@ -12,7 +12,7 @@ import { useOwnPostgres } from "../support/postgres.ts";
 const postgres = useOwnPostgres();
 const DRAIN_MS = 20_000;
 
-test("what is added is settled in batches behind the caller's back", async () => {
+test("added settlements are written in batches, asynchronously", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const results: SettleResult[] = [];
@@ -36,7 +36,7 @@ test("a full batch does not wait for the flush interval", async () => {
   await eventually(() => expect(settler.queued).toBe(0));
 });
 
-test("from outside, no charge is ever missing from balance and pending sum together", async () => {
+test("no charge is ever missing from both the balance and the pending sum", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   let posted = 0n;
@@ -67,7 +67,7 @@ test("from outside, no charge is ever missing from balance and pending sum toget
   expect(seenWhenNotified.filter((difference) => difference >= 0n)).toEqual([]);
 });
 
-test("a bad settlement stands alone: the others of its batch land, it is kept, logged and counted", async () => {
+test("a bad settlement is isolated: the others of its batch are written, it is kept, logged and counted", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const { lines, log } = captureLog("error");
@@ -99,7 +99,7 @@ test("a bad settlement stands alone: the others of its batch land, it is kept, l
   expect(settler.pendingNanoUsd("not-yet")).toBe(0n);
 });
 
-test("numbers that no database takes keep neither their batch nor their account from being settled (S38)", async () => {
+test("numbers that no database accepts prevent neither their batch nor their account from being settled (S38)", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const { log } = captureLog("error");
@@ -135,7 +135,7 @@ test("draining settles at once what would have waited", async () => {
   expect(await countRows(database, "usage_event")).toBe(1n);
 });
 
-test("draining ends at its deadline and names what is left", async () => {
+test("draining ends at its deadline and reports what is left", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const { lines, log } = captureLog("error");
@@ -147,7 +147,7 @@ test("draining ends at its deadline and names what is left", async () => {
   expect(settler.queued).toBe(1);
 });
 
-test("a settler that is full says so and still takes what comes", async () => {
+test("a full settler reports that and still accepts settlements", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const settler = createSettler({ database, flushMs: 600_000, maxQueued: 3 });
@@ -162,7 +162,7 @@ test("a settler that is full says so and still takes what comes", async () => {
   expect(await countRows(database, "usage_event")).toBe(4n);
 });
 
-test("a listener that throws keeps no money from being settled", async () => {
+test("a listener that throws does not prevent settlement", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const settler = createSettler({

@@ -27,7 +27,7 @@ async function open() {
   return { ...dashboard, letters, subjectsTo, prove };
 }
 
-test("half an hour after signing in, tokens, cards and automatic top-up take the password again, and nothing else does", async () => {
+test("half an hour after signing in, tokens, cards and automatic top-up require the password again, and nothing else does", async () => {
   const { owner, database, prove } = await open();
   const ann = await owner("ann@example.com");
   await prove();
@@ -54,7 +54,7 @@ test("half an hour after signing in, tokens, cards and automatic top-up take the
   expect((await ann.post("/dashboard/tokens", TOKEN)).statusCode).toBe(200);
 });
 
-test("who signs in elsewhere alone signs in again there", async () => {
+test("people who sign in only through a provider sign in again there", async () => {
   const { owner, database } = await open();
   const ann = await owner("ann@example.com");
   await database.execute("UPDATE person SET password_hash = NULL");
@@ -63,7 +63,7 @@ test("who signs in elsewhere alone signs in again there", async () => {
   expect((await ann.get("/dashboard")).statusCode).toBe(303);
 });
 
-test("people are told of sign-ins from new browsers, new passwords, tokens, and members who come and go (S24)", async () => {
+test("people are notified of sign-ins from new browsers, new passwords, tokens, and members who join or leave (S24)", async () => {
   const { owner, inAccount, guest, app, prove, subjectsTo } = await open();
   const ann = await owner("ann@example.com");
   const bob = await inAccount(ann.accountId, "member", "bob@example.com");
@@ -91,7 +91,7 @@ test("people are told of sign-ins from new browsers, new passwords, tokens, and 
   await eventually(() => expect(subjectsTo("ann@example.com")[3]).toContain("Model Gateway password was changed"));
 });
 
-test("the security log of a person holds what was done as them, and nobody else's", async () => {
+test("a person's security log contains their own actions, and nobody else's", async () => {
   const { owner, prove } = await open();
   const ann = await owner("ann@example.com");
   const bob = await owner("bob@example.com");
@@ -127,7 +127,7 @@ async function openTaken() {
   return { ...dashboard, send, page, state };
 }
 
-test("who takes over what a stranger made with their address is asked, and ends its sessions, keys and tokens", async () => {
+test("someone who takes over what a stranger created with their address is asked, and ends its sessions, keys and tokens", async () => {
   const { send, page, state } = await openTaken();
   expect(await page()).toContain("Did you create this account?");
   const unsaid = await send({});
@@ -137,7 +137,7 @@ test("who takes over what a stranger made with their address is asked, and ends 
   expect(await state()).toEqual({ keys: 0, token: 401, session: 303 });
 });
 
-test("who signed up themselves keeps keys and tokens; who proved the address before is not asked", async () => {
+test("people who signed up themselves keep keys and tokens; those who confirmed the address before are not asked", async () => {
   const own = await openTaken();
   expect((await own.send({ "signed-up": "me" })).statusCode).toBe(303);
   expect(await own.state()).toEqual({ keys: 1, token: 200, session: 303 });
@@ -148,7 +148,7 @@ test("who signed up themselves keeps keys and tokens; who proved the address bef
   expect(await proved.state()).toEqual({ keys: 1, token: 200, session: 303 });
 });
 
-test("what somebody had typed when their session ended is shown to them alone, whoever signs in on the browser next", async () => {
+test("input typed when a session ended is shown only to the same person, whoever signs in on the browser next", async () => {
   const { app, database, owner } = await open();
   for (const email of ["ann@example.com", "bob@example.com"]) await owner(email);
   const typed = "merger with Globex";
@@ -191,7 +191,7 @@ function createJar(app: FastifyInstance) {
   };
 }
 
-test("a mailed link that has ended says so when it is opened, and where to get another", async () => {
+test("an expired emailed link says so when it is opened, and where to get another", async () => {
   const { owner, guest } = await open();
   const ann = await owner("ann@example.com");
   const cases = [

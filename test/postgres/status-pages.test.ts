@@ -19,7 +19,7 @@ async function open(support?: string) {
   return { ...dashboard, admin, publish, status };
 }
 
-test("an incident is public at once with all of its updates, and is over when it is resolved", async () => {
+test("an incident is public at once with all of its updates, and closed when it is resolved", async () => {
   const { admin, publish, status } = await open();
   expect(await status()).toContain("All systems operational.");
   expect((await publish("No answers <b>", { message: "First line\r\nsecond & last" })).headers["location"]).toBe(PATH);
@@ -38,13 +38,13 @@ test("an incident is public at once with all of its updates, and is over when it
   expect((await admin.get("/dashboard/admin/audit?action=incident")).body).toContain("resolved: No answers &#60;b&#62;");
 });
 
-test("maintenance that is to come is announced, and does not count as an outage", async () => {
+test("future maintenance is announced, and does not count as an outage", async () => {
   const { publish, status } = await open();
   await publish("New disks", { impact: "maintenance", status: "scheduled", message: "On Sunday, 02:00 UTC." });
   expect(await status()).toMatch(/All systems operational\.[^]*New disks[^]*Maintenance[^]*Scheduled/);
 });
 
-test("what is missing in an incident is said beside its field", async () => {
+test("a missing field of an incident is reported next to it", async () => {
   const { publish, status } = await open();
   for (const [form, words] of [
     [{ title: "" }, "Enter a title."],
@@ -59,7 +59,7 @@ test("what is missing in an incident is said beside its field", async () => {
   expect(await status()).toContain("No past incidents");
 });
 
-test("past incidents are listed a page at a time, on the status page and for administrators", async () => {
+test("past incidents are listed in pages, on the status page and for administrators", async () => {
   const { admin, publish, status } = await open();
   for (let number = 100; number < 125; number++) await publish(`outage ${number}`, { status: "resolved" });
   const seen: string[] = [];
@@ -76,7 +76,7 @@ test("past incidents are listed a page at a time, on the status page and for adm
   expect((await admin.get(`${PATH}?before=${next}`)).body).toContain("outage 100");
 });
 
-test("each model shows its uptime of 30 days", async () => {
+test("each model shows its uptime over 30 days", async () => {
   const { database, status } = await open();
   await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
   await database.execute(

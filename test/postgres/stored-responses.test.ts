@@ -68,7 +68,7 @@ test("a conversation is found from its last response, in order, and its items by
   expect(items.size).toBe(2);
 });
 
-test("room for what a request recalls is made before any of it is read", async () => {
+test("memory for recalled items is reserved before any of them is read", async () => {
   const { store, database } = await storeFor();
   store.keep(turn("r1"));
   store.keep(turn("r2", { previousResponseId: "r1" }));
@@ -94,7 +94,7 @@ test("room for what a request recalls is made before any of it is read", async (
   expect(sizes).toEqual([{ conversation: reserved[0], item: reserved[1] }]);
 });
 
-test("a conversation of many turns and of large ones is read in pieces, whole", async () => {
+test("a conversation of many or large turns is read in pieces, completely", async () => {
   const { store } = await storeFor();
   const content = "a long day ".repeat(200_000);
   const large = Buffer.from(JSON.stringify([{ role: "user", content }]));
@@ -110,7 +110,7 @@ test("a conversation of many turns and of large ones is read in pieces, whole", 
   }
 });
 
-test("a part that is gone since its size was read is not taken for another", async () => {
+test("a part that was deleted since its size was read is not mistaken for another", async () => {
   const { database } = await storeFor();
   await writeResponses(database, [sealed("acme", "r1", 2_500_000), sealed("acme", "r2", 20)]);
   const parts = [
@@ -126,7 +126,7 @@ test("a part that is gone since its size was read is not taken for another", asy
   expect(await Array.fromAsync(readParts(database, "other", parts))).toEqual(parts.map(() => undefined));
 });
 
-test("another account finds none of it, and can delete none of it", async () => {
+test("another account can neither find nor delete any of it", async () => {
   const { store } = await storeFor();
   store.keep(turn("r1"));
   expect(String(await store.find("acme", "r1"))).toContain(SECRET);
@@ -147,7 +147,7 @@ test("another account finds none of it, and can delete none of it", async () => 
   await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 404 });
 });
 
-test("two accounts may have responses of one id, and each reads its own", async () => {
+test("two accounts may have responses with the same id, and each reads its own", async () => {
   const { store } = await storeFor();
   store.keep(turn("r1"));
   store.keep(turn("r1", { accountId: "other", response: Buffer.from('{"id":"r1","output":[{"id":"msg_r1","text":"theirs"}]}') }));
@@ -155,7 +155,7 @@ test("two accounts may have responses of one id, and each reads its own", async 
   expect(String(await store.find("other", "r1"))).toContain("theirs");
 });
 
-test("the database has no text of it, and another pepper, account or row does not open it", async () => {
+test("the database contains no plain text of it, and another pepper, account or row does not decrypt it", async () => {
   const { store, database } = await storeFor();
   store.keep(turn("r1"));
   store.keep(turn("r2"));
@@ -175,7 +175,7 @@ test("the database has no text of it, and another pepper, account or row does no
   await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 503 });
 });
 
-test("an expired response is not found before it is deleted, and is deleted with its items", async () => {
+test("an expired response is not found even before it is deleted, and is deleted with its items", async () => {
   const { store, database } = await storeFor();
   store.keep(turn("r1"));
   store.keep(turn("r2"));
@@ -193,7 +193,7 @@ test("an expired response is not found before it is deleted, and is deleted with
   expect(items).toEqual([{ itemId: "msg_r2" }]);
 });
 
-test("a conversation whose beginning is gone is refused, and says which response is missing", async () => {
+test("a conversation whose beginning is gone is refused, and the error names the missing response", async () => {
   const { store, database } = await storeFor();
   store.keep(turn("r1"));
   store.keep(turn("r2", { previousResponseId: "r1" }));
@@ -205,7 +205,7 @@ test("a conversation whose beginning is gone is refused, and says which response
   });
 });
 
-test("a response that is continued is kept as long again", async () => {
+test("continuing a response restarts its retention", async () => {
   const { store, database } = await storeFor();
   store.keep(turn("r1"));
   await store.find("acme", "r1");
@@ -219,7 +219,7 @@ test("a response that is continued is kept as long again", async () => {
   expect(rows).toEqual([{ renewed: 2n }]);
 });
 
-test("an item id that is in two responses names neither", async () => {
+test("an item id that is in two responses refers to neither", async () => {
   const { store } = await storeFor();
   const response = (id: string) => Buffer.from(JSON.stringify({ id, output: [{ id: "msg_0", text: id }] }));
   for (const id of ["r1", "r2"]) store.keep(turn(id, { response: response(id) }));
@@ -229,7 +229,7 @@ test("an item id that is in two responses names neither", async () => {
   });
 });
 
-test("a response that a model server names like an earlier one does not replace it", async () => {
+test("a response with the same id as an earlier one does not replace it", async () => {
   const { store } = await storeFor();
   store.keep(turn("r1"));
   await store.find("acme", "r1");
@@ -242,7 +242,7 @@ function sealed(accountId: string, responseId: string, bytes = 10): NewResponse 
   return { ...facts, input: Buffer.alloc(bytes), response: Buffer.alloc(0) };
 }
 
-test("an account stores so many responses and bytes in an hour, and others are not affected", async () => {
+test("an account stores a bounded number of responses and bytes per hour, and others are not affected", async () => {
   const { database } = await storeFor();
   const many = Array.from({ length: 10 }, (_, index) => sealed("acme", `r${index}`));
   expect(await writeResponses(database, many)).toEqual(new Set());
@@ -256,7 +256,7 @@ test("an account stores so many responses and bytes in an hour, and others are n
   expect(await writeResponses(database, [sealed("acme", "small", 100)])).toEqual(new Set());
 });
 
-test("an account that does not exist stores nothing, and spoils nobody's batch", async () => {
+test("an account that does not exist stores nothing, and does not break the batch", async () => {
   const { database } = await storeFor();
   expect(await writeResponses(database, [sealed("nobody", "r1"), sealed("acme", "r1")])).toEqual(new Set(["nobody"]));
 });
@@ -287,7 +287,7 @@ async function expireLater(database: Database, minutes: Readonly<Record<string, 
     );
 }
 
-test("what each account stores is counted, whoever writes or deletes it", async () => {
+test("each account's storage is counted, whoever writes or deletes it", async () => {
   const { store, database } = await storeFor();
   await writeResponses(database, [
     sealed("other", "o1", 7),
@@ -318,7 +318,7 @@ test("an account beyond its bounds loses the responses that would expire first, 
   expect(await storedIds(database)).toEqual(["a3", "o1"]);
 });
 
-test("all accounts beyond their bound: those that store most make room, and one that stores little keeps all", async () => {
+test("beyond the bound for all accounts, those that store most lose responses, and one that stores little keeps all", async () => {
   const { database } = await storeFor();
   const acme = Array.from({ length: 10 }, (_, index) => sealed("acme", `a${index}`, 100));
   await writeResponses(database, [sealed("other", "o1", 100), ...acme]);
@@ -336,7 +336,7 @@ test("all accounts beyond their bound: those that store most make room, and one 
   expect((await totals(database)).map(({ bytes }) => bytes)).toEqual([200, 200]);
 });
 
-test("an account that was counted wrongly is counted again before anything of it is dropped", async () => {
+test("a wrong count of an account is corrected before any of its responses are dropped", async () => {
   const { database } = await storeFor();
   await writeResponses(database, [sealed("acme", "a1", 100), sealed("other", "o1", 100)]);
   await database.execute("UPDATE stored_response_total SET bytes = 5000 WHERE account_id = 'acme'");
@@ -344,7 +344,7 @@ test("an account that was counted wrongly is counted again before anything of it
   expect(await totals(database)).toEqual(["acme", "other"].map((accountId) => ({ accountId, responses: 1, bytes: 100 })));
 });
 
-test("several processes that bound and write at once drop no more than one would", async () => {
+test("several processes that enforce the bound and write concurrently drop no more than one would", async () => {
   const { database } = await storeFor();
   await writeResponses(
     database,

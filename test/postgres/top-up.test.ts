@@ -105,7 +105,7 @@ test("the same form sent twice is one payment; with another amount it is another
   ]);
 });
 
-test("what is not paid is no credit, and an amount that cannot be paid is said at its field", async () => {
+test("an unpaid top-up gives no credit, and an invalid amount is rejected next to its field", async () => {
   const { database, visitor } = await testShop();
   const { browser, accountId } = await visitor("ada@example.com");
   const payPage = (await begin(browser)).headers["location"] ?? "";
@@ -118,7 +118,7 @@ test("what is not paid is no credit, and an amount that cannot be paid is said a
   expect(await postedOf(database, accountId)).toBe(0n);
 });
 
-test("another account's payment is not there", async () => {
+test("another account's payment is not found", async () => {
   const { database, visitor } = await testShop();
   const ada = await visitor("ada@example.com");
   const eve = await visitor("eve@example.com");
@@ -187,7 +187,7 @@ async function stripeShop(): Promise<StripeShop> {
 const session = { id: "cs_live_1", payment_status: "paid", amount_total: 2000, currency: "usd", payment_intent: "pi_1" };
 const part = { amount: 500, currency: "usd", payment_intent: "pi_1" };
 
-test("Stripe is asked for a checkout of the amount in cents, and the browser may go there", async () => {
+test("Stripe gets a checkout for the amount in cents, and the browser may go there", async () => {
   const { browser, asked, accountId } = await stripeShop();
   const page = await browser.get("/dashboard/credit/top-up");
   expect(page.headers["content-security-policy"]).toContain("form-action 'self' https://checkout.stripe.com");
@@ -203,7 +203,7 @@ test("Stripe is asked for a checkout of the amount in cents, and the browser may
   });
 });
 
-test("a forged event credits nothing; the right one once, however often it comes (S26)", async () => {
+test("a forged event credits nothing; the right one once, however often it arrives (S26)", async () => {
   const { browser, database, accountId, sendEvent } = await stripeShop();
   await begin(browser);
   expect(await sendEvent("checkout.session.completed", session, { secret: "whsec_guessed" })).toBe(400);
@@ -216,7 +216,7 @@ test("a forged event credits nothing; the right one once, however often it comes
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("events in the wrong order are asked for again until they fit, and end the same", async () => {
+test("events in the wrong order are requested again until they fit, with the same result", async () => {
   const { browser, database, accountId, sendEvent } = await stripeShop();
   expect(await sendEvent("checkout.session.completed", session), "before the payment was noted").toBe(404);
   await begin(browser);
@@ -237,7 +237,7 @@ test("events in the wrong order are asked for again until they fit, and end the 
   expect(await checkLedger(database)).toEqual([]);
 });
 
-test("where nobody can pay there is no page for it, and no address for events", async () => {
+test("without a payment provider there is no page for payments, and no address for events", async () => {
   const { app, visitor } = await openShop(() => undefined);
   const { browser } = await visitor("ada@example.com");
   expect((await browser.get("/dashboard/credit/top-up")).status).toBe(404);

@@ -38,7 +38,7 @@ async function setUp() {
   return { database, load, rowsOf };
 }
 
-test("every request is in the file, once and with its exact charge, however many pages they are (S27)", async () => {
+test("every request is in the file, once and with its exact charge, over any number of pages (S27)", async () => {
   const { database, load, rowsOf } = await setUp();
   const customer = await customerOf(database, "ada@example.com");
   const settlements = Array.from({ length: 1203 }, () => settlementOf(customer));
@@ -52,7 +52,7 @@ test("every request is in the file, once and with its exact charge, however many
   expect(rows[0]).toMatch(/,complete,no,100,0,0,50,10,420,,0\.300000,0\.030000,0\.300000,1\.200000,1,0\.000090000$/);
 });
 
-test("sums by day, model and key are those of the requests", async () => {
+test("totals by day, model and key equal those of the requests", async () => {
   const { database, rowsOf } = await setUp();
   const customer = await customerOf(database, "ada@example.com");
   await settle(database, [settlementOf(customer), settlementOf(customer)]);
@@ -64,7 +64,7 @@ test("sums by day, model and key are those of the requests", async () => {
   expect(await rowsOf(customer.token, "members")).toEqual([`,No member,${sums}`]);
 });
 
-test("a file is narrowed as its page is; a filter that cannot be read is refused, not left out", async () => {
+test("a file has its page's filters; an invalid filter is rejected, not ignored", async () => {
   const { database, load, rowsOf } = await setUp();
   const customer = await customerOf(database, "ada@example.com");
   const { publicId: keyId } = await createApiKey(database, { accountId: customer.accountId, name: "ci", pepper: PEPPER });
@@ -79,7 +79,7 @@ test("a file is narrowed as its page is; a filter that cannot be read is refused
   expect((await load(customer.token, "everything")).statusCode).toBe(404);
 });
 
-test("another account's usage is in no file, also when its key is asked for; a guest is sent to sign in", async () => {
+test("another account's usage is in no file, even if its key is requested; a guest must sign in", async () => {
   const { database, load, rowsOf } = await setUp();
   const ada = await customerOf(database, "ada@example.com");
   const eve = await customerOf(database, "eve@example.com");
@@ -89,7 +89,7 @@ test("another account's usage is in no file, also when its key is asked for; a g
   expect((await load("", "requests")).headers["location"]).toMatch(/^\/dashboard\/sign-in/);
 });
 
-test("a key's name is no formula in a spreadsheet", async () => {
+test("a key's name cannot become a formula in a spreadsheet", async () => {
   const { database, rowsOf } = await setUp();
   const customer = await customerOf(database, "ada@example.com", '=HYPERLINK("x")');
   await settle(database, [settlementOf(customer)]);

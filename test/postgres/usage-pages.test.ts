@@ -41,7 +41,7 @@ function listed(body: string): string[] {
   return [...body.matchAll(/href="\/dashboard\/usage\/requests\/([0-9a-f-]{36})"/g)].map(([, id = ""]) => id);
 }
 
-test("requests are narrowed by key, model and result, in the page and in its file; the address keeps it all", async () => {
+test("requests are filtered by key, model and result, on the page and in its file; the address keeps the filters", async () => {
   const { ann, keys, use } = await open();
   const [laptop = "", server = ""] = keys;
   const first = await use(laptop);
@@ -113,7 +113,7 @@ test.for([
     expect((await ann.get(`/dashboard/${path}?${query}`)).statusCode).toBe(200);
 });
 
-test("usage is drawn by key and by class of tokens, and one series alone; what cannot be chosen counts as the default", async () => {
+test("usage is drawn by key and by token class, and for one series alone; an invalid choice counts as the default", async () => {
   const { ann, keys, use } = await open();
   await use(keys[0]);
   await use(keys[0]);
@@ -131,7 +131,7 @@ test("usage is drawn by key and by class of tokens, and one series alone; what c
   expect(await get("unit=sold&by=nobody&only=x")).toContain("USD by day and model");
 });
 
-test("a single day is drawn by hour, more by day, and the unit stays when the days change", async () => {
+test("a single day is drawn by hour, longer ranges by day, and the unit stays when the days change", async () => {
   const { ann, keys, use } = await open();
   await use(keys[0]);
   const today = (await ann.get("/dashboard/usage?range=today&unit=tokens")).body;
@@ -148,7 +148,7 @@ test("a single day is drawn by hour, more by day, and the unit stays when the da
   );
 });
 
-test("a request is found by its id; an id of nobody's, or of another account's, is said to be none", async () => {
+test("a request is found by its id; an unknown id, or another account's, is reported as not found", async () => {
   const { ann, keys, use, owner } = await open();
   const id = await use(keys[0]);
   const path = "/dashboard/usage/requests";
@@ -165,7 +165,7 @@ test("a request is found by its id; an id of nobody's, or of another account's, 
   }
 });
 
-test("requests are narrowed to keys that a member, or a token of theirs, created; the files hold the same, as CSV and JSON", async () => {
+test("requests are filtered by the creator of their keys, including keys that the person's tokens created; the files contain the same, as CSV and JSON", async () => {
   const { ann, keys, use, database, inAccount, program } = await open();
   const [laptop = ""] = keys;
   const { accountId } = ann;

@@ -53,7 +53,7 @@ function withoutComments(text: string): unknown {
   return JSON.parse(text.replaceAll(/ \/\/ a comment, with \} and "$/gm, ""));
 }
 
-test("the settings are set, all else is as it was, a second time changes nothing, and taking back restores every byte", () => {
+test("the settings are set, everything else is unchanged, a second run changes nothing, and undoing restores every byte", () => {
   const isFit = (object: Record<string, unknown>) =>
     ["env", "provider"].every(
       (each) => !(each in object) || (typeof object[each] === "object" && object[each] !== null && !Array.isArray(object[each])),
@@ -78,13 +78,13 @@ test("the settings are set, all else is as it was, a second time changes nothing
   );
 });
 
-test("what is not JSON is refused, wherever it breaks off", () => {
+test("invalid JSON is rejected, wherever it ends", () => {
   const text = '{"a": [1, {"b": "c"}], "env": {"A": null}}';
   for (let end = 1; end < text.length; end++)
     expect(() => editor.apply(text.slice(0, end), OPERATIONS, "sk-mg-x"), text.slice(0, end)).toThrow("It is not valid JSON");
 });
 
-test("a text that nests deeper than the parser can follow is refused", () => {
+test("a text nested deeper than the parser can follow is rejected", () => {
   expect(() => editor.apply(`{"a": ${"[".repeat(200_000)}`, OPERATIONS, "sk-mg-x")).toThrow("nested too deeply");
 });
 

@@ -6,7 +6,7 @@ test.for([
   "/dashboard/keys",
   "/dashboard/usage?range=7d&model=modelx-v4-pro",
   "/dashboard/keys/AbCdEfGhIjKl/rotate",
-])("%s is gone to after signing in", (next) => {
+])("%s is opened after signing in", (next) => {
   expect(safeNext(next)).toBe(next);
 });
 

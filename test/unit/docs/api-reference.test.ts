@@ -27,7 +27,7 @@ test("the table of errors has every error, with its status and its name in both 
   expect(table.map(([, , , , , remedy = ""]) => remedy.length > 20)).not.toContain(false);
 });
 
-test("the table of endpoints has every path that is served", () => {
+test("the table of endpoints has every served path", () => {
   const [table = []] = tablesBelow(page, "Endpoints");
   const served = describeUnknownPath("/nowhere").match(/(?:GET|POST) [\w/]+/g) ?? [];
   expect(table.map(([endpoint]) => endpoint)).toEqual(expect.arrayContaining(served));

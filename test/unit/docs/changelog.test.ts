@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { REPOSITORY } from "../../support/repository-files.ts";
 
-test("the changelog begins with what is unreleased, and has the package's version next", async () => {
+test("the changelog begins with unreleased changes, followed by the package's version", async () => {
   const { version } = z.object({ version: z.string() }).parse(JSON.parse(await source("package.json")));
   const headings = [...(await source("CHANGELOG.md")).matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
   expect(headings[0]).toBe("[Unreleased]");

@@ -37,7 +37,7 @@ test("names in the source are the field's", async () => {
   expect(found.flat()).toEqual([]);
 });
 
-test("a word of the house is found in a name of any case, and not in prose or in another word", () => {
+test("a house word is found in a name of any case, and not in prose or in another word", () => {
   const text = "// told\nconst MOST_BYTES = 1, atLeast = 2, replace = 3, runway = 4;\nfunction tellOwners(place: ItemPlace) {}";
   expect(houseWords(identifiersIn("a.ts", text))).toEqual([
     "ItemPlace; write: position, index, location, slot",

@@ -5,7 +5,7 @@ import { isAllowed, PERMISSIONS } from "../../../dashboard/permissions.ts";
 import { tablesBelow } from "../../support/markdown-tree.ts";
 import { REPOSITORY } from "../../support/repository-files.ts";
 
-test("the page of permissions says what the code's table says", async () => {
+test("the page of permissions matches the code's table", async () => {
   const page = await readFile(path.join(REPOSITORY, "docs/permissions.md"), "utf8");
   const [table] = tablesBelow(page, "Who may do what");
   const roles = ["viewer", "member", "owner"] as const;

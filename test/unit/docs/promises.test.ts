@@ -20,7 +20,7 @@ beforeAll(async () => {
   promises = readPromises(await source(PAGE));
 });
 
-test("each number stands there once, from S1 on, without a gap", () => {
+test("each number is on the page once, from S1 on, without a gap", () => {
   const numbers = promises.map(({ number }) => Number(number.slice(1))).toSorted((a, b) => a - b);
   expect(numbers).toEqual(numbers.map((_, index) => index + 1));
   expect(numbers.length).toBeGreaterThan(0);
@@ -30,7 +30,7 @@ test("each promise is kept, partly kept or planned", () => {
   expect(promises.filter(({ state }) => !/^(kept$|partly: |planned(: |$))/.test(state))).toEqual([]);
 });
 
-test("every number that code, tests or docs cite stands there", async () => {
+test("every number that code, tests or docs cite is on the page", async () => {
   const files = await repositoryFiles("**/*.{ts,md,json,yaml}");
   const cited = await Promise.all(files.map(async (file) => citations(await source(file)).map((number) => ({ file, number }))));
   const known = new Set(promises.map(({ number }) => number));
@@ -52,7 +52,7 @@ test("every promise that is kept, even partly, names tests that cite it", async 
   expect(wanting.flat()).toEqual([]);
 });
 
-test("code and docs cite no document that is not in the repository", async () => {
+test("code and docs cite only documents in the repository", async () => {
   const files = await repositoryFiles("**/*.{ts,md,json,yaml}");
   const cited = await Promise.all(
     files.map(async (file) =>

@@ -65,7 +65,7 @@ const refusal: RefusedRequest = {
 const SERVER = 'gen_ai_operation_name="chat",gen_ai_provider_name="west",gen_ai_request_model="large"';
 
 describe("metrics by OpenTelemetry's names", () => {
-  test("a good streamed answer is timed, and its tokens are counted by price class", async () => {
+  test("a successful streamed answer is timed, and its tokens are counted by price class", async () => {
     const { events, samples } = startEvents();
     events.requestSettled(settlement);
     events.requestSettled(settlement);
@@ -115,7 +115,7 @@ describe("metrics by OpenTelemetry's names", () => {
 });
 
 describe("the line of a finished request", () => {
-  test("says who asked for what, how it ended, and what it cost", () => {
+  test("contains the caller, the request, its outcome and its cost", () => {
     const { events, entries } = startEvents();
     events.requestSettled(settlement);
     expect(entries()).toEqual([
@@ -143,14 +143,14 @@ describe("the line of a finished request", () => {
     ]);
   });
 
-  test("a model server's error is told with its own status and path, which the client does not see", () => {
+  test("a model server's error is logged with its own status and path, which the client does not see", () => {
     const { events, entries } = startEvents();
     const asked = { backend: "primary", upstreamStatus: 404, upstreamPath: "/api/chat/completions" };
     events.upstreamFailed({ requestId: "r", model: "m", ...asked, status: 502, code: "upstream_error" });
     expect(entries()).toMatchObject([{ level: "warn", msg: "error from the model server", ...asked, status: 502 }]);
   });
 
-  test("a refused request has one too", () => {
+  test("exists for a refused request, too", () => {
     const { events, entries } = startEvents();
     events.requestRefused(refusal);
     expect(entries()).toMatchObject([
@@ -171,14 +171,14 @@ describe("the line of a finished request", () => {
     expect(await samples("gateway_requests_total")).toHaveLength(2);
   });
 
-  test("a refusal that has a cause is told of even without an access log", () => {
+  test("a refusal with a cause is logged even without an access log", () => {
     const { events, entries } = startEvents("off");
     events.requestRefused({ ...refusal, code: "billing_unavailable", cause: new Error("the disk is full") });
     expect(entries()).toMatchObject([{ code: "billing_unavailable", err: { message: "the disk is full" } }]);
   });
 });
 
-test("a damaged journal is counted by its records, and one log line says where the pieces are (S39)", async () => {
+test("a damaged journal is counted by its records, and one log line says where its segments are (S39)", async () => {
   const { events, entries, samples } = startEvents();
   events.journalDamaged({ holder: "a process", records: 3, bytes: 700, segments: ["00000001.journal"] });
   expect(await samples("gateway_journal_damaged_records_total")).toEqual(["gateway_journal_damaged_records_total 3"]);
@@ -198,7 +198,7 @@ test("rows that cannot be read are counted by kind", async () => {
   ]);
 });
 
-test("stored responses are counted by what is there and what made room for others", async () => {
+test("stored responses are counted by number and by reason of deletion", async () => {
   const { events, samples } = startEvents();
   events.storedResponsesDropped(3);
   expect(await samples("gateway_dropped_stored_responses_total")).toEqual(["gateway_dropped_stored_responses_total 3"]);

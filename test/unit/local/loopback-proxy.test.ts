@@ -9,7 +9,7 @@ import { hasProxy, passLoopback } from "../../../local/loopback-proxy.ts";
 const run = promisify(execFile);
 const MODULE = path.join(import.meta.dirname, "../../../local/loopback-proxy.ts");
 
-test("requests to the loopback address go past a proxy that Node was told to use", async () => {
+test("requests to the loopback address bypass a proxy that Node was configured to use", async () => {
   const server = createServer((_, response) => response.end("past the proxy"));
   const { promise, resolve } = Promise.withResolvers<void>();
   server.listen(0, "127.0.0.1", resolve);
@@ -29,7 +29,7 @@ test("requests to the loopback address go past a proxy that Node was told to use
   }
 });
 
-test("what is excepted from the proxy already stays so", () => {
+test("existing proxy exceptions stay", () => {
   const environment: Record<string, string | undefined> = { NO_PROXY: "intranet.example" };
   passLoopback(environment, "127.0.0.1");
   expect(environment).toStrictEqual({
@@ -38,7 +38,7 @@ test("what is excepted from the proxy already stays so", () => {
   });
 });
 
-test("curl would ask a proxy under any of its names", () => {
+test("curl would use a proxy under any of its names", () => {
   expect(hasProxy({})).toBe(false);
   expect(hasProxy({ http_proxy: "" })).toBe(false);
   expect(hasProxy({ all_proxy: "http://proxy.example:3128" })).toBe(true);

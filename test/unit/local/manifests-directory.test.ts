@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-test("the first start copies the samples into the data directory, for this user alone", async () => {
+test("the first start copies the samples into the data directory, only for this user", async () => {
   expect(await chooseManifests(undefined, { manifests })).toBe(manifests);
   expect(await readdir(manifests)).toStrictEqual(await readdir(SAMPLES));
   const copy = path.join(manifests, "models.yaml");
@@ -23,7 +23,7 @@ test("the first start copies the samples into the data directory, for this user 
   expect((await stat(copy)).mode & 0o777).toBe(0o600);
 });
 
-test("later starts leave the folder as it was edited; once it is removed, it begins with the samples again", async () => {
+test("later starts leave the folder as it was edited; once removed, it starts with the samples again", async () => {
   await chooseManifests(undefined, { manifests });
   await rm(path.join(manifests, "models.yaml"));
   await writeFile(path.join(manifests, "mine.yaml"), "");
@@ -34,14 +34,14 @@ test("later starts leave the folder as it was edited; once it is removed, it beg
   expect(await readdir(manifests)).toContain("models.yaml");
 });
 
-test("what a killed first start left half copied is no folder of manifests", async () => {
+test("a half-finished copy of a killed first start is not used as a folder of manifests", async () => {
   await mkdir(`${manifests}.unfinished`);
   await writeFile(path.join(`${manifests}.unfinished`, "half.yaml"), "kind: Mo");
   await chooseManifests(undefined, { manifests });
   expect(await readdir(manifests)).toStrictEqual(await readdir(SAMPLES));
 });
 
-test("a named folder is watched where it is, and must exist", async () => {
+test("a named folder is watched in place, and must exist", async () => {
   expect(await chooseManifests(root, { manifests })).toBe(root);
   await expect(chooseManifests(path.join(root, "none"), { manifests })).rejects.toThrow(
     `There is no folder ${path.join(root, "none")}: set --manifests to the folder with your Models.`,

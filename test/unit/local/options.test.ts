@@ -24,11 +24,11 @@ describe("the command line", () => {
     });
   });
 
-  test("takes a folder of manifests", () => {
+  test("accepts a folder of manifests", () => {
     expect(parseOptions(["--manifests", "mine"], {}).manifestsDirectory).toBe("mine");
   });
 
-  test("takes a real server, its model and its key", () => {
+  test("accepts a real server, its model and its key", () => {
     const words = ["--upstream-chat", "http://127.0.0.1:11434/v1/", "--upstream-model", "small", "--upstream-key", "k"];
     expect(parseOptions(words, {}).upstreams).toStrictEqual({
       chatUrl: "http://127.0.0.1:11434/v1",
@@ -37,17 +37,17 @@ describe("the command line", () => {
     });
   });
 
-  test("takes a real server for Responses", () => {
+  test("accepts a real server for Responses", () => {
     const words = ["--upstream-responses", "http://127.0.0.1:8000/v1"];
     expect(parseOptions(words, {}).upstreams).toStrictEqual({ responsesUrl: "http://127.0.0.1:8000/v1" });
   });
 
-  test("takes the key from the environment, where no process list shows it", () => {
+  test("reads the key from the environment, where no process list shows it", () => {
     expect(parseOptions([], { UPSTREAM_KEY: "k" }).upstreams).toStrictEqual({ key: "k" });
     expect(parseOptions(["--upstream-key", "flag"], { UPSTREAM_KEY: "k" }).upstreams.key).toBe("flag");
   });
 
-  test("says what is wrong with a port, a URL and a stray word", () => {
+  test("explains what is wrong with a port, a URL and a stray word", () => {
     expect(mistake("--port", "70000")).toContain("It must be a number from 1 to 65535");
     expect(mistake("--upstream-chat", "localhost:11434")).toContain("It must be an http or https URL");
     expect(mistake("--upstream-messages", "http://127.0.0.1:1/v1")).toContain("It must end before /v1");
@@ -64,7 +64,7 @@ describe("the command line", () => {
 });
 
 describe("upstreams", () => {
-  test("stand for the four names in the manifests", () => {
+  test("replace the four names in the manifests", () => {
     expect(mapUpstreams({}, "http://127.0.0.1:5")).toStrictEqual({
       "http://chat.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },

@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { readPepper } from "../../../local/demo.ts";
 
-test("the secret that keys are hashed with is made once; an emptied or cut file ends the start with what to do", async () => {
+test("the secret that keys are hashed with is created once; an emptied or truncated file ends the start with the remedy", async () => {
   const directory = await mkdtemp(path.join(tmpdir(), "gateway-pepper-"));
   onTestFinished(() => rm(directory, { recursive: true }));
   const file = path.join(directory, "pepper");

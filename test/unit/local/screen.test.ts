@@ -28,7 +28,7 @@ const content = {
   logsDirectory: "/data/logs",
 };
 
-test("the screen is this", () => {
+test("the screen looks like this", () => {
   expect(renderScreen(content, PLAIN)).toMatchInlineSnapshot(`
     "
     The gateway is ready at http://127.0.0.1:8080
@@ -60,20 +60,20 @@ test("the screen is this", () => {
   `);
 });
 
-test("colours are the only difference where there are any", () => {
+test("colours make the only difference, if enabled", () => {
   const escape = String.fromCharCode(27);
   const coloured = renderScreen(content, COLOURED);
   expect(coloured).toContain(`${escape}[1m`);
   expect(coloured.replaceAll(new RegExp(`${escape}\\[\\d+m`, "g"), "")).toBe(renderScreen(content, PLAIN));
 });
 
-test("a model whose name holds a quote is one word for the shell", async () => {
+test("a model whose name contains a quote is one word for the shell", async () => {
   const command = chatCommand(content, `it's; echo "no"`).replace("curl -N", "printf '%s\\n'");
   const { stdout } = await run("sh", ["-c", command]);
   expect(stdout).toContain(`"model":"it's; echo \\"no\\""`);
 });
 
-test("with a proxy in the environment the commands go past it", () => {
+test("with a proxy in the environment the commands bypass it", () => {
   const commands = renderScreen({ ...content, hasProxy: true }, PLAIN).match(/^curl .*$/gm);
   expect(commands).toStrictEqual([
     "curl -N --noproxy '*' http://127.0.0.1:8080/v1/chat/completions \\",
@@ -81,21 +81,21 @@ test("with a proxy in the environment the commands go past it", () => {
   ]);
 });
 
-test("the commands name a model that is served", () => {
+test("the commands use a model that is served", () => {
   expect(chooseModel(["other"], "modelx-v4-pro", content)).toBe("other");
   expect(renderScreen({ ...content, served: { chat: [], messages: [] } }, PLAIN)).toContain(
     "no Model is served on this interface",
   );
 });
 
-test("the commands name a model that goes to the given server, the server's own name before others", () => {
+test("the commands use a model that goes to the given server, preferably the server's own name", () => {
   const some = { destinations: new Map([...destinations, ["modelx-v4-pro", [ollama]]]), upstreamModel: "llama3.2" };
   expect(chooseModel(["modelx-v4-flash", "modelx-v4-pro"], "modelx-v4-flash", some)).toBe("modelx-v4-pro");
   const named = { ...some, destinations: new Map([...some.destinations, ["llama3.2", [ollama]]]) };
   expect(chooseModel(["modelx-v4-pro", "llama3.2"], "modelx-v4-pro", named)).toBe("llama3.2");
 });
 
-test("each model's line says which servers answer for it, and advice comes first", () => {
+test("each model's line shows which servers answer for it, and advice comes first", () => {
   const other: ModelServer = { url: "https://provider.example", upstreamModel: "big", kind: "manifest" };
   const lines = renderScreen(
     { ...content, destinations: new Map([...destinations, ["modelx-v4-pro", [ollama, other]]]), advice: ["Mind this."] },
@@ -107,7 +107,7 @@ test("each model's line says which servers answer for it, and advice comes first
   );
 });
 
-test("of very many models the first dozen is shown, and how many more there are", () => {
+test("of very many models the first dozen is shown, and the number of the others", () => {
   const chat = Array.from({ length: 200 }, (_, index) => `model-${index}`);
   const screen = renderScreen({ ...content, served: { chat, messages: [] } }, PLAIN);
   expect(screen).toContain("model-11");

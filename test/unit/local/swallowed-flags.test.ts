@@ -24,13 +24,13 @@ test.for([
     environment: { npm_config_upstream_key: "secret" },
     meant: "--upstream-key …",
   },
-])("$typed is answered with the line that was meant", ({ words, environment, meant }) => {
+])("$typed is answered with the intended line", ({ words, environment, meant }) => {
   expect(explainSwallowedFlags(FLAGS, words, environment)).toMatch(
     new RegExp(`^npm consumed --.*: flags of the gateway follow two dashes, as in npm start -- ${meant}$`),
   );
 });
 
-test("flags that reached the gateway, and npm's own configuration, are no mistake", () => {
+test("flags that reached the gateway, and npm's own configuration, are not mistakes", () => {
   expect(explainSwallowedFlags(FLAGS, ["--port", "1"], { npm_config_registry: "x" })).toBeUndefined();
   expect(explainSwallowedFlags(FLAGS, ["--port", "2"], { npm_config_port: "1" })).toBeUndefined();
 });

@@ -11,7 +11,7 @@ test.for([
 });
 
 test.for(["https://collector.example", "http://collector.example/v1/traces", "collector:4318", "nonsense"])(
-  "%s is refused, in words",
+  "%s is rejected with a message",
   (address) => {
     expect(() => readTraceCollector(address)).toThrow("OTEL_EXPORTER_OTLP_ENDPOINT must be http://host:port");
   },

@@ -23,19 +23,19 @@ test("a base address with its version needs no advice", () => {
   expect(advise("https://provider.example/api/v4")).toEqual([]);
 });
 
-test("a bare origin is completed, and the screen says so", () => {
+test("a bare origin is completed, and the screen shows it", () => {
   expect(advise("http://127.0.0.1:11434", { goesTo: "http://127.0.0.1:11434/v1" })).toEqual([
     "--upstream-chat has no /v1: http://127.0.0.1:11434/v1 is used.",
   ]);
 });
 
-test("a path without a version is taken as typed, and the screen says what is probably meant", () => {
+test("a path without a version is used as typed, and the screen shows what is probably meant", () => {
   expect(advise("http://127.0.0.1:3000/api")).toEqual([
     "--upstream-chat has no /v1: requests go to http://127.0.0.1:3000/api/chat/completions. You probably mean http://127.0.0.1:3000/api/v1.",
   ]);
 });
 
-test("a server without --upstream-model is asked for the names in the manifests", () => {
+test("a server without --upstream-model gets the names in the manifests", () => {
   const chatUrl = "http://127.0.0.1:11434/v1";
   const destinations = new Map([
     ["modelx-v4-pro", [server(chatUrl, "modelx-v4-pro")]],
@@ -46,13 +46,13 @@ test("a server without --upstream-model is asked for the names in the manifests"
   ]);
 });
 
-test("a flag that no Model heeds is named", () => {
+test("a flag without effect on any Model is reported", () => {
   expect(adviseOnUpstreams({ messagesUrl: "https://provider.example" }, new Map())).toEqual([
     "--upstream-messages has no effect: no Model in the manifests has the url http://messages.simulator.localhost.",
   ]);
 });
 
-test("a model name that no Model may have is said to be served under another", () => {
+test("a model name that no Model may have is served under another, which is reported", () => {
   expect(advise("http://127.0.0.1:1/v1", { model: "a name with spaces" })).toEqual([
     "a name with spaces cannot be the name of a Model: clients use modelx-v4-pro instead.",
   ]);

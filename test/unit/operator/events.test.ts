@@ -15,7 +15,7 @@ function start() {
 
 const error = new Error("connection refused");
 
-test("rollouts that fail again and again are logged once and counted each time, and their end is logged", async () => {
+test("repeated rollout failures are logged once and counted each time, and their end is logged", async () => {
   const { events, metrics, logged } = start();
   for (let each = 0; each < 20; each++) events.rolloutFailed({ error, retryMs: 500 });
   events.rolloutSucceeded();
@@ -27,7 +27,7 @@ test("rollouts that fail again and again are logged once and counted each time, 
   expect(await metrics.metrics()).toContain('gateway_operator_rollouts_total{outcome="failed"} 20');
 });
 
-test("a source that cannot be read again and again is logged once, by its name, and so is its end", () => {
+test("a source that repeatedly cannot be read is logged once, by name, and so is its end", () => {
   const { events, logged } = start();
   for (let each = 0; each < 20; each++) events.sourceUnreadable({ source: "the Kubernetes API", error });
   events.sourceReadable();

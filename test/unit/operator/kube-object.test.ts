@@ -3,7 +3,7 @@ import { kubeObjectSchema } from "../../../operator/kube/object.ts";
 
 const metadata = { name: "m", uid: "u", resourceVersion: "1" };
 
-test("an object without managed fields is read like any other: whoever may patch it can clear them", () => {
+test("an object without managed fields is read like any other: anyone who may patch it can clear them", () => {
   const object = kubeObjectSchema.parse({ metadata });
   expect(object).toEqual({ metadata: { ...metadata, namespace: "", generation: 0, finalizers: [] } });
 });

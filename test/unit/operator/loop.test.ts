@@ -24,7 +24,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-test("many calls during one round make one more", async () => {
+test("many calls during one round cause one more", async () => {
   const { promise, resolve } = Promise.withResolvers<null>();
   work = () => promise;
   loop.wake();
@@ -36,7 +36,7 @@ test("many calls during one round make one more", async () => {
   expect(rounds).toBe(2);
 });
 
-test("a round comes when it is due, and once a minute anyway", async () => {
+test("a round runs when it is due, and at least once a minute", async () => {
   work = async () => (rounds === 1 ? Date.now() + 5_000 : null);
   loop.wake();
   await vi.advanceTimersByTimeAsync(4_999);
@@ -47,7 +47,7 @@ test("a round comes when it is due, and once a minute anyway", async () => {
   expect(rounds).toBe(3);
 });
 
-test("a failed round is tried again, ever more patiently, and a good one ends that", async () => {
+test("a failed round is retried with growing delays, and a successful one resets them", async () => {
   work = async () => {
     throw new Error("the database is away");
   };

@@ -96,7 +96,7 @@ test("with no Envoy connected the catalogue is published at once", async () => {
   expect(steps).toEqual(["push one", "publish m@one"]);
 });
 
-test("a replaced cluster stays until the catalogue has moved and the grace is over", async () => {
+test("a replaced cluster stays until the catalogue has moved and the grace period is over", async () => {
   await run({ m: "one" });
   const { nextMs } = await run({ m: "two" });
   expect(steps).toEqual(["push one two", "publish m@two"]);
@@ -109,7 +109,7 @@ test("a replaced cluster stays until the catalogue has moved and the grace is ov
   expect(steps[0]).toBe("push two");
 });
 
-test("a cluster that comes back within its grace is no longer retired", async () => {
+test("a cluster that returns within its grace period is no longer retired", async () => {
   await run({ m: "one" });
   await run({ m: "two" });
   await run({ m: "one" });
@@ -118,7 +118,7 @@ test("a cluster that comes back within its grace is no longer retired", async ()
   expect(steps).toEqual(["push one", "publish m@one"]);
 });
 
-test("an Envoy that says nothing does not hold up the others", async () => {
+test("a silent Envoy does not delay the others", async () => {
   verdict = () => ({ kind: "late", nodes: ["x"] });
   await run({ m: "one" });
   expect(steps).toEqual(["push one", "late", "publish m@one"]);
@@ -133,7 +133,7 @@ test("a catalogue that cannot be published leaves the old cluster in place", asy
   expect(steps).toEqual(["push one two", "publish m@two"]);
 });
 
-describe("an Envoy that refuses", () => {
+describe("an Envoy that rejects a configuration", () => {
   const refuses = (host: string) => {
     verdict = (clusters) => {
       const bad = clusters.find((cluster) => short(cluster) === host);
@@ -142,7 +142,7 @@ describe("an Envoy that refuses", () => {
     };
   };
 
-  test("takes out the Model that its words name, and no other", async () => {
+  test("removes the Model that its message names, and no other", async () => {
     refuses("bad");
     const result = await run({ good: "one", broken: "bad" });
     expect(steps).toEqual(["push bad one", "push one", "publish good@one"]);
@@ -154,7 +154,7 @@ describe("an Envoy that refuses", () => {
     });
   });
 
-  test("leaves a Model at its last good version, and is not asked again about the bad one", async () => {
+  test("leaves a Model at its last valid version, and does not get the bad one again", async () => {
     refuses("bad");
     await run({ m: "one" });
     const result = await run({ m: "bad" });
@@ -166,7 +166,7 @@ describe("an Envoy that refuses", () => {
     expect(steps).toEqual(["push one two", "publish m@two"]);
   });
 
-  test("in words that name no cluster makes everything stay as it was", async () => {
+  test("with a message that names no cluster leaves everything unchanged", async () => {
     await run({ m: "one" });
     verdict = () => ({ kind: "rejected", message: "something else" });
     const result = await run({ m: "two" });

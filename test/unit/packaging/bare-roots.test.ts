@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { EVERY_NPM, listTargets } from "../../bare-roots/matrix.ts";
 import { readCommands } from "../../bare-roots/readme.ts";
 
-test("the README has the two commands that are walked in bare roots", async () => {
+test("the README contains the two commands that run in bare roots", async () => {
   const repository = fileURLToPath(new URL("../../..", import.meta.url));
   expect(await readCommands(repository)).toEqual({ start: "npm ci && npm start", test: "npm ci && npm test" });
 });
@@ -18,7 +18,7 @@ test("every npm is tried with a Node.js that it supports, and each Node.js from 
   ]);
 });
 
-test("an unknown npm or suite is named with those that there are", () => {
+test("an unknown npm or suite is an error that lists the known ones", () => {
   expect(() => listTargets({ suites: ["bookworm"], node: [], npm: ["8"] })).toThrow("--npm takes debian, 9.2, ");
   expect(() => listTargets({ suites: ["sid"], node: [], npm: ["debian"] })).toThrow(
     "--suite takes bookworm, trixie, and not sid.",

@@ -28,7 +28,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
 /** What the prepare command writes for `node --env-file`. */
 const FROM_FILE = ["DATABASE_URL", "KEY_PEPPER"];
 
-test("every program of compose.yaml is there, and gets the variables that it knows, with all that it requires", async () => {
+test("every program of compose.yaml exists, and gets the variables that it knows, including all required ones", async () => {
   const page = await readFile(path.join(REPOSITORY, "docs/configuration.md"), "utf8");
   const programs = Object.values(compose.services).flatMap((service) => {
     const program = programOf(service);
@@ -56,7 +56,7 @@ test("every program of compose.yaml is there, and gets the variables that it kno
   }
 });
 
-test("each image holds the program that its service runs", async () => {
+test("each image contains the program that its service runs", async () => {
   const dockerfile = await readFile(path.join(REPOSITORY, "Dockerfile"), "utf8");
   const stages = dockerfile.split(/^FROM /m).slice(1);
   const last = stages.at(-1) ?? "";
@@ -70,7 +70,7 @@ test("each image holds the program that its service runs", async () => {
   }
 });
 
-test("only the loopback address is published, and of Envoy alone", () => {
+test("only the loopback address is published, and only by Envoy", () => {
   const published = Object.entries(compose.services).flatMap(([name, { ports }]) => ports.map((port) => [name, port]));
   expect(published).toEqual([["envoy", "127.0.0.1:8080:8080"]]);
 });
@@ -87,7 +87,7 @@ test("Envoy and Postgres are those of the chart", async () => {
   expect(postgres?.image).toBe(values.postgres.image);
 });
 
-test("no secret stands in the file", () => {
+test("the file contains no secret", () => {
   const names = Object.values(compose.services).flatMap(({ environment }) => Object.keys(environment));
   expect(names.filter((name) => /PASSWORD|PEPPER|SECRET|KEY|DATABASE_URL/.test(name))).toEqual(["POSTGRES_PASSWORD_FILE"]);
 });
@@ -127,7 +127,7 @@ test("Envoy's bootstrap names services that share a network with Envoy, and sock
   }
 });
 
-test("secrets are made once, and only their owner can read them", async () => {
+test("secrets are created once, and only their owner can read them", async () => {
   const root = await mkdtemp(path.join(tmpdir(), "gateway-volumes-"));
   onTestFinished(() => rm(root, { recursive: true }));
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };

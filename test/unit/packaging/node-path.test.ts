@@ -92,7 +92,7 @@ const found = (directory: string, error = "") => ({
 });
 
 describe("the PATH of npm scripts", () => {
-  test("is the machine's own where Node 24 or later is on it", async () => {
+  test("is the machine's own if it has Node 24 or later", async () => {
     const own = { code: 0, out: `${SEARCH_PATH}\n`, error: "" };
     expect(await nodePath({ version: "24.0.0" })).toStrictEqual(own);
     expect(await nodePath({ version: "26.1.0", platform: "darwin" })).toStrictEqual(own);
@@ -100,7 +100,7 @@ describe("the PATH of npm scripts", () => {
   });
 
   test.for(["12.22.12", "18.20.4", "23.11.0"])(
-    "begins with a Node that npm fetches once, in the user's cache directory (started by Node %s)",
+    "begins with a Node that npm downloads once, into the user's cache directory (started by Node %s)",
     async (version) => {
       expect(await nodePath({ version })).toStrictEqual(found(cache, FETCHING));
       expect(await nodePath({ version })).toStrictEqual(found(cache));
@@ -109,7 +109,7 @@ describe("the PATH of npm scripts", () => {
     },
   );
 
-  test("has it where XDG_CACHE_HOME says", async () => {
+  test("uses XDG_CACHE_HOME", async () => {
     const other = path.join(home, "other");
     expect(await nodePath({ version: "20.0.0", environment: { XDG_CACHE_HOME: other } })).toStrictEqual(
       found(path.join(other, "model-gateway"), FETCHING),
@@ -119,14 +119,14 @@ describe("the PATH of npm scripts", () => {
     );
   });
 
-  test("has it beside the packages where the cache directory cannot be written", async () => {
+  test("uses a directory next to the packages if the cache directory cannot be written", async () => {
     await writeFile(path.join(home, ".cache"), "no directory");
     const beside = path.join(checkout, "node_modules", ".cache", "model-gateway");
     expect(await nodePath({ version: "20.0.0" })).toStrictEqual(found(beside, FETCHING));
     expect(await nodePath({ version: "20.0.0" })).toStrictEqual(found(beside));
   });
 
-  test("is right for scripts that start at once, and what an interrupted one left is removed", async () => {
+  test("is right for concurrent scripts, and the remains of an interrupted one are removed", async () => {
     const [old, young] = ["old", "young"].map((name) => path.join(cache, `${NODE}.fetching-${name}`));
     for (const directory of [old, young]) {
       await mkdir(directory ?? "", { recursive: true });
@@ -139,7 +139,7 @@ describe("the PATH of npm scripts", () => {
   });
 });
 
-describe("where there is no Node 24, one sentence says what to do", () => {
+describe("without Node 24, one sentence explains the remedy", () => {
   const TOO_OLD = "Model Gateway needs Node.js 24 or later, and this is v22.15.0";
   const refusal = (sentence: string, before = "") => ({ code: 1, out: "", error: `${before}${sentence}\n` });
   const notFetched = (reason: string) =>
@@ -173,7 +173,7 @@ describe("where there is no Node 24, one sentence says what to do", () => {
     );
   });
 
-  test("where the registry has other bytes than the pinned ones", async () => {
+  test("if the registry has other bytes than the pinned ones", async () => {
     await npmDoes(
       `fs.writeFileSync(path.join(words[words.indexOf("--pack-destination") + 1], "node-linux-${process.arch}-24.21.0.tgz"), "other")`,
     );
@@ -183,7 +183,7 @@ describe("where there is no Node 24, one sentence says what to do", () => {
     expect(await readdir(path.join(cache, NODE, "bin"))).toStrictEqual([]);
   });
 
-  test("where neither directory can be written", async () => {
+  test("if neither directory can be written", async () => {
     await writeFile(path.join(home, ".cache"), "no directory");
     await writeFile(path.join(checkout, "node_modules", ".cache"), "no directory");
     expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
@@ -193,7 +193,7 @@ describe("where there is no Node 24, one sentence says what to do", () => {
     );
   });
 
-  test("where the fetched one does not run", async () => {
+  test("if the downloaded one does not run", async () => {
     await publish("exit 127");
     expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
       refusal(
@@ -205,7 +205,7 @@ describe("where there is no Node 24, one sentence says what to do", () => {
 });
 
 describe("npm scripts", () => {
-  test("all run on that Node, and none stands between npm and the program", async () => {
+  test("all run on that Node, and no process is between npm and the program", async () => {
     const { scripts } = z
       .object({ scripts: z.record(z.string(), z.string()) })
       .parse(JSON.parse(await readFile(path.join(ROOT, "package.json"), "utf8")));

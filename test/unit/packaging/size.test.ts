@@ -35,7 +35,7 @@ async function bytesIn(directory: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-test("what is needed to run the gateway, and not to work on it, takes at most 350 MB", async () => {
+test("the packages needed to run the gateway, and not to develop it, take at most 350 MB", async () => {
   const sizes = await Promise.all(
     (await productionPackages()).map(async (directory) => [directory, await bytesIn(directory)] as const),
   );

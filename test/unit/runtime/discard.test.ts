@@ -23,7 +23,7 @@ test.for([
   discard(buffer);
 });
 
-test("a buffer that shares its memory keeps it, and so do the others", () => {
+test("a buffer with shared memory keeps it, and so do the others", () => {
   const whole = Buffer.alloc(2 * BYTES, 7);
   const part = whole.subarray(0, BYTES);
   discard(part);

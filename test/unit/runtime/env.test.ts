@@ -17,7 +17,7 @@ test("an error names the variable that was set, and not its value", () => {
   expect(() => read({ MAX_ROWS: "secret" })).toThrow(/^Invalid environment: MAX_ROWS: (?!.*secret)/);
 });
 
-test("deprecated names that have an effect are listed for the log", () => {
+test("deprecated names in effect are listed for the log", () => {
   expect(deprecatedInUse({ ROW_LIMIT: "5" }, DEPRECATED)).toEqual([{ name: "MAX_ROWS", deprecatedName: "ROW_LIMIT" }]);
   expect(deprecatedInUse({ ROW_LIMIT: "5", MAX_ROWS: "7" }, DEPRECATED)).toEqual([]);
   expect(deprecatedInUse({}, DEPRECATED)).toEqual([]);

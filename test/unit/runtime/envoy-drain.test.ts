@@ -25,13 +25,13 @@ test("a drain waits for a request that follows a long answer on the same connect
   expect(admin.looks()).toBeGreaterThan(answer.length + 3);
 });
 
-test("a drain without a least time ends as soon as nothing runs", async () => {
+test("a drain without a minimum time ends as soon as nothing runs", async () => {
   const admin = await startAdmin([1, 0]);
   expect(await drainEnvoy(admin.url, { maxMs: 60_000 })).toBe(0);
   expect(admin.looks()).toBe(2);
 });
 
-test("a drain gives up at its deadline, and says how many requests still ran", async () => {
+test("a drain ends at its deadline, and reports how many requests were still running", async () => {
   const admin = await startAdmin([3]);
   expect(await drainEnvoy(admin.url, { maxMs: 120 })).toBe(3);
 });

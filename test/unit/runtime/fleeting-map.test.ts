@@ -7,7 +7,7 @@ import { createFleetingMap } from "../../../runtime/fleeting-map.ts";
 
 const run = promisify(execFile);
 
-test("it is a Map", () => {
+test("it behaves like a Map", () => {
   const map = createFleetingMap<string, number>();
   map.set("a", 1);
   map.set("b", 2);
@@ -20,7 +20,7 @@ test("it is a Map", () => {
   expect([map.size, map.get("a"), ...map.values()]).toEqual([1, undefined, 2]);
 });
 
-test("all may be deleted while they are gone through", () => {
+test("all entries may be deleted during iteration", () => {
   const map = createFleetingMap<number, number>();
   for (let key = 0; key < 100; key++) map.set(key, key);
   const seen: number[] = [];
@@ -36,7 +36,7 @@ test("all may be deleted while they are gone through", () => {
 test.for([
   ["FleetingMap", -2, 6],
   ["Map", 20, 30],
-] as const)("what was deleted from a %s since a full collection: MiB that the young one leaves", async ([kind, least, most]) => {
+] as const)("entries deleted from a %s since a full collection: MiB left by the young one", async ([kind, least, most]) => {
   const program = path.join(import.meta.dirname, "harness-map-memory.ts");
   // In a small heap, buffers of this size bring a full collection.
   const flags = ["--expose-gc", "--initial-heap-size=512"];

@@ -8,7 +8,7 @@ function frame(message: Buffer): Buffer {
   return Buffer.concat([header, message]);
 }
 
-test("messages come out as they went in, wherever the bytes are cut", () => {
+test("messages survive framing, wherever the bytes are split", () => {
   const messages = fc.array(
     fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
     { maxLength: 8 },
@@ -29,7 +29,7 @@ test("messages come out as they went in, wherever the bytes are cut", () => {
   );
 });
 
-test("a compressed message and one over the limit are refused", () => {
+test("a compressed message and one over the limit are rejected", () => {
   const reader = createFrameReader(10, () => {});
   expect(() => reader.push(Buffer.from([1, 0, 0, 0, 1, 65]))).toThrow("compressed");
   expect(() => createFrameReader(10, () => {}).push(frame(Buffer.alloc(11)))).toThrow("too large");

@@ -112,7 +112,7 @@ async function finish(call: Call): Promise<{ received: string[]; code: status; d
   return { received, ...end };
 }
 
-test("a gRPC client gets its answers in order, and a good end", async () => {
+test("a gRPC client gets its answers in order, and a successful end", async () => {
   const metadata = new Metadata();
   metadata.set("x-stage", "attempt");
   const call = open(METHOD, metadata);
@@ -124,7 +124,7 @@ test("a gRPC client gets its answers in order, and a good end", async () => {
   await eventually(() => expect([server.openStreams, handlers[0]?.closings]).toEqual([0, 1]));
 });
 
-test("a stream that is failed ends with an error, before the first answer and after", async () => {
+test("a failed stream ends with an error, before the first answer and after", async () => {
   const failed = { code: status.UNAVAILABLE, details: "as asked" };
   const first = open();
   first.write(Buffer.from("fail"));
@@ -137,7 +137,7 @@ test("a stream that is failed ends with an error, before the first answer and af
   await eventually(() => expect(server.openStreams).toBe(0));
 });
 
-test("a bug in a handler, and a message that is too large, fail their own stream alone", async () => {
+test("a bug in a handler, and a message that is too large, fail only their own stream", async () => {
   const other = open();
   const otherEnd = finish(other);
   other.write(Buffer.from("one"));
@@ -152,7 +152,7 @@ test("a bug in a handler, and a message that is too large, fail their own stream
   expect(await otherEnd).toMatchObject({ received: ["one", "two"], code: status.OK });
 });
 
-test("another method is not there", async () => {
+test("other methods do not exist", async () => {
   const call = open("/test.Words/Sing");
   call.end();
   expect(await finish(call)).toMatchObject({ code: status.UNIMPLEMENTED });
@@ -178,7 +178,7 @@ test("a stream that is reset as it is opened is closed", async () => {
   connection.destroy();
 });
 
-test("a stream that never says anything is given up, one that has spoken is not", async () => {
+test("a stream that is always silent is dropped, one that has sent a message is not", async () => {
   await server.stop(0);
   server = await listen(SILENT_MS);
   const spoken = open();
@@ -196,7 +196,7 @@ test("a stream that never says anything is given up, one that has spoken is not"
   expect(await end).toMatchObject({ received: ["one", "two"], code: status.OK });
 });
 
-test("a stream that was failed and is not ended by the other side is given up", async () => {
+test("a failed stream that the other side does not end is dropped", async () => {
   await server.stop(0);
   server = await listen(SILENT_MS);
   const connection = connectTcp(socket).resume();
@@ -208,7 +208,7 @@ test("a stream that was failed and is not ended by the other side is given up", 
   connection.destroy();
 });
 
-test("only the other side ends a stream: one that breaks after it has spoken is closed, and not ended", async () => {
+test("only the other side ends a stream: one that breaks after a message is closed, and not ended", async () => {
   const connection = connectTcp(socket).resume();
   const spoken = (stream: number, flags: number) => [headersFrame(stream), dataFrame(stream, { flags, word: "one" })];
   connection.write(Buffer.concat([PREFACE, SETTINGS, ...spoken(1, END_STREAM), ...spoken(3, 0), ...spoken(5, 0)]));
@@ -228,7 +228,7 @@ test("streams of a connection that breaks are closed", async () => {
   await eventually(() => expect([server.openStreams, handlers.map(({ closings }) => closings)]).toEqual([0, [1, 1]]));
 });
 
-test("a flood of empty CONTINUATION frames, and what is not HTTP/2, end their connection alone", async () => {
+test("a flood of empty CONTINUATION frames, and anything but HTTP/2, end only their connection", async () => {
   const flood = Array.from({ length: 10_000 }, () => http2Frame(CONTINUATION, { flags: 0, stream: 1, payload: Buffer.alloc(0) }));
   const unfinished = http2Frame(1, { flags: 0, stream: 1, payload: Buffer.from([0x83]) });
   for (const hostile of [Buffer.concat([PREFACE, SETTINGS, unfinished, ...flood]), Buffer.from("GET / HTTP/1.1\r\n\r\n")]) {
@@ -247,7 +247,7 @@ test("a flood of empty CONTINUATION frames, and what is not HTTP/2, end their co
   expect(await finish(call)).toMatchObject({ received: ["one"], code: status.OK });
 });
 
-test("a server that stops lets streams finish, and takes no more", async () => {
+test("a stopping server lets streams finish, and accepts no more", async () => {
   const call = open();
   const end = finish(call);
   call.write(Buffer.from("one"));
@@ -262,7 +262,7 @@ test("a server that stops lets streams finish, and takes no more", async () => {
   expect(await finish(late)).toMatchObject({ code: status.UNAVAILABLE });
 });
 
-test("a server that stops fails what is left at the deadline", async () => {
+test("a stopping server fails the remaining streams at the deadline", async () => {
   const call = open();
   const end = finish(call);
   call.write(Buffer.from("one"));
@@ -272,7 +272,7 @@ test("a server that stops fails what is left at the deadline", async () => {
   await eventually(() => expect([server.openStreams, handlers[0]?.closings]).toEqual([0, 1]));
 });
 
-test("the standard health check is answered, and is no stream of the service", async () => {
+test("the standard health check is answered, and is not a stream of the service", async () => {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const asBytes = (message: Buffer) => message;
   client.makeUnaryRequest("/grpc.health.v1.Health/Check", asBytes, asBytes, Buffer.alloc(0), (error, message) =>
@@ -313,7 +313,7 @@ function http2Frame(type: number, { flags, stream, payload }: { flags: number; s
   return Buffer.concat([header, payload]);
 }
 
-test("the socket that a killed server left is taken over, one that is in use is not", async () => {
+test("a killed server's leftover socket is taken over, one in use is not", async () => {
   const living = socket;
   await expect(listen(NEVER_MS)).rejects.toThrow("EADDRINUSE");
   // A server that ends removes its own name only.

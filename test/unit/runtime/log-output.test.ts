@@ -49,7 +49,7 @@ const line = (index: number) => `line ${index} ${"x".repeat(90)}\n`;
 test.for([
   ["gathered", GATHERING],
   ["written at once", AT_ONCE],
-] as const)("lines that are %s come whole and in order", async ([, mode]) => {
+] as const)("lines that are %s arrive complete and in order", async ([, mode]) => {
   const file = path.join(await makeFolder(), "log");
   const output = openOutput(file, "a", mode);
   const lines = Array.from({ length: 2_000 }, (_, index) => line(index));
@@ -59,7 +59,7 @@ test.for([
   expect(output.dropped).toBe(0);
 });
 
-test("lines that are written at once are there when the call returns", async () => {
+test("lines written synchronously have arrived when the call returns", async () => {
   const file = path.join(await makeFolder(), "log");
   const output = openOutput(file, "a", AT_ONCE);
   output.write("one\n");
@@ -82,7 +82,7 @@ test.for([
   ["gathered", GATHERING],
   ["written at once", AT_ONCE],
 ] as const)(
-  "when the device takes lines again, those that waited come, and one line tells of those that did not: %s",
+  "when the device accepts lines again, waiting ones are written, and one line reports the dropped ones: %s",
   async ([, mode]) => {
     const { output, read } = await openPipe({ ...mode, maxBytes: 20_000 });
     for (let index = 0; index < 2_000; index++) {
@@ -135,17 +135,17 @@ async function openFifo(): Promise<number> {
 test.for([
   ["is on a full disk", async () => openSync("/dev/full", "a")],
   ["is a pipe that nobody reads", openFifo],
-] as const)("a process whose standard output %s goes on, and ends when it wants to", { timeout: 30_000 }, async ([, open]) => {
+] as const)("a process whose standard output %s continues, and exits when it wants to", { timeout: 30_000 }, async ([, open]) => {
   const stdout = await open();
   onTestFinished(() => closeSync(stdout));
   expect(await runProgram(stdout, 100_000)).toEqual({ code: 7, output: "[true,true]" });
 });
 
-test("a process whose standard output is a socket that nobody reads goes on, and ends when it wants to", async () => {
+test("a process whose standard output is an unread socket continues, and exits when it wants to", async () => {
   expect(await runProgram("pipe", 100_000)).toEqual({ code: 7, output: "[true,true]" });
 });
 
-test("what has gathered when a process ends is written", async () => {
+test("buffered lines are written when a process exits", async () => {
   const file = path.join(await makeFolder(), "log");
   const stdout = openSync(file, "a");
   onTestFinished(() => closeSync(stdout));

@@ -16,7 +16,7 @@ function watch() {
   return { outage, lines, pass: (ms: number) => (nowMs += ms) };
 }
 
-test("a failure that repeats is logged once, and when it is over", () => {
+test("a repeated failure is logged once, and when it is over", () => {
   const { outage, lines, pass } = watch();
   for (let each = 0; each < 50; each++) {
     outage.failed(new Error("refused"));
@@ -30,7 +30,7 @@ test("a failure that repeats is logged once, and when it is over", () => {
   ]);
 });
 
-test("while it lasts it is logged once a minute, with how often it happened", () => {
+test("during an outage it is logged once a minute, with the number of failures", () => {
   const { outage, lines, pass } = watch();
   for (let each = 0; each < 13; each++) {
     outage.failed(new Error("refused"));
@@ -47,7 +47,7 @@ test("the next outage is logged at once", () => {
   expect(lines.map(({ level }) => level)).toEqual(["warn", "info", "warn"]);
 });
 
-test("what never failed is never over", () => {
+test("without a failure nothing is reported as over", () => {
   const { outage, lines } = watch();
   outage.over();
   expect(lines).toEqual([]);

@@ -20,14 +20,14 @@ describe("a back-off", () => {
 describe("a wake-up", () => {
   const never = new AbortController().signal;
 
-  test("wakes who waits", async () => {
+  test("wakes the waiting caller", async () => {
     const wakeUp = createWakeUp();
     const waiting = wakeUp.wait(LONG_MS, never);
     wakeUp.wake();
     await waiting;
   });
 
-  test("that rang before anybody waited is heard once", async () => {
+  test("that came before anyone waited is noticed once", async () => {
     const wakeUp = createWakeUp();
     wakeUp.wake();
     await wakeUp.wait(LONG_MS, never);
@@ -36,7 +36,7 @@ describe("a wake-up", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(20);
   });
 
-  test("lets go of who waits when the signal aborts, and of who comes later", async () => {
+  test("releases the waiting caller when the signal aborts, and later ones", async () => {
     const wakeUp = createWakeUp();
     const stopping = new AbortController();
     const waiting = wakeUp.wait(LONG_MS, stopping.signal);

@@ -26,7 +26,7 @@ test("weeks start on Monday", () => {
   expect(bucketOf("2026-11-23", "week")).toBe("2026-11-23");
 });
 
-test("buckets are named for an axis and for a tooltip", () => {
+test("buckets have names for an axis and for a tooltip", () => {
   const [day] = bucketsOf({ fromDay: "2026-11-01", toDay: "2026-11-03" }, "day");
   expect(day).toEqual({ id: "2026-11-01", label: "Nov 1", name: "Nov 1, 2026" });
   const hours = bucketsOf({ fromDay: "2026-11-01", toDay: "2026-11-02" }, "hour");

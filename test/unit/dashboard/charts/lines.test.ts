@@ -23,7 +23,7 @@ function draw(changes: Partial<Lines> = {}): string {
 const paths = (svg: string) => [...svg.matchAll(/<path class="line (series-\d)" d="([^"]*)"/g)].map(([, ...found]) => found);
 const points = (svg: string) => [...svg.matchAll(/<circle class="(series-\d)" cx="([\d.]+)" cy="([\d.]+)"/g)];
 
-test("a line breaks where nothing was measured, and a value that stands alone has its point", () => {
+test("a line breaks where nothing was measured, and an isolated value is drawn as a point", () => {
   const [p50, p95, ...more] = paths(draw());
   expect(more).toEqual([]);
   expect(p50?.[1]?.match(/M/g)).toHaveLength(2);
@@ -31,7 +31,7 @@ test("a line breaks where nothing was measured, and a value that stands alone ha
   expect(points(draw()).map(([, series]) => series)).toEqual(["series-0", "series-0", "series-0", "series-1", "series-1"]);
 });
 
-test("a column's tooltip has its name and each value in it, or says that there is none", () => {
+test("a column's tooltip shows its name and each value, or that there is none", () => {
   const found = [...draw().matchAll(/<title>([^<]*)<\/title>/g)].map(([, text = ""]) => text.split("\n"));
   expect(found).toEqual([
     ["Nov 1, 2026", "p50: 1 s", "p95: 4 s"],
@@ -41,7 +41,7 @@ test("a column's tooltip has its name and each value in it, or says that there i
   ]);
 });
 
-test("one line alone keeps its colour and gets the whole height; names that are markup stay text", () => {
+test("a single line keeps its colour and gets the full height; names with markup stay text", () => {
   expect(paths(draw({ only: "p95" })).map(([series]) => series)).toEqual(["series-1"]);
   const heightOf = (svg: string) => Number(points(svg)[2]?.[3]);
   expect(heightOf(draw({ only: "p50" }))).toBeLessThan(heightOf(draw()));

@@ -15,7 +15,7 @@ const row = (bucket: string, group: string, dollars: number) => ({
   chargeNanoUsd: BigInt(dollars) * 1_000_000_000n,
 });
 
-test("each group has a value for each bucket, nothing where it was not used, and rows of one bucket add up", () => {
+test("each group has a value for each bucket, zero where it was not used, and rows of one bucket are added up", () => {
   const rows = [row("2026-11-01", "pro", 2), row("2026-11-01", "pro", 1), row("2026-11-02", "flash", 1)];
   expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro", "flash"], metric: "money" })).toEqual([
     { name: "pro", values: [3, 0] },
@@ -24,7 +24,7 @@ test("each group has a value for each bucket, nothing where it was not used, and
   expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro"], metric: "requests" })).toEqual([{ name: "pro", values: [2, 0] }]);
 });
 
-test("tokens are those of every class that is charged, and reasoning is not counted twice", () => {
+test("tokens are those of every charged class, and reasoning is not counted twice", () => {
   const rows = [row("2026-11-01", "pro", 2)];
   expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro"], metric: "tokens" })).toEqual([{ name: "pro", values: [26, 0] }]);
 });
@@ -39,7 +39,7 @@ test("tokens by class add up over all groups", () => {
   ]);
 });
 
-test("of many groups the smallest are put together, and the whole stays the same", () => {
+test("of many groups the smallest are combined, and the total stays the same", () => {
   const groups = ["a", "b", "c", "d", "e", "f", "g", "h"];
   const rows = groups.map((group, index) => row("2026-11-02", group, groups.length - index));
   const series = groupSeries(rows, { buckets: BUCKETS, groups, metric: "money" });
@@ -48,7 +48,7 @@ test("of many groups the smallest are put together, and the whole stays the same
   expect(series.reduce((sum, { values }) => sum + (values[1] ?? 0), 0)).toBe(36);
 });
 
-test("the rest of the usage is what no part has", () => {
+test("the remaining usage is the part of no group", () => {
   const all = [row("2026-11-01", "pro", 5), row("2026-11-02", "pro", 1)];
   const [first, second] = restOf(all, [row("2026-11-01", "laptop", 2)], "Other keys");
   expect(first).toMatchObject({ group: "Other keys", bucket: "2026-11-01", requests: 0, chargeNanoUsd: 3_000_000_000n });

@@ -33,7 +33,7 @@ function tooltips(svg: string): string[][] {
   return [...svg.matchAll(/<title>([^<]*)<\/title>/g)].map(([, text = ""]) => text.split("\n"));
 }
 
-test("bars stand on those of the series before, as high as their values, and nothing is drawn for nothing", () => {
+test("bars are stacked on the previous series, as high as their values, and zero values are not drawn", () => {
   const [pro, flash, proLater, ...more] = bars(draw());
   expect(more).toEqual([]);
   expect([pro?.series, flash?.series, proLater?.series]).toEqual(["series-0", "series-1", "series-0"]);
@@ -44,7 +44,7 @@ test("bars stand on those of the series before, as high as their values, and not
   expect((flash?.y ?? 0) + (flash?.height ?? 0)).toBeCloseTo(pro?.y ?? 0, 1);
 });
 
-test("a column's tooltip has its name, each series in it, and their sum", () => {
+test("a column's tooltip shows its name, each series in it, and their sum", () => {
   expect(tooltips(draw())).toEqual([
     ["Nov 1, 2026", "pro: $1", "flash: $3", "Total: $4"],
     ["Nov 2, 2026", "Total: $0"],
@@ -52,27 +52,27 @@ test("a column's tooltip has its name, each series in it, and their sum", () => 
   ]);
 });
 
-test("a single series is drawn alone, in its own colour and on an axis of its own", () => {
+test("a single series is drawn alone, in its own colour and on its own axis", () => {
   const svg = draw({ only: "flash" });
   expect(bars(svg).map(({ series }) => series)).toEqual(["series-1"]);
   expect(bars(draw({ only: "pro" }))[1]?.height).toBeGreaterThan(bars(draw())[2]?.height ?? 0);
 });
 
-test("a range in which nothing was used has an axis and no bars", () => {
+test("a range without usage has an axis and no bars", () => {
   const svg = draw({ series: [{ name: "pro", values: [0, 0, 0] }] });
   expect(bars(svg)).toEqual([]);
   expect(svg).toContain(">$0<");
   expect(svg).not.toContain("NaN");
 });
 
-test("names that are markup stay text", () => {
+test("names with markup stay text", () => {
   const svg = draw({ title: '"><script>', series: [{ name: "<b>", values: [1, 1, 1] }] });
   const names = legend({ names: ["<b>"], only: undefined }, (name) => `/?only=${name ?? ""}`);
   expect(svg + names).not.toMatch(/<script>|<b>/);
   expect(names).toContain("&#60;b&#62;");
 });
 
-test("labels have room beside one another, and styles come from classes alone", () => {
+test("labels do not overlap, and styles come only from classes", () => {
   const buckets = bucketsOf({ fromDay: "2026-10-01", toDay: "2026-10-31" }, "day");
   const svg = draw({ buckets, series: [{ name: "pro", values: buckets.map(() => 1) }] });
   const positions = [...svg.matchAll(/class="middle" x="([\d.]+)"/g)].map(([, x]) => Number(x));

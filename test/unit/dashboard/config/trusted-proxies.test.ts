@@ -11,11 +11,11 @@ async function clientOf(forwarded: string, trusted: Partial<TrustedProxies> = {}
   return body;
 }
 
-test("without proxies the client is who came to Envoy, whatever it says", async () => {
+test("without proxies the client is the peer that connected to Envoy, whatever it claims", async () => {
   expect(await clientOf("203.0.113.9, 192.0.2.1")).toBe("192.0.2.1");
 });
 
-test("behind so many proxies the client is who came to the first of them", async () => {
+test("behind a number of proxies the client is the peer that connected to the first of them", async () => {
   expect(await clientOf("203.0.113.9, 192.0.2.1", { hops: 1 })).toBe("203.0.113.9");
   expect(await clientOf("1.1.1.1, 203.0.113.9, 10.0.0.2, 10.0.0.1", { hops: 2 })).toBe("203.0.113.9");
 });
@@ -26,10 +26,10 @@ test.for([
   ["1.1.1.1, 2001:db8::9, fd00::2", "2001:db8::9"],
   ["1.1.1.1, 203.0.113.9, ::ffff:10.0.0.1", "203.0.113.9"],
   ["1.1.1.1, nonsense, 10.0.0.1", "nonsense"],
-] as const)("of %s the first from the right that is in no trusted network is the client: %s", async ([forwarded, client]) => {
+] as const)("of %s the first from the right outside the trusted networks is the client: %s", async ([forwarded, client]) => {
   expect(await clientOf(forwarded, { networks: ["10.0.0.0/8", "fd00::/8"] })).toBe(client);
 });
 
-test("hops and networks together are refused", () => {
+test("hops and networks together are rejected", () => {
   expect(() => trustedProxies({ TRUSTED_PROXY_HOPS: 1, TRUSTED_PROXY_NETWORKS: ["10.0.0.0/8"] })).toThrow("cannot be combined");
 });

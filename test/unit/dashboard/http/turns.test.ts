@@ -5,7 +5,7 @@ const bounds = { inWork: 2, waiting: 1, waitMs: 60_000, refusal: "At most 2 at o
 const REFUSED = { code: "rate_limited", status: 429, headers: { "retry-after": "2" } };
 
 describe("turns", () => {
-  test("let so many in at once, some wait, and more are refused with a time to come back", async () => {
+  test("admit a number at once, let some wait, and refuse more with a retry time", async () => {
     const turns = createTurns(bounds);
     const [end] = await Promise.all([turns.take("acme"), turns.take("acme")]);
     let hasCome = false;
@@ -17,14 +17,14 @@ describe("turns", () => {
     expect(hasCome).toBe(true);
   });
 
-  test("of one account take none from another", async () => {
+  test("of one account do not use up another's", async () => {
     const turns = createTurns({ ...bounds, waiting: 0 });
     await Promise.all([turns.take("acme"), turns.take("acme")]);
     await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);
     await expect(turns.take("globex")).resolves.toBeTypeOf("function");
   });
 
-  test("that are ended twice let one more in, not two", async () => {
+  test("that are ended twice admit one more, not two", async () => {
     const turns = createTurns({ ...bounds, waiting: 0 });
     const [end] = await Promise.all([turns.take("acme"), turns.take("acme")]);
     end?.();
@@ -33,7 +33,7 @@ describe("turns", () => {
     await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);
   });
 
-  test("that do not come in time are refused, and come to nobody later", async () => {
+  test("that are not granted in time are refused, and given to nobody later", async () => {
     const turns = createTurns({ ...bounds, inWork: 1, waitMs: 1 });
     const end = await turns.take("acme");
     await expect(turns.take("acme")).rejects.toMatchObject(REFUSED);

@@ -30,7 +30,7 @@ test("a key's form is read and written without loss", () => {
   expect(writeKeyForm(settings)).toEqual(full);
 });
 
-test("what is left empty is not limited", () => {
+test("empty fields are not limited", () => {
   const empty = Object.fromEntries(Object.keys(full).map((field) => [field, ""]));
   expect(parseKeyForm({ ...empty, name: "laptop" })).toEqual({
     name: "laptop",
@@ -46,7 +46,7 @@ test.for([
   ["spendPerDayUsd", "5,00", "Enter an amount in USD, such as 5.00."],
   ["requestsPerMinute", "0", "Enter a whole number above 0."],
   ["tokensPerMinute", "1e3", "Enter a whole number above 0."],
-] as const)("%s: %j is refused in words", ([field, value, message]) => {
+] as const)("%s: %j is rejected with a message", ([field, value, message]) => {
   expect(() => parseKeyForm({ ...full, [field]: value })).toThrow(
     expect.objectContaining({ issues: [expect.objectContaining({ path: [field], message })] }),
   );

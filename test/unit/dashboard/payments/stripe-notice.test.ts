@@ -15,7 +15,7 @@ const session = { id: "cs_1", payment_status: "paid", amount_total: 2050, curren
 const event = (type: string, object: unknown) => ({ type, data: { object } });
 const paid = event("checkout.session.completed", session);
 
-test("what was paid is told in nano-USD, with the id that refunds will name", async () => {
+test("a payment is reported in nano-USD, with the id that refunds will refer to", async () => {
   expect(await read(paid)).toEqual({
     kind: "paid",
     providerPaymentId: "cs_1",
@@ -24,7 +24,7 @@ test("what was paid is told in nano-USD, with the id that refunds will name", as
   });
 });
 
-test("an event that was signed with another secret, not at all or too long ago is refused", async () => {
+test("an event signed with another secret, not at all or too long ago is rejected", async () => {
   const refused = expect.objectContaining({ code: "invalid_request", status: 400 });
   await expect(read(paid, { secret: "whsec_other" })).rejects.toThrow(refused);
   await expect(read(paid, { ageSeconds: 400 })).rejects.toThrow(refused);
@@ -33,14 +33,14 @@ test("an event that was signed with another secret, not at all or too long ago i
   await expect(readStripeNotice(body, { signature: "t=1,v1=00", secret: SECRET })).rejects.toThrow(refused);
 });
 
-test("a changed body does not fit its signature", async () => {
+test("a changed body does not match its signature", async () => {
   const payload = JSON.stringify(paid);
   const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: SECRET });
   const changed = Buffer.from(payload.replace("2050", "9950"));
   await expect(readStripeNotice(changed, { signature, secret: SECRET })).rejects.toThrow("signature");
 });
 
-test("an empty secret believes nobody", async () => {
+test("an empty secret accepts nothing", async () => {
   const payload = JSON.stringify(paid);
   await expect(readStripeNotice(Buffer.from(payload), { signature: "t=1,v1=00", secret: "" })).rejects.toThrow("needs a secret");
 });
@@ -62,11 +62,11 @@ test.for([
     }),
   ],
   ["news of something else", event("customer.created", { id: "cus_1" })],
-] as const)("%s moves no credit", async ([, sent]) => {
+] as const)("%s changes no credit", async ([, sent]) => {
   expect(await read(sent)).toBeNull();
 });
 
-test("refunds and disputes name the payment's other id", async () => {
+test("refunds and disputes refer to the payment's other id", async () => {
   const object = { amount: 500, currency: "usd", payment_intent: "pi_1" };
   expect(await read(event("refund.updated", { ...object, id: "re_1", status: "succeeded" }))).toEqual({
     kind: "refunded",
@@ -83,6 +83,6 @@ test("refunds and disputes name the payment's other id", async () => {
   });
 });
 
-test("another currency is not taken for dollars", async () => {
+test("another currency is not treated as dollars", async () => {
   await expect(read(event("checkout.session.completed", { ...session, currency: "jpy" }))).rejects.toThrow("could not be read");
 });

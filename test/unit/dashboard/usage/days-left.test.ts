@@ -8,11 +8,11 @@ test.for([
   ["a part of a day does not count", 10n * USD, 8n * USD, 8],
   ["the last hours", 1n, 100n, 0],
   ["hardly any use", 1_000_000n * USD, 1n, 999],
-] as const)("$0: so many whole days", ([, balance, week, days]) => {
+] as const)("$0: that many whole days", ([, balance, week, days]) => {
   expect(daysLeft(balance, week)).toBe(days);
 });
 
-test("without use, and without credit, nothing is foretold", () => {
+test("without use, or without credit, there is no forecast", () => {
   expect(daysLeft(10n * USD, 0n)).toBeUndefined();
   expect(daysLeft(0n, USD)).toBeUndefined();
   expect(daysLeft(-1n, USD)).toBeUndefined();

@@ -13,7 +13,7 @@ const failing = async () => {
   throw new Error("queryA ENOTFOUND hooks.example.com");
 };
 
-test("a name that leads to private addresses and to public ones is connected at the public ones", async () => {
+test("a name with private and public addresses is connected at the public ones", async () => {
   const names = answering(["127.0.0.1", "93.184.215.14", "169.254.169.254"], ["::ffff:10.0.0.1", "2606:2800:21f::1", "fd00::1"]);
   expect(await lookUp(names)).toEqual([
     { address: "93.184.215.14", family: 4 },
@@ -21,11 +21,11 @@ test("a name that leads to private addresses and to public ones is connected at 
   ]);
 });
 
-test("a name that leads to private addresses alone has none", async () => {
+test("a name with only private addresses has none", async () => {
   expect(await lookUp(answering(["10.1.2.3"], ["64:ff9b::7f00:1"]))).toContain("private or reserved");
 });
 
-test("a name with addresses of one family is enough, and one with neither says why", async () => {
+test("a name with addresses of one family is enough, and one with neither reports why", async () => {
   expect(await lookUp({ ...answering([], ["2606:2800:21f::1"]), resolve4: failing })).toEqual([
     { address: "2606:2800:21f::1", family: 6 },
   ]);

@@ -25,7 +25,7 @@ const described = {
   capabilities: ["tools" as const, "images" as const],
 };
 
-test("OpenAI's model list has what the Model states, and no more (S45)", () => {
+test("OpenAI's model list has the Model's stated fields, and no more", () => {
   const fields = describeForChat(plain, NOW_MS) satisfies Model;
   const always = ["id", "object", "created", "owned_by", "max_completion_tokens", "pricing", "supported_endpoints"];
   expect(Object.keys(fields)).toEqual(always);
@@ -43,7 +43,7 @@ test("OpenAI's model list has what the Model states, and no more (S45)", () => {
   });
 });
 
-test("Anthropic's model list has every field of its SDK; null stands for capabilities that are not stated", () => {
+test("Anthropic's model list has every field of its SDK; null means that capabilities are not stated", () => {
   const fields = describeForMessages(plain, NOW_MS) satisfies ModelInfo;
   expect(fields).toMatchObject({ display_name: "acme", max_input_tokens: null, max_tokens: 8192, capabilities: null });
   expect(fields).toMatchObject({ lifecycle: "active", deprecated_at: null, retires_at: null });

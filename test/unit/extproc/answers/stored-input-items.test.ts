@@ -41,7 +41,7 @@ test("items come last first, each with an id and a type, and content as parts", 
   });
 });
 
-test.for(["asc", "desc"])("pages in order %s follow one another until there are no more", (order) => {
+test.for(["asc", "desc"])("pages in order %s follow one another until the end", (order) => {
   const items = Array.from({ length: 45 }, (_, index) => user(`m${index}`));
   const seen: string[] = [];
   let after = "";
@@ -64,7 +64,7 @@ test.for([
   ["limit", "limit=many"],
   ["order", "order=up"],
   ["after", "after=item_1_7"],
-])("a wrong %s is refused by name: %s", ([field, query]) => {
+])("an invalid %s is rejected by name: %s", ([field, query]) => {
   expect(() => list([user("a")], query)).toThrow(expect.objectContaining({ code: "invalid_request", field }));
 });
 

@@ -22,14 +22,14 @@ function start({ maxWaiting = 10_000, withinMs = 60_000 } = {}) {
 
 const refused = { code: "billing_unavailable", status: 503, headers: { "retry-after": "5" } };
 
-test("all who wait share one reading", async () => {
+test("all waiting requests share one read", async () => {
   const { catchUp, read } = start();
   const waits = Array.from({ length: 1_000 }, () => catchUp.wait());
   read();
   expect(await Promise.all(waits)).toHaveLength(1_000);
 });
 
-test("a flood makes the feed read 10 times at once and 5 times a second more", async () => {
+test("a flood makes the feed read 10 times at once and 5 times a second after that", async () => {
   const { catchUp, feed, pass, read } = start();
   const waits: Promise<void>[] = [];
   for (let at = 0; at < 10_000; at++) {
@@ -41,19 +41,19 @@ test("a flood makes the feed read 10 times at once and 5 times a second more", a
   expect(feed.hurried).toBe(HURRY.burst + HURRY.perSecond * 10 - 1);
 });
 
-test("nobody is told that a key is wrong if the database cannot be read", async () => {
+test("no key is rejected as wrong if the database cannot be read", async () => {
   const { catchUp, fail } = start();
   const wait = catchUp.wait();
   fail();
   await expect(wait).rejects.toMatchObject(refused);
 });
 
-test("nobody waits for ever for a database that does not answer", async () => {
+test("nobody waits forever for a database that does not answer", async () => {
   const { catchUp } = start({ withinMs: 1 });
   await expect(catchUp.wait()).rejects.toMatchObject(refused);
 });
 
-test("who finds too many waiting comes again; who waited makes room", async () => {
+test("a request that finds too many waiting must retry; one that has waited makes room", async () => {
   const { catchUp, read } = start({ maxWaiting: 2 });
   const waits = [catchUp.wait(), catchUp.wait()];
   await expect(catchUp.wait()).rejects.toMatchObject(refused);

@@ -10,7 +10,7 @@ test.for([
   ["a lower-case scheme", { authorization: "bearer sk-mg-one" }],
   ["x-api-key", { "x-api-key": "sk-mg-one" }],
   ["both with the same value", { authorization: "Bearer sk-mg-one", "x-api-key": "sk-mg-one" }],
-] as const)("the key is taken from %s (S3)", ([, entries]) => {
+] as const)("the key is read from %s (S3)", ([, entries]) => {
   expect(findCredential(headers(entries), KEYS_URL)).toBe("sk-mg-one");
 });
 
@@ -21,13 +21,13 @@ test.for([
   ["a key in the address", { ":path": "/v1/models?api_key=secret" }, "A key in the URL is ignored"],
   ["an empty x-api-key", { "x-api-key": "  " }, "carries no API key"],
   ["another scheme", { authorization: "Basic abc" }, "must have the form `Bearer <key>`"],
-] as const)("%s is a 401 that tells what to do (S3, S18)", ([, entries, sentence]) => {
+] as const)("%s is a 401 that explains the remedy (S3, S18)", ([, entries, sentence]) => {
   expect(() => findCredential(headers(entries), KEYS_URL)).toThrow(
     expect.objectContaining({ code: "invalid_api_key", status: 401, message: expect.stringContaining(sentence) }),
   );
 });
 
-test("both spellings of the version header and both known versions are read, none means the first (S4, S5)", () => {
+test("both spellings of the version header and both known versions are accepted, and none means the first (S4, S5)", () => {
   expect(() => checkVersion(headers({}))).not.toThrow();
   expect(() => checkVersion(headers({ "msgapi-version": "2023-06-01", "anthropic-version": "2023-06-01" }))).not.toThrow();
   expect(() => checkVersion(headers({ "anthropic-version": "2026-10-21" }))).not.toThrow();

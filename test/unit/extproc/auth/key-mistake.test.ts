@@ -25,7 +25,7 @@ test.for([
   ["a word of an example", "YOUR_API_KEY", "placeholder"],
   ["undefined", "undefined", "placeholder"],
   ["something else", "hunter2", "does not have this service's form"],
-] as const)("%s: another key is needed, and the text says why (S18)", ([, credential, sentence]) => {
+] as const)("%s: another key is needed, and the message explains why (S18)", ([, credential, sentence]) => {
   const mistake = explainKey(credential);
   expect(mistake.sentence).toContain(sentence);
   expect(mistake.needsKey).toBe(true);
@@ -40,13 +40,13 @@ test.for([
   ["a piece", KEY.slice(0, 30), "has 30 characters instead of 61"],
   ["too much", `${KEY}${KEY}`, "has 122 characters"],
   ["a foreign character", `${KEY.slice(0, -1)}-`, "invalid characters"],
-] as const)("%s: the key itself is right, and the text says how to send it", ([, credential, sentence]) => {
+] as const)("%s: the key itself is right, and the message explains how to send it", ([, credential, sentence]) => {
   const mistake = explainKey(credential);
   expect(mistake.sentence).toContain(sentence);
   expect(mistake.needsKey).toBe(false);
 });
 
-test("nothing of what was sent is ever in the text (S18)", () => {
+test("no part of what was sent is ever in the message (S18)", () => {
   const prefix = fc.constantFrom("", "sk-", "sk-ant-", "sk-mg-", "Bearer ", "mgmt_", "$", '"', "eyJ");
   const secret = fc.stringMatching(/^[0-9A-HJ-Z]{8,60}$/);
   fc.assert(

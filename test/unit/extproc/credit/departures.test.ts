@@ -12,7 +12,7 @@ function start() {
   return { departures, pass: (ms: number) => void (nowMs += ms), stop: () => void (isStopping = true) };
 }
 
-test("an account may leave prompts behind as far as its allowance goes, and no other's", () => {
+test("an account may abandon prompts within its allowance, and not within another's", () => {
   const { departures } = start();
   expect(departures.forgives("a", 60n)).toBe(true);
   expect(departures.forgives("a", 60n)).toBe(false);
@@ -27,7 +27,7 @@ test("a prompt that costs more than the whole allowance is never free", () => {
   expect(departures.forgives("a", 100n)).toBe(true);
 });
 
-test("the allowance comes back within an hour", () => {
+test("the allowance refills within an hour", () => {
   const { departures, pass } = start();
   expect(departures.forgives("a", 100n)).toBe(true);
   pass(1_800_000);
@@ -37,7 +37,7 @@ test("the allowance comes back within an hour", () => {
   expect(departures.forgives("a", 100n)).toBe(true);
 });
 
-test("accounts without number take no memory without bound", () => {
+test("any number of accounts uses bounded memory", () => {
   const { departures } = start();
   for (let account = 0; account < 10_000; account++) departures.forgives(`a${account}`, 100n);
   expect(departures.forgives("a0", 1n)).toBe(false);
@@ -45,7 +45,7 @@ test("accounts without number take no memory without bound", () => {
   expect(departures.forgives("a0", 1n)).toBe(true);
 });
 
-test("what the gateway cuts itself, because it is being stopped, is free", () => {
+test("requests that the gateway cuts itself during shutdown are free", () => {
   const { departures, stop } = start();
   stop();
   expect(departures.forgives("a", 1_000_000n)).toBe(true);

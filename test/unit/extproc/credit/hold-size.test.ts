@@ -10,22 +10,22 @@ const asking = (changed: Partial<typeof ask> | { limit: null }) => sizeHold({ ..
 const PROMPT = 300_000n;
 const TOKEN = 1_200n;
 
-test("a hold is the prompt and every token that may come", () => {
+test("a hold covers the prompt and every token that may follow", () => {
   expect(sizeHold(input)).toMatchObject({ promptTokens: 1_000, fullNanoUsd: PROMPT + 2_000n * TOKEN });
 });
 
-test("without a limit, or with one above the model's, the model's own limit counts", () => {
+test("without a limit, or with one above the model's, the model's own limit applies", () => {
   const most = PROMPT + 8_192n * TOKEN;
   expect(asking({ limit: null })).toMatchObject({ fullNanoUsd: most, isOpen: true });
   expect(asking({ limit: 1_000_000 })).toMatchObject({ fullNanoUsd: most, isOpen: false });
 });
 
-test("a request may begin on its prompt and 1,024 tokens, or on its own lower limit (S37)", () => {
+test("a request may start on its prompt and 1,024 tokens, or on its own lower limit (S37)", () => {
   expect(asking({}).minNanoUsd).toBe(PROMPT + 1_024n * TOKEN);
   expect(asking({ limit: 10 }).minNanoUsd).toBe(PROMPT + 10n * TOKEN);
 });
 
-test("the limit that is sent is what the hold pays for (S30)", () => {
+test("the limit that is sent is covered by the hold (S30)", () => {
   const size = asking({ limit: null });
   expect(size.outputTokens(size.fullNanoUsd)).toBe(8_192);
   expect(size.outputTokens(size.minNanoUsd)).toBe(1_024);
@@ -33,7 +33,7 @@ test("the limit that is sent is what the hold pays for (S30)", () => {
   expect(size.outputTokens(size.fullNanoUsd * 2n)).toBe(8_192);
 });
 
-test("what a fraction of a nano-dollar costs is sent in full", () => {
+test("tokens that cost a fraction of a nano-dollar are sent in full", () => {
   const price = { ...PRICE, outputPicoUsd: 100n };
   const size = sizeHold({ ...input, model: { ...model, price } });
   expect(size.outputTokens(size.fullNanoUsd)).toBe(2_000);
@@ -41,7 +41,7 @@ test("what a fraction of a nano-dollar costs is sent in full", () => {
   expect(free.outputTokens(free.minNanoUsd)).toBe(2_000);
 });
 
-test("where the client set none, the limit leaves room for the prompt in the context window", () => {
+test("if the client set none, the limit leaves room for the prompt in the context window", () => {
   const size = (likelyPromptTokens: number) => {
     const open = sizeHold({ promptTokens: 1_000, likelyPromptTokens, ask: { ...ask, limit: null }, model });
     return open.outputTokens(open.fullNanoUsd);
@@ -50,18 +50,18 @@ test("where the client set none, the limit leaves room for the prompt in the con
   expect(size(131_000)).toBe(1_024);
 });
 
-test("where writing a cache costs more than reading, the prompt is held at that price", () => {
+test("if cache writes cost more than reads, the prompt is held at that price", () => {
   const price = { ...PRICE, cacheWritePicoUsd: 375_000n };
   expect(sizeHold({ ...input, ask: { ...ask, limit: 0 }, model: { ...model, price } }).fullNanoUsd).toBe(375_000n);
 });
 
-test("several answers to one prompt are held for each, once", () => {
+test("several answers to one prompt are each held, the prompt once", () => {
   const size = asking({ answers: 10, limit: 100 });
   expect(size.fullNanoUsd).toBe(PROMPT + 10n * 100n * TOKEN);
   expect(size.outputTokens(size.fullNanoUsd)).toBe(100);
 });
 
-test("a refusal says what the credit covers and what it would take (S37)", () => {
+test("a refusal states what the credit covers and what is required (S37)", () => {
   expect(asking({ limit: null }).describe(PROMPT + 410n * TOKEN)).toBe(
     "covers 410 output tokens after the prompt, and this request needs 1,024",
   );

@@ -3,7 +3,7 @@ import { startLeaseRenewal } from "../../../../extproc/credit/lease-renewal.ts";
 import { createLog } from "../../../../runtime/log.ts";
 import { eventually } from "../../../support/eventually.ts";
 
-test("a database that is away is not said to be back by a turn that asks it nothing", async () => {
+test("a turn without a query does not report that the database is back", async () => {
   const lines: string[] = [];
   let reaps = 0;
   let isAway = true;

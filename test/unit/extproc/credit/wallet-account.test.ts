@@ -9,8 +9,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("what the account's row says of its credit", () => {
-  test("credit that was taken away is given up at once, but for what requests hold (S30)", async () => {
+describe("an account's row about its credit", () => {
+  test("removed credit is released at once, except for holds of requests (S30)", async () => {
     const { wallet, account } = await openWallet();
     const running = await wallet.admit(sizeOf(40n), never);
     account.free = -150n;
@@ -20,7 +20,7 @@ describe("what the account's row says of its credit", () => {
     expect(running.settle(40n)).toBe("lease-1");
   });
 
-  test("what is given up is there for the next request that comes here, too (S37)", async () => {
+  test("released credit is available to the next request here, too (S37)", async () => {
     const { wallet } = startWallet({ free: 100n });
     const hold = await wallet.admit(sizeOf(60n), never);
     hold.settle(0n);
@@ -29,7 +29,7 @@ describe("what the account's row says of its credit", () => {
     expect(next.heldNanoUsd()).toBe(60n);
   });
 
-  test("what others need and nothing uses here goes back, as much as they need, once (S37)", async () => {
+  test("credit that others need and this process does not use is returned, as much as they need, once (S37)", async () => {
     const { wallet, account } = await openWallet();
     const recall = { nanoUsd: 30n, atMs: 1 };
     for (let turn = 0; turn < 3; turn++) {
@@ -42,7 +42,7 @@ describe("what the account's row says of its credit", () => {
     expect(account.free).toBe(1_000n);
   });
 
-  test("those that wait for credit find what has become free without waiting for their next turn", async () => {
+  test("requests that wait for credit find freed credit without waiting for their next turn", async () => {
     const { wallet, account } = startWallet({ free: 100n, others: 500n });
     const waiting = wallet.admit(sizeOf(300n), never);
     await vi.advanceTimersByTimeAsync(100);

@@ -9,8 +9,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("while the database is away", () => {
-  test("an account with a lease goes on", async () => {
+describe("while the database is down", () => {
+  test("an account with a lease is served", async () => {
     const { wallet, account } = await openWallet();
     account.isAway = true;
     for (let number = 0; number < 10; number++) {
@@ -21,7 +21,7 @@ describe("while the database is away", () => {
     }
   });
 
-  test("an account without one is refused as unavailable, never as short", async () => {
+  test("an account without one is refused as unavailable, never as out of credit", async () => {
     const { wallet, account } = startWallet();
     account.isAway = true;
     const waiting = outcomeOf(wallet.admit(sizeOf(50n), never));
@@ -36,7 +36,7 @@ describe("while the database is away", () => {
     expect(await outcomeOf(wallet.admit(sizeOf(50n), never))).toBe('billing_unavailable {"retry-after":"5"}');
   });
 
-  test("a stream that runs may still extend within its lease", async () => {
+  test("a running stream may still extend its hold within the lease", async () => {
     const { wallet, account } = await openWallet();
     const hold = await wallet.admit(sizeOf(10n), never);
     account.isAway = true;
@@ -45,7 +45,7 @@ describe("while the database is away", () => {
   });
 });
 
-test("after its lease was taken away, a wallet asks for another one that covers what still runs", async () => {
+test("after its lease was taken away, a wallet requests another one that covers running requests", async () => {
   const { wallet, account } = await openWallet();
   const running = await wallet.admit(sizeOf(90n), never);
   await vi.advanceTimersByTimeAsync(1);
@@ -65,7 +65,7 @@ test("a lease that had ended before it could grow is replaced at once", async ()
 });
 
 describe("when the answer to a grant is lost", () => {
-  test("the next request asks for the same lease, and finds what it was given", async () => {
+  test("the next request asks for the same lease, and gets what was granted", async () => {
     const { wallet, account } = startWallet({ free: 100n });
     account.isAnswerLost = true;
     await expect(outcomeOf(wallet.admit(sizeOf(80n), never))).resolves.toMatch("billing_unavailable");
@@ -82,7 +82,7 @@ describe("when the answer to a grant is lost", () => {
     expect(typeof held === "string" ? held : held.heldNanoUsd()).toBe(80n);
   });
 
-  test("and nothing asks any more, the lease is given back", async () => {
+  test("and no further request comes, the lease is returned", async () => {
     const { wallet, account, returned } = startWallet({ free: 100n });
     account.isAnswerLost = true;
     await outcomeOf(wallet.admit(sizeOf(80n), never));
@@ -99,14 +99,14 @@ describe("a lease whose return failed", () => {
     return started;
   }
 
-  test("is returned by the next try", async () => {
+  test("is returned by the next attempt", async () => {
     const { wallet, account, returned } = await unreturned();
     account.isAway = false;
     await wallet.giveBack();
     expect(returned).toEqual(["lease-1"]);
   });
 
-  test("admits nothing before the database has said that it is in force", async () => {
+  test("admits nothing before the database has confirmed that it is in force", async () => {
     const { wallet, account } = await unreturned();
     await expect(outcomeOf(wallet.admit(sizeOf(10n), never))).resolves.toMatch("billing_unavailable");
     account.isAway = false;
@@ -115,7 +115,7 @@ describe("a lease whose return failed", () => {
     const hold = await wallet.admit(sizeOf(10n), never);
     expect(hold.settle(1n)).toBe("lease-2");
   });
-  test("serves on if nothing was returned, although the database is away", async () => {
+  test("keeps serving if nothing was returned, although the database is down", async () => {
     const { wallet, account } = await openWallet();
     account.isAway = true;
     account.isKept = true;
@@ -124,7 +124,7 @@ describe("a lease whose return failed", () => {
     expect(hold.settle(10n)).toBe("lease-1");
   });
 
-  test("serves a request that came while it was being returned", async () => {
+  test("serves a request that arrived while it was being returned", async () => {
     const { wallet, account } = await openWallet();
     account.isAway = true;
     account.isKept = true;

@@ -9,14 +9,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("an account that has leased all it has", () => {
+describe("an account that has leased all of its credit", () => {
   async function drained() {
     const started = startWallet({ free: 100n });
     const hold = await started.wallet.admit(sizeOf(80n), never);
     return { ...started, hold };
   }
 
-  test("makes a request wait for one that runs, and then lets it in", async () => {
+  test("makes a request wait for a running one, and then admits it", async () => {
     const { wallet, hold } = await drained();
     const waiting = wallet.admit(sizeOf(50n), never);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -24,7 +24,7 @@ describe("an account that has leased all it has", () => {
     expect((await waiting).heldNanoUsd()).toBe(50n);
   });
 
-  test("lets requests in by their turn: a small one does not pass a large one", async () => {
+  test("admits requests in order: a small one does not overtake a large one", async () => {
     const { wallet, hold } = await drained();
     const order: string[] = [];
     const large = wallet.admit(sizeOf(90n), never);
@@ -38,21 +38,21 @@ describe("an account that has leased all it has", () => {
     expect(order).toEqual(["large", "small"]);
   });
 
-  test("refuses after two seconds with a retry-after: credit is held, not gone", async () => {
+  test("refuses after two seconds with a retry-after: credit is held, not spent", async () => {
     const { wallet } = await drained();
     const waiting = outcomeOf(wallet.admit(sizeOf(50n), never));
     await vi.advanceTimersByTimeAsync(2_001);
     expect(await waiting).toBe('insufficient_balance {"x-should-retry":"true","retry-after":"2"}');
   });
 
-  test("refuses at once what could not be paid even if nothing ran", async () => {
+  test("refuses at once what could not be paid even if nothing were running", async () => {
     const { wallet } = await drained();
     const waiting = outcomeOf(wallet.admit(sizeOf(101n), never));
     await vi.advanceTimersByTimeAsync(300);
     expect(await waiting).toBe('insufficient_balance {"x-should-retry":"false"}');
   });
 
-  test("gives a request that it could never pay in full a bounded part of what is left, which it may not pass (S30)", async () => {
+  test("gives a request that it could never pay in full a bounded part of the rest, which it cannot exceed (S30)", async () => {
     const { wallet } = await drained();
     const waiting = wallet.admit(sizeOf(500n, 5n), never);
     await vi.advanceTimersByTimeAsync(300);
@@ -64,14 +64,14 @@ describe("an account that has leased all it has", () => {
     expect(hold.cover(21n)).toBe("short");
   });
 
-  test("lets a request that has waited long enough begin on what is left, where that is enough for its least (S37)", async () => {
+  test("lets a request that has waited long enough start on the rest, if that covers its minimum (S37)", async () => {
     const { wallet } = await drained();
     const waiting = wallet.admit(sizeOf(90n, 15n), never);
     await vi.advanceTimersByTimeAsync(2_001);
     expect((await waiting).heldNanoUsd()).toBe(15n);
   });
 
-  test("says in a final refusal what its credit is enough for", async () => {
+  test("states in a final refusal what its credit covers", async () => {
     const { wallet, hold } = await drained();
     hold.settle(80n);
     const waiting = Promise.resolve(wallet.admit(sizeOf(500n, 21n), never)).catch((error: unknown) => String(error));
@@ -88,7 +88,7 @@ describe("an account that has leased all it has", () => {
     expect((await waiting).heldNanoUsd()).toBe(200n);
   });
 
-  test("does not ask the database for each of many refused requests", async () => {
+  test("does not query the database for each of many refused requests", async () => {
     const { wallet, account } = await drained();
     const { grows } = account;
     const all = Array.from({ length: 500 }, () => outcomeOf(wallet.admit(sizeOf(101n), never)));
@@ -97,7 +97,7 @@ describe("an account that has leased all it has", () => {
     expect(account.grows - grows).toBeLessThanOrEqual(1);
   });
 
-  test("asks again while other processes hold what is missing", async () => {
+  test("asks again while other processes hold the missing credit", async () => {
     const { wallet, account } = await drained();
     account.others = 500n;
     await vi.advanceTimersByTimeAsync(300);

@@ -26,7 +26,7 @@ test("the lease is refilled in the background when half of it is used", async ()
   expect(wallet.admit(sizeOf(130n), never)).not.toBeInstanceOf(Promise);
 });
 
-test("a settled hold frees what it did not use, and its charge stays taken", async () => {
+test("a settled hold frees its unused part, and its charge stays deducted", async () => {
   const { wallet, account } = await openWallet();
   account.free = 0n;
   const hold = await wallet.admit(sizeOf(100n), never);
@@ -43,7 +43,7 @@ test("a hold ends once", async () => {
   expect(wallet.heldNanoUsd).toBe(0n);
 });
 
-test("a wallet that closes waits for what it has asked, and asks no more", async () => {
+test("a closing wallet waits for its open requests to the database, and starts no more", async () => {
   const { wallet, account } = await openWallet();
   await wallet.admit(sizeOf(60n), never);
   const { grows } = account;

@@ -46,7 +46,7 @@ const answer = (status: number, headers: Record<string, string> = {}, isLocalRep
   isLocalReply,
 });
 
-test("each attempt has the words of its own backend; what is the client's own body goes on as received", () => {
+test("each attempt has its own backend's body; an unchanged client body is passed on as received", () => {
   const { attempts } = setUp();
   const first = attempts.begin();
   expect(first.backend.name).toBe("a");
@@ -72,7 +72,7 @@ test.for([302, 401, 402, 403, 404, 408, 429, 500, 502, 503, 504, 529])("a %i is 
   expect(attempts.begin().answered(answer(status))).toBe("try_next");
 });
 
-test("the last backend's failure passes, and is told with the number of servers", () => {
+test("the last backend's failure is passed on, with the number of servers tried", () => {
   const { attempts, attemptFailed } = setUp();
   expect(attempts.begin().answered(answer(503, {}, true))).toBe("try_next");
   expect(attempts.begin().timedOut()).toBe("try_next");
@@ -87,7 +87,7 @@ test("the last backend's failure passes, and is told with the number of servers"
   expect(error).toMatchObject({ message: "Too late. 3 servers were tried.", headers: { "retry-after": "3" }, status: 504 });
 });
 
-test("what Envoy itself says of a backend is no answer of a server's, and ends with the next attempt", () => {
+test("Envoy's own reply about a backend is not a server's answer, and ends with the next attempt", () => {
   const { attempts } = setUp();
   attempts.begin().answered(answer(504, {}, true));
   expect(attempts.failure()).toMatchObject({ code: "upstream_timeout" });
@@ -105,7 +105,7 @@ test("the first end of an attempt counts: a late answer changes nothing", () => 
   expect(attempts.failure()).not.toBeNull();
 });
 
-test("a server's wish for time is remembered, a client that left is not held against anyone", () => {
+test("a server's retry-after is remembered, and a client that left counts against no server", () => {
   const { attempts, health } = setUp();
   attempts.begin().answered(answer(429, { "retry-after": "30" }));
   expect(health.restOf("a")).toMatchObject({ untilMs: 31_000, isAsked: true });
@@ -114,7 +114,7 @@ test("a server's wish for time is remembered, a client that left is not held aga
   expect(health.restOf("b")).toBeNull();
 });
 
-test("backends that the request cannot be said to are passed over; where it can be said to none, the first one's words count", () => {
+test("backends that cannot express the request are skipped; if none can, the first one's error counts", () => {
   const only = (name: string) => (backend: Backend) => {
     if (backend.name !== name) throw new GatewayError("invalid_request", `not for ${backend.name}`);
     return translation(backend);
@@ -125,7 +125,7 @@ test("backends that the request cannot be said to are passed over; where it can 
   expect(attempts.begin().answered(answer(500))).toBe("pass");
 });
 
-test("a bug in a translation is not taken for a request that cannot be said", () => {
+test("a bug in a translation is not mistaken for a request that cannot be expressed", () => {
   const broken = () => {
     throw new TypeError("a bug");
   };

@@ -144,7 +144,7 @@ async function write(root: string, holder: string, steps: readonly Step[]): Prom
 }
 
 test(
-  "what is not in a damaged record is charged exactly once: one bad byte, a torn tail, zeros, garbage (S39)",
+  "everything outside a damaged record is charged exactly once: one bad byte, a torn tail, zeros, garbage (S39)",
   { timeout: 120_000 },
   async () => {
     const root = await makeRoot();
@@ -176,7 +176,7 @@ test(
   },
 );
 
-test("an undamaged journal is read without a complaint", async () => {
+test("an undamaged journal is read without errors", async () => {
   const root = await makeRoot();
   const { written } = await write(root, "one", [
     { attempt: 1, kind: "start" },
@@ -250,7 +250,7 @@ test.for([
   expect(damage).toMatchObject({ records: 2, segments: [SEGMENT] });
 });
 
-test("a journal of an earlier version, whose checkpoints name only their request, is charged as noted last", async () => {
+test("a journal of an earlier version, whose checkpoints contain only the request id, is charged as last recorded", async () => {
   const { settlements, damage } = await readBeside([
     ["checkpoint", { ...noted, answeredBy: { backend: "b", upstreamProtocol: "messages" } }],
   ]);

@@ -46,7 +46,7 @@ function noSpace(): Error {
 
 const refusal = expect.objectContaining({ code: "billing_unavailable" });
 
-test("a full disk refuses new requests, and what has ended meanwhile is written as soon as there is room (S39)", async () => {
+test("a full disk refuses new requests, and ended ones are written as soon as there is room (S39)", async () => {
   const disk = { ...WELL };
   const onRestored = vi.fn();
   const { journal, directory, failures } = await openTestJournal({ files: filesOn(disk), onRestored });
@@ -77,7 +77,7 @@ test("a full disk refuses new requests, and what has ended meanwhile is written 
   expect(damage).toEqual(NO_DAMAGE);
 });
 
-test("neither space nor inodes, nor a way to cut what is half written: nothing is written behind it but in a new segment", async () => {
+test("with neither space nor inodes nor a way to truncate a torn record, nothing is written after it except in a new segment", async () => {
   const disk = { ...WELL };
   const { journal, directory } = await openTestJournal({ files: filesOn(disk) });
   const settlements = Array.from({ length: 6 }, () => settlementOf(customer));
@@ -96,7 +96,7 @@ test("neither space nor inodes, nor a way to cut what is half written: nothing i
   expect(read.damage).toMatchObject({ records: 1, bytes: 10, segments: ["00000001.journal"] });
 });
 
-test("without an inode for a new segment a full one is written on", async () => {
+test("without an inode for a new segment a full one is extended", async () => {
   const disk = { ...WELL };
   const { journal, directory, failures } = await openTestJournal({ files: filesOn(disk), segmentBytes: 1 });
   disk.hasInodes = false;
@@ -109,7 +109,7 @@ test("without an inode for a new segment a full one is written on", async () => 
   expect((await readJournal(directory)).settlements).toEqual(settlements);
 });
 
-test("on a disk that is full from the start the journal begins as soon as there is room: what fills it may be older journals", async () => {
+test("on a disk that is full from the start the journal begins as soon as there is room: older journals may fill it", async () => {
   const disk = { ...WELL, hasInodes: false };
   const { journal, directory } = await openTestJournal({ files: filesOn(disk) });
   const settlement = settlementOf(customer);
@@ -119,7 +119,7 @@ test("on a disk that is full from the start the journal begins as soon as there 
   expect((await readJournal(directory)).settlements).toHaveLength(1);
 });
 
-test("a record that is too long for any disk keeps nobody else out", async () => {
+test("a record that is too long for any disk does not block others", async () => {
   const { journal, directory, failures } = await openTestJournal();
   const long = settlementOf(customer, { backend: "x".repeat(16_000) });
   expect(() => journal.start(startOf({ ...long, backend: "x".repeat(20_000) }))).toThrow(refusal);
@@ -131,7 +131,7 @@ test("a record that is too long for any disk keeps nobody else out", async () =>
   expect((await readJournal(directory)).settlements).toHaveLength(2);
 });
 
-test("what Postgres has got meanwhile is not written again", async () => {
+test("records that Postgres already has are not written again", async () => {
   const disk = { ...WELL };
   const { journal, directory } = await openTestJournal({ files: filesOn(disk) });
   const settlement = settlementOf(customer);
@@ -145,47 +145,39 @@ test("what Postgres has got meanwhile is not written again", async () => {
   expect((await readJournal(directory)).settlements.map(({ outcome }) => outcome)).toEqual(["lost", "lost"]);
 });
 
-test(
-  "however a disk fails meanwhile, each request that was admitted is charged once in the end",
-  { timeout: 60_000 },
-  async () => {
-    const trouble: fc.Arbitrary<Partial<Disk>> = fc.record(
-      { room: fc.oneof(fc.nat(600), fc.constant(Infinity)), hasInodes: fc.boolean(), canTruncate: fc.boolean() },
-      { requiredKeys: [] },
-    );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(trouble, { maxLength: 30 }),
-        fc.integer({ min: 1, max: 2_000 }),
-        async (troubles, segmentBytes) => {
-          const disk = { ...WELL };
-          const { journal, directory } = await openTestJournal({ files: filesOn(disk), segmentBytes });
-          const first = settlementOf(customer);
-          journal.start(startOf(first));
-          const running = [first];
-          const admitted = [first];
-          for (const [index, change] of troubles.entries()) {
-            Object.assign(disk, change);
-            const settlement = settlementOf(customer);
-            const isAdmitted = tryTo(() => journal.start(startOf(settlement)));
-            if (isAdmitted) {
-              running.push(settlement);
-              admitted.push(settlement);
-            }
-            for (const { requestId } of running) journal.checkpoint({ requestId, usage, durationMs: index, firstTokenMs: 1 });
-            for (const ended of running.splice(0, index % 3)) journal.end(ended);
-          }
-          Object.assign(disk, WELL);
-          for (const settlement of running) journal.end(settlement);
-          await journal.close();
-          const { settlements } = await readJournal(directory);
-          expect(settlements.toSorted(byId)).toEqual(admitted.toSorted(byId));
-        },
-      ),
-      { numRuns: 100 },
-    );
-  },
-);
+test("however a disk fails, each admitted request is charged once in the end", { timeout: 60_000 }, async () => {
+  const trouble: fc.Arbitrary<Partial<Disk>> = fc.record(
+    { room: fc.oneof(fc.nat(600), fc.constant(Infinity)), hasInodes: fc.boolean(), canTruncate: fc.boolean() },
+    { requiredKeys: [] },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(trouble, { maxLength: 30 }), fc.integer({ min: 1, max: 2_000 }), async (troubles, segmentBytes) => {
+      const disk = { ...WELL };
+      const { journal, directory } = await openTestJournal({ files: filesOn(disk), segmentBytes });
+      const first = settlementOf(customer);
+      journal.start(startOf(first));
+      const running = [first];
+      const admitted = [first];
+      for (const [index, change] of troubles.entries()) {
+        Object.assign(disk, change);
+        const settlement = settlementOf(customer);
+        const isAdmitted = tryTo(() => journal.start(startOf(settlement)));
+        if (isAdmitted) {
+          running.push(settlement);
+          admitted.push(settlement);
+        }
+        for (const { requestId } of running) journal.checkpoint({ requestId, usage, durationMs: index, firstTokenMs: 1 });
+        for (const ended of running.splice(0, index % 3)) journal.end(ended);
+      }
+      Object.assign(disk, WELL);
+      for (const settlement of running) journal.end(settlement);
+      await journal.close();
+      const { settlements } = await readJournal(directory);
+      expect(settlements.toSorted(byId)).toEqual(admitted.toSorted(byId));
+    }),
+    { numRuns: 100 },
+  );
+});
 
 function tryTo(work: () => void): boolean {
   try {

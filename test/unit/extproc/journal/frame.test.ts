@@ -4,7 +4,7 @@ import { decodeFrames, encodeFrame } from "../../../../extproc/journal/frame.ts"
 const TEXTS = ["first", "zweiter Satz: ä€", "third"];
 const FRAMES = TEXTS.map(encodeFrame);
 
-test("records torn at any byte: those before it are whole, and the rest is one gap", () => {
+test("records torn at any byte: those before it are complete, and the rest is one gap", () => {
   const bytes = Buffer.concat(FRAMES);
   const ends = FRAMES.map((_, index) => FRAMES.slice(0, index + 1).reduce((sum, { length }) => sum + length, 0));
   for (let cut = 0; cut <= bytes.length; cut++) {
@@ -32,7 +32,7 @@ test("one flipped bit costs the record that it is in, and no other", () => {
   }
 });
 
-test("half a record with whole ones behind it costs that record", () => {
+test("half a record followed by complete ones costs only that record", () => {
   const [first, second, third] = FRAMES;
   if (first === undefined || second === undefined || third === undefined) throw new Error("three records");
   for (let written = 1; written < second.length; written++) {
@@ -41,7 +41,7 @@ test("half a record with whole ones behind it costs that record", () => {
   }
 });
 
-test("zeros are no record, wherever they are and however many", () => {
+test("zeros are not a record, wherever they are and however many", () => {
   for (const count of [1, 7, 8, 9, 4096]) {
     const zeros = Buffer.alloc(count);
     const bytes = Buffer.concat([zeros, ...FRAMES.flatMap((frame) => [frame, zeros])]);

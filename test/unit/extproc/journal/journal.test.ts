@@ -8,7 +8,7 @@ import { settlementOf } from "../../../support/ledger.ts";
 const USAGE = { inputTokens: 100, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 50, reasoningTokens: 0 };
 const customer = { accountId: "acme", keyId: "key" };
 
-test("what was ended is recovered as it was, bigints and dates included", async () => {
+test("an ended request is recovered unchanged, including bigints and dates", async () => {
   const { journal, directory } = await open();
   const settlement = settlementOf(customer, { chargeNanoUsd: 2n ** 62n, leaseId: "lease", firstTokenMs: 12 });
   journal.start(startOf(settlement));
@@ -16,7 +16,7 @@ test("what was ended is recovered as it was, bigints and dates included", async 
   expect(await readJournal(directory)).toEqual({ settlements: [settlement], damage: NO_DAMAGE });
 });
 
-test("each value comes back in its own place", async () => {
+test("each value is restored to its own field", async () => {
   const { journal, directory } = await open();
   const ended = settlementOf(customer, {
     attempt: 2,
@@ -62,7 +62,7 @@ test("each value comes back in its own place", async () => {
   ]);
 });
 
-test("what was only started is lost and free; with a checkpoint it is charged as noted last", async () => {
+test("a request that was only started is lost and free; with a checkpoint it is charged as last recorded", async () => {
   const { journal, directory } = await open();
   const [free, charged] = [settlementOf(customer), settlementOf(customer)];
   journal.start(startOf(free));
@@ -83,7 +83,7 @@ test("what was only started is lost and free; with a checkpoint it is charged as
   ]);
 });
 
-test("what another server answered than the first is lost in that one's name", async () => {
+test("an answer of another server than the first is lost under that server's name", async () => {
   const { journal, directory } = await open();
   const settlement = settlementOf(customer, { backend: "first", upstreamProtocol: "chat" });
   const { requestId } = settlement;
@@ -93,7 +93,7 @@ test("what another server answered than the first is lost in that one's name", a
   expect((await readJournal(directory)).settlements).toMatchObject([{ ...answeredBy, outcome: "lost", usage: USAGE }]);
 });
 
-test("a segment goes when everything in it is committed, and not before", async () => {
+test("a segment is deleted when everything in it is committed, and not before", async () => {
   const { journal, directory } = await open({ segmentBytes: 1 });
   const settlements = Array.from({ length: 3 }, () => settlementOf(customer));
   for (const settlement of settlements) {
@@ -110,7 +110,7 @@ test("a segment goes when everything in it is committed, and not before", async 
   expect(await readdir(path.dirname(directory))).toEqual([]);
 });
 
-test("past its cap nothing starts, and what runs can still end", async () => {
+test("beyond its cap nothing starts, and running requests can still end", async () => {
   const { journal, directory, failures } = await open({ maxBytes: 100, segmentBytes: 1 });
   const first = settlementOf(customer);
   journal.start(startOf(first));
@@ -122,7 +122,7 @@ test("past its cap nothing starts, and what runs can still end", async () => {
   journal.start(startOf(settlementOf(customer)));
 });
 
-test("a journal with something left stays when it is closed", async () => {
+test("a journal with open records remains when it is closed", async () => {
   const { journal, directory } = await open();
   const settlement = settlementOf(customer);
   journal.start(startOf(settlement));

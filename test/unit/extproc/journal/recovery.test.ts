@@ -48,7 +48,7 @@ async function recover(root: string, deps: Partial<RecoveryDeps> = {}) {
   return { recovery, added, ended, damages, errors };
 }
 
-test("only the journals of processes that are gone are recovered; one is removed when all of it is committed", async () => {
+test("only journals of ended processes are recovered; one is removed when all of it is committed", async () => {
   const { root, left, owner } = await leaveJournal({ requests: 1 });
   const running = settlementOf(customer);
   const living = await openJournal({ root, holder: "two", onFailed: () => {} });
@@ -79,7 +79,7 @@ test.for([
   ["with the id of another process that runs", async (file: string) => changeOwner(file, { pid: process.ppid })],
   ["with a worker below zero", async (file: string) => changeOwner(file, { worker: -1 })],
   ["with a worker that is not started any more", async (file: string) => changeOwner(file, { worker: 7, startMark: "1" })],
-] as const)("a journal with an owner file %s is recovered all the same (S39)", async ([, change]) => {
+] as const)("a journal with an owner file %s is still recovered (S39)", async ([, change]) => {
   const { root, left, owner } = await leaveJournal();
   await change(owner);
   const { added, recovery } = await recover(root);
@@ -105,14 +105,14 @@ test("a journal that another process has open is left alone, even if its owner f
   expect(added).toHaveLength(2);
 });
 
-test("a process does not take its own journal for one that was left, even if its owner file is damaged", async () => {
+test("a process does not mistake its own journal for an abandoned one, even if its owner file is damaged", async () => {
   const { root, owner } = await leaveJournal();
   await writeFile(owner, "");
   const { added } = await recover(root, { holder: "one" });
   expect(added).toEqual([]);
 });
 
-test("damaged segments are kept as they were and counted; all else in them is charged, and the others go (S39)", async () => {
+test("damaged segments are kept unchanged and counted; everything else in them is charged, and the others are removed (S39)", async () => {
   const { root, directory, left, owner } = await leaveJournal({ requests: 3, segmentBytes: 1 });
   // The second request's start, and the third one's end.
   for (const name of ["00000003.journal", "00000006.journal"]) {
@@ -147,7 +147,7 @@ test("damaged segments are kept as they were and counted; all else in them is ch
   expect(damages).toHaveLength(1);
 });
 
-test("a journal of which nothing can be read is kept, too", async () => {
+test("a journal without a readable record is kept, too", async () => {
   const { root, directory, owner } = await leaveJournal();
   await writeFile(path.join(directory, "00000001.journal"), Buffer.alloc(4096));
   await writeFile(owner, "");
@@ -158,7 +158,7 @@ test("a journal of which nothing can be read is kept, too", async () => {
   expect(recovery.damagedJournals).toBe(1);
 });
 
-test("a segment that the disk does not give back costs its own records", async () => {
+test("a segment that the disk cannot read loses only its own records", async () => {
   const { root, directory, left, owner } = await leaveJournal({ requests: 2, segmentBytes: 1 });
   await rm(path.join(directory, "00000004.journal"));
   await mkdir(path.join(directory, "00000004.journal"));
@@ -168,7 +168,7 @@ test("a segment that the disk does not give back costs its own records", async (
   expect(damages).toMatchObject([{ records: 1, segments: ["00000004.journal"] }]);
 });
 
-test("what Postgres has is removed later if it cannot be removed at once, and is not settled again", async () => {
+test("a settled journal that cannot be removed at once is removed later, and not settled again", async () => {
   const { root, left, owner } = await leaveJournal();
   await writeFile(owner, "");
   let isAway = true;
@@ -185,7 +185,7 @@ test("what Postgres has is removed later if it cannot be removed at once, and is
   expect(added).toHaveLength(2);
 });
 
-test("a folder that holds no journal is left alone", async () => {
+test("a folder without a journal is left alone", async () => {
   const root = await makeRoot();
   await mkdir(path.join(root, "lost+found"));
   const { errors } = await recover(root);
@@ -193,7 +193,7 @@ test("a folder that holds no journal is left alone", async () => {
   expect(errors()).toEqual([]);
 });
 
-test("of many damaged journals the oldest go, and the log names each", async () => {
+test("of many damaged journals the oldest are removed, and the log names each", async () => {
   const root = await makeRoot();
   const { log, lines } = captureLog();
   const damaged = createDamagedJournals({ root, log, maxCount: 3, maxBytes: 250 });

@@ -61,7 +61,7 @@ test("without limits nothing is counted and no headers are sent", () => {
   expect(limits.begin(callerWith({}), "chat", nothing).headers).toEqual({});
 });
 
-test("requests a minute: the one too many is a 429 that names the limit and the seconds to the next minute", () => {
+test("requests per minute: one too many is a 429 that names the limit and the seconds to the next minute", () => {
   const { limits, clock } = startOne();
   const caller = callerWith({ requestsPerMinute: 3 });
   expect(begin(limits, caller, 10)).toBe(3);
@@ -94,7 +94,7 @@ test("messages clients get their protocol's headers", () => {
   });
 });
 
-test("tokens a minute count as expected at first and as used at the end", () => {
+test("tokens per minute count as expected at first and as used at the end", () => {
   const { limits } = startOne();
   const caller = callerWith({ tokensPerMinute: 100 });
   const first = limits.begin(caller, "chat", { tokens: 90, nanoUsd: 0n });
@@ -118,7 +118,7 @@ describe.for([
   ["day", { spendPerDayUsd: "0.001" }, "2026-11-22T00:00:00Z"],
   ["month", { spendPerMonthUsd: "0.001" }, "2026-12-01T00:00:00Z"],
 ] as const)("spend a %s", ([period, settings, resetsAt]) => {
-  test("counts what running requests may cost and later what they did, until the UTC period ends", () => {
+  test("counts the expected cost of running requests and later their actual cost, until the UTC period ends", () => {
     const { limits, clock } = startOne();
     const caller = callerWith(settings);
     const first = limits.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n });
@@ -132,21 +132,21 @@ describe.for([
   });
 });
 
-test("a key's limit and its account's both hold, and the text says whose it was", () => {
+test("a key's limit and its account's both apply, and the message names whose it was", () => {
   const { limits } = startOne();
   const caller = callerWith({ requestsPerMinute: 10 }, { requestsPerMinute: 2 });
   expect(begin(limits, caller, 5)).toBe(2);
   expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("This account has reached its limit of 2 requests");
 });
 
-test("a request that did not run leaves nothing counted", () => {
+test("a request that did not run is not counted", () => {
   const { limits } = startOne();
   const caller = callerWith({ requestsPerMinute: 1, tokensPerMinute: 10, concurrentRequests: 1, spendPerDayUsd: "0.1" });
   limits.begin(caller, "chat", { tokens: 10, nanoUsd: 100_000_000n }).cancel();
   limits.check(caller, "chat");
 });
 
-test("a limit that is changed holds at once", () => {
+test("a changed limit applies at once", () => {
   const { limits } = startOne();
   expect(begin(limits, callerWith({ requestsPerMinute: 5 }), 5)).toBe(5);
   expect(begin(limits, callerWith({ requestsPerMinute: 7 }), 5)).toBe(2);

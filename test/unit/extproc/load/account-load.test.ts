@@ -4,7 +4,7 @@ import { startAccountLoads } from "../../../../extproc/load/account-load.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test("work fades, and an account that does nothing more is forgotten", () => {
+test("work fades, and an idle account is forgotten", () => {
   const loads = startAccountLoads();
   loads.of("a").share.workMs += 100;
   loads.of("hardly anything").share.workMs += 1;
@@ -18,7 +18,7 @@ test("work fades, and an account that does nothing more is forgotten", () => {
   loads.stop();
 });
 
-test("an account with a request under way is kept, however little it does", () => {
+test("an account with a running request is kept, however little it does", () => {
   const loads = startAccountLoads();
   const load = loads.of("a");
   load.open = 1;

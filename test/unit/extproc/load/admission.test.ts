@@ -57,7 +57,7 @@ function setUp({
   };
 }
 
-test("a full process refuses, with a time to come back, until somebody leaves", () => {
+test("a full process refuses, with a retry time, until a request leaves", () => {
   const { enter, refusals } = setUp({ maxOpen: 8 });
   const slots = ["a", "b", "c", "d"].flatMap((account) => enter(account, 2));
   expect(() => enter("e")).toThrow(expect.objectContaining({ code: "overloaded", status: 503, headers: { "retry-after": "1" } }));
@@ -66,7 +66,7 @@ test("a full process refuses, with a time to come back, until somebody leaves", 
   expect(refusals).toEqual(["full"]);
 });
 
-test("one account fills half of the slots at most, and leaves the others theirs", () => {
+test("one account fills at most half of the slots, and leaves the rest to others", () => {
   const { enter } = setUp({ maxOpen: 16 });
   enter("flood", 8);
   expect(() => enter("flood")).toThrow(
@@ -78,7 +78,7 @@ test("one account fills half of the slots at most, and leaves the others theirs"
   }
 });
 
-test("a place is left once, however often that is said", () => {
+test("a slot is released once, however often it is requested", () => {
   const { enter } = setUp({ maxOpen: 2 });
   const [first] = enter("a");
   first?.release();
@@ -88,7 +88,7 @@ test("a place is left once, however often that is said", () => {
   expect(() => enter("c")).toThrow(expect.objectContaining({ code: "overloaded" }));
 });
 
-test("a strained process refuses the account that most of its work was for, and says how much; open requests count for nothing", () => {
+test("a strained process refuses the account that caused most of its work, and states the share; open requests do not count", () => {
   let lateMs = 0;
   const { enter, refusals } = setUp({ lateMs: () => lateMs, work: { "fast streams": 900, "many slow streams": 100 } });
   enter("fast streams", 16);
@@ -107,12 +107,12 @@ test("a strained process refuses the account that most of its work was for, and 
   expect(refusals).toEqual(["work"]);
 });
 
-test("accounts that share the work evenly are not refused, nor is one that has more beside one that has as much as it wants", () => {
+test("accounts that share the work evenly are not refused, nor is one with more next to one that has all it wants", () => {
   const { enter } = setUp({ lateMs: () => 60, work: { "fast stream": 800, customer: 1_200 } });
   for (const account of ["fast stream", "customer"]) expect(() => enter(account, 24)).not.toThrow();
 });
 
-test("of many accounts one is refused that has more than two even parts", () => {
+test("of many accounts, one with more than two even shares is refused", () => {
   const others = Object.fromEntries(Array.from({ length: 9 }, (_, number) => [`other ${number}`, 150]));
   let lateMs = 0;
   const { enter } = setUp({ lateMs: () => lateMs, work: { ...others, flood: 400 } });
@@ -131,7 +131,7 @@ test("an account whose own messages wait is refused before the process is late",
   expect(() => enter("customer")).not.toThrow();
 });
 
-test("an account that is alone may strain the process, until somebody else asks; and again once nobody else does", () => {
+test("an account that is alone may strain the process, until another one asks; and again once the other has stopped", () => {
   const { enter, pass } = setUp({ lateMs: () => 100, work: { alone: 2_000, other: 10 } });
   expect(() => enter("alone", 100)).not.toThrow();
   const [visit] = enter("other");
@@ -143,7 +143,7 @@ test("an account that is alone may strain the process, until somebody else asks;
   expect(() => enter("alone")).not.toThrow();
 });
 
-test("a machine that is slow for other reasons refuses nobody who takes little of the process", () => {
+test("a machine that is slow for other reasons refuses nobody who uses little of the process", () => {
   const { enter } = setUp({ lateMs: () => 200, work: { steady: 199, other: 1 } });
   enter("other");
   expect(() => enter("steady")).not.toThrow();
@@ -157,7 +157,7 @@ test("a process that is late on a slow machine, and has little to do, refuses no
   expect(() => enter("customer")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
 
-test("an account with few requests under way is refused only if it takes half of the process", () => {
+test("an account with few running requests is refused only if it uses half of the process", () => {
   const { enter, of } = setUp({ lateMs: () => 200, work: { "a few at once": 999, other: 1 } });
   enter("other");
   expect(() => enter("a few at once", 16)).not.toThrow();
@@ -166,14 +166,14 @@ test("an account with few requests under way is refused only if it takes half of
   expect(() => enter("heavy")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
 
-test("a process that is far behind refuses those it works for, and still takes those it has hardly worked for", () => {
+test("a process that is far behind refuses the accounts it works for, and still accepts those it has hardly worked for", () => {
   const { enter, refusals } = setUp({ lateMs: () => 250, work: { alone: 500 } });
   expect(() => enter("alone")).toThrow(expect.objectContaining({ code: "overloaded" }));
   expect(() => enter("newcomer")).not.toThrow();
   expect(refusals).toEqual(["late"]);
 });
 
-test("a process that one account's streams make late refuses that account, and goes on serving another", () => {
+test("a process made late by one account's streams refuses that account, and keeps serving another", () => {
   const { enter } = setUp({ lateMs: () => 400, work: { "fast streams": 1_600, customer: 300 } });
   expect(() => enter("customer", 12)).not.toThrow();
   expect(() => enter("fast streams")).toThrow(expect.objectContaining({ code: "rate_limited" }));

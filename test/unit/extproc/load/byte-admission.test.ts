@@ -46,7 +46,7 @@ test("a large answer counts for the time that reading it takes, a small one unti
   expect(admission.bytes).toBe(0);
 });
 
-test("an account whose answers nobody reads is refused, and others are served", () => {
+test("an account whose answers are not read is refused, and others are served", () => {
   const admission = setUp();
   for (let answers = 0; answers < 3; answers++) admission.enter("a", 100).release(30 * MEBIBYTE);
   expect(refusal(() => admission.enter("a", 100))).toEqual(["rate_limited", "2"]);
@@ -57,7 +57,7 @@ test("a body that is too large is refused at its headers", () => {
   expect(refusal(() => setUp().enter("a", MAX_REQUEST_BYTES + 1))).toEqual(["request_too_large", undefined]);
 });
 
-test("one of unknown length counts as the largest, until it has come", () => {
+test("one of unknown length counts as the largest, until it has arrived", () => {
   const admission = setUp();
   const held = admission.enter("a", null);
   expect(admission.bytes).toBe(MAX_REQUEST_BYTES);
@@ -65,7 +65,7 @@ test("one of unknown length counts as the largest, until it has come", () => {
   expect(admission.bytes).toBe(100);
 });
 
-test("an account may fill half alone; then it waits, and others get in", () => {
+test("an account may fill half alone; then it waits, and others are admitted", () => {
   const admission = setUp();
   const first = admission.enter("flood", 32 * MEBIBYTE);
   admission.enter("flood", 32 * MEBIBYTE);
@@ -84,7 +84,7 @@ test("large bodies leave room for small ones", () => {
   expect(admission.bytes).toBe(96 * MEBIBYTE + 10_000_000);
 });
 
-test("what is there already is counted whatever it is, and keeps others out", () => {
+test("received bodies are counted whatever their size, and keep others out", () => {
   const admission = setUp();
   const held = admission.enter("a", 10);
   held.resize(128 * MEBIBYTE);
@@ -93,13 +93,13 @@ test("what is there already is counted whatever it is, and keeps others out", ()
   expect(admission.enter("b", null)).toBeDefined();
 });
 
-test("a process with room for less than the largest body still takes one at a time", () => {
+test("a process with less room than the largest body still accepts one at a time", () => {
   const admission = createByteAdmission({ maxBytes: 8 * MEBIBYTE });
   admission.enter("a", MAX_REQUEST_BYTES);
   expect(refusal(() => admission.enter("b", 1))).toEqual(["overloaded", "2"]);
 });
 
-test("a body that grows by what it refers to is refused where one of its size would be, and keeps its room", () => {
+test("a body that grows by its references is refused at the same size as any other, and keeps its reservation", () => {
   const admission = setUp();
   const alone = admission.enter("a", 200);
   alone.reserve(32 * MEBIBYTE);

@@ -12,7 +12,7 @@ function setUp() {
 const limited = (text: string) =>
   expect.objectContaining({ code: "rate_limited", headers: { "retry-after": "1" }, message: expect.stringContaining(text) });
 
-test("an account may look up 200 things at once and 100 a second, and its flood takes nothing from another account", () => {
+test("an account may make 200 lookups at once and 100 per second, and its flood takes nothing from another account", () => {
   const { free, refusals, pass } = setUp();
   const flood = createAccountLoad();
   for (let index = 0; index < 200; index++) free.lookUp(flood);
@@ -24,7 +24,7 @@ test("an account may look up 200 things at once and 100 a second, and its flood 
   expect(refusals).toEqual(["lookups", "lookups"]);
 });
 
-test("an account reads 32 MiB of stored responses at once and one a second; others read theirs", () => {
+test("an account reads 32 MiB of stored responses at once and then one per second; others read theirs", () => {
   const { free, refusals, pass } = setUp();
   const [reader, other] = [createAccountLoad(), createAccountLoad()];
   for (let index = 0; index < 4; index++) free.retrieve(reader)(8 * 1024 * 1024);
@@ -39,7 +39,7 @@ test("an account reads 32 MiB of stored responses at once and one a second; othe
   expect(refusals).toEqual(["lookups", "lookups"]);
 });
 
-test("an account waits for two usage reports at once at most, all accounts for four", () => {
+test("an account runs at most two usage reports at once, all accounts four", () => {
   const { free, refusals } = setUp();
   const [flood, second, third] = [createAccountLoad(), createAccountLoad(), createAccountLoad()];
   const slots = [free.report(flood), free.report(flood)];
@@ -53,7 +53,7 @@ test("an account waits for two usage reports at once at most, all accounts for f
   expect(refusals).toEqual(["reports", "reports_of_all", "reports_of_all"]);
 });
 
-test("an account may ask for 20 usage reports a second, one after another", () => {
+test("an account may request 20 usage reports per second, one after another", () => {
   const { free } = setUp();
   const account = createAccountLoad();
   for (let index = 0; index < 40; index++) free.report(account).release();

@@ -11,7 +11,7 @@ function spin(ms: number): void {
   while (performance.now() < untilMs);
 }
 
-test("a loop that always has something to do is busy and late; one that waits is not busy", async () => {
+test("a loop that always has work is busy and late; one that waits is not busy", async () => {
   const lateness = startLateness(monotonic);
   onTestFinished(() => lateness.stop());
   for (let count = 0; count < 12; count++) {

@@ -19,7 +19,7 @@ function setUp(maxHeld = 1_000) {
   return { refusals, waits, held: () => held, pass: (ms: number) => (nowMs += ms) };
 }
 
-test("refusals leave at once until more than 200 come at once, then at 200 a second, none later than 2 s", () => {
+test("refusals are sent at once unless more than 200 come together, then 200 per second, none later than 2 s", () => {
   const { refusals, waits, held } = setUp();
   for (let index = 0; index < 200; index++) expect(refusals.hold(null)).toBeNull();
   for (let index = 0; index < 600; index++) expect(refusals.hold(null)).not.toBeNull();
@@ -28,7 +28,7 @@ test("refusals leave at once until more than 200 come at once, then at 200 a sec
   expect(Math.max(...waits.map(({ delayMs }) => delayMs))).toBe(2_000);
 });
 
-test("a client that is refused 150 times a second never waits", () => {
+test("a client that is refused 150 times per second never waits", () => {
   const { refusals, pass } = setUp();
   for (let index = 0; index < 1_500; index++) {
     expect(refusals.hold(null)).toBeNull();
@@ -36,7 +36,7 @@ test("a client that is refused 150 times a second never waits", () => {
   }
 });
 
-test("one account's flood holds up neither another account's refusals nor those of callers without an account", () => {
+test("one account's flood delays neither another account's refusals nor those of callers without an account", () => {
   const { refusals } = setUp();
   const flood = createAccountLoad();
   for (let index = 0; index < 300; index++) void refusals.hold(flood);
@@ -45,7 +45,7 @@ test("one account's flood holds up neither another account's refusals nor those 
   expect(refusals.hold(null)).toBeNull();
 });
 
-test("no more refusals are held than there is room for; the others leave at once", async () => {
+test("the number of delayed refusals is bounded; the others are sent at once", async () => {
   const { refusals, waits } = setUp(2);
   for (let index = 0; index < 200; index++) void refusals.hold(null);
   void refusals.hold(null);

@@ -67,7 +67,7 @@ function countBegun(waits: readonly Arrived[]) {
   return found;
 }
 
-test("an account with few requests under way never waits", () => {
+test("an account with few running requests never waits", () => {
   const { arrive, counts } = setUp();
   expect(Array.from({ length: 15 }, () => arrive("flood"))).toEqual(Array.from({ length: 15 }, () => null));
   expect(counts.delayed).toBe(0);
@@ -78,7 +78,7 @@ test("an account that is alone never waits", () => {
   expect(Array.from({ length: 600 }, () => arrive("flood")).every((wait) => wait === null)).toBe(true);
 });
 
-test("beside others, an account's requests begin as fast as its part of the process allows", async () => {
+test("next to others, an account's requests start as fast as its part of the process allows", async () => {
   const { arrive, counts, pass, of } = setUp();
   of("flood").starts.costMs = 2;
   const waits = Array.from({ length: 600 }, () => arrive("flood")).filter((wait) => wait !== null);
@@ -90,7 +90,7 @@ test("beside others, an account's requests begin as fast as its part of the proc
   expect(found.begun).toBeLessThan(365);
 });
 
-test("while the process is late, they begin more slowly", async () => {
+test("while the process is late, they start more slowly", async () => {
   const { arrive, pass } = setUp({ lateMs: 30 });
   await pass(100);
   const found = countBegun(Array.from({ length: 600 }, () => arrive("flood")));
@@ -101,13 +101,13 @@ test("while the process is late, they begin more slowly", async () => {
   expect(found.begun - after).toBeLessThan(170);
 });
 
-test("another account's requests begin at once meanwhile", () => {
+test("another account's requests start at once meanwhile", () => {
   const { arrive } = setUp();
   for (let index = 0; index < 600; index++) arrive("flood");
   expect(arrive("other")).toBe(null);
 });
 
-test("accounts that want more than there is get even parts", async () => {
+test("accounts that want more than the capacity get even shares", async () => {
   const { arrive, pass } = setUp({ accounts: { one: 0.6, two: 0.6 } });
   const found = ["one", "two"].map((account) => countBegun(Array.from({ length: 600 }, () => arrive(account))));
   await pass(1_000);
@@ -117,7 +117,7 @@ test("accounts that want more than there is get even parts", async () => {
   }
 });
 
-test("what has waited for five seconds is refused, a hundred a second, and after eight seconds at once", async () => {
+test("requests that have waited for five seconds are refused, a hundred per second, and after eight seconds at once", async () => {
   const { arrive, counts, pass, of } = setUp();
   of("flood").starts.costMs = 35;
   const found = countBegun(Array.from({ length: 1_000 }, () => arrive("flood")));
@@ -132,7 +132,7 @@ test("what has waited for five seconds is refused, a hundred a second, and after
   expect(counts.refused).toBe(found.refused);
 });
 
-test("a refusal says whose doing it is, and when to come again", async () => {
+test("a refusal names the cause and the retry time", async () => {
   const { arrive, of, pass } = setUp();
   of("flood").starts.costMs = 50;
   const waits = Array.from({ length: 200 }, () => arrive("flood"));
@@ -144,7 +144,7 @@ test("a refusal says whose doing it is, and when to come again", async () => {
     expect(refusal).toMatchObject({ code: "rate_limited", status: 429, headers: { "retry-after": "1" } });
 });
 
-test("a client that leaves makes room for the next", async () => {
+test("a client that disconnects makes room for the next", async () => {
   const { arrive, pass, of } = setUp();
   of("flood").starts.costMs = 40;
   const waits = Array.from({ length: 80 }, () => arrive("flood")).filter((wait) => wait !== null);

@@ -55,7 +55,7 @@ test("messages are handled as they arrive while an account takes little time", (
   expect(rounds()).toBe(0);
 });
 
-test("a stream that sends faster than it may waits for its turns, in order, and another account's messages pass it", () => {
+test("a stream that sends too fast waits for its turns, in order, and another account's messages overtake it", () => {
   const { open, order, round } = setUp();
   const fast = open("fast ", createShare(), 1);
   const other = open("other ", createShare(), 0.1);
@@ -75,7 +75,7 @@ test("a stream that sends faster than it may waits for its turns, in order, and 
   expect(order.filter((each) => each.startsWith("fast"))).toEqual(Array.from({ length: 100 }, (_, index) => `fast ${index}`));
 });
 
-test("accounts that all have something waiting take turns of the same length, whatever their messages cost", () => {
+test("accounts that all have messages waiting take turns of the same length, whatever their messages cost", () => {
   const { open, order, round, nowMs } = setUp();
   const shares = { short: createShare(), long: createShare() };
   const short = open("short ", shares.short, 0.25);
@@ -91,7 +91,7 @@ test("accounts that all have something waiting take turns of the same length, wh
   expect(spent.short / spent.long).toBeLessThan(1.1);
 });
 
-test("an account's streams take turns, so that its fast one does not keep its others waiting", () => {
+test("an account's streams take turns, so that its fast stream does not delay its others", () => {
   const { open, order, round } = setUp();
   const share = createShare();
   const fast = open("fast ", share, 1);
@@ -102,7 +102,7 @@ test("an account's streams take turns, so that its fast one does not keep its ot
   expect(order.filter((each) => each.startsWith("fast")).length).toBeLessThan(8);
 });
 
-test("a stream with more than 64 KiB waiting is not read from until it is empty", () => {
+test("a stream with more than 64 KiB waiting is not read until it is empty", () => {
   const { open, events, round } = setUp();
   const lane = open("fast", createShare(), 3);
   const chunk = Buffer.alloc(16 * 1024);
@@ -114,7 +114,7 @@ test("a stream with more than 64 KiB waiting is not read from until it is empty"
   expect(events).toEqual(["fast paused", "fast resumed"]);
 });
 
-test("a stream ends after its last message, and one that is over gets none of those that wait", () => {
+test("a stream ends after its last message, and a finished one gets none of those that wait", () => {
   const { open, order, events, round } = setUp();
   const ended = open("ended ", createShare(), 3);
   const closed = open("closed ", createShare(), 3);

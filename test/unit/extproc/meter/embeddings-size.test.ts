@@ -9,18 +9,18 @@ function sizeOf(input: unknown, contextWindow: number | null = 8_192) {
   return sizeEmbeddings(parseBody(body, { headers: new Map(), interface: "embeddings" }), { contextWindow, price: PRICE });
 }
 
-describe("what a request for embeddings holds (S30)", () => {
-  test("is its texts at three bytes a token, and what servers put around each", () => {
+describe("the hold of an embeddings request (S30)", () => {
+  test("is its texts at three bytes per token, plus the tokens that servers add around each", () => {
     expect(sizeOf("a".repeat(300)).hold).toMatchObject({ promptTokens: 108, fullNanoUsd: 2_160n, minNanoUsd: 2_160n });
     expect(sizeOf(["a".repeat(300), "b"]).hold.promptTokens).toBe(108 + 9);
   });
 
-  test("is its token ids, which are known", () => {
+  test("is its token ids, whose number is known", () => {
     expect(sizeOf([1, 2, 3]).hold.promptTokens).toBe(11);
     expect(sizeOf([[1, 2, 3], [4]]).hold.promptTokens).toBe(11 + 9);
   });
 
-  test("is no more than the model reads of each input", () => {
+  test("is at most the model's context for each input", () => {
     expect(sizeOf("a".repeat(100_000)).hold.promptTokens).toBe(8_192);
     expect(sizeOf(["a".repeat(100_000), "b".repeat(100_000)]).hold.promptTokens).toBe(2 * 8_192);
     expect(sizeOf("a".repeat(300_000), null).hold.promptTokens).toBe(100_008);
@@ -34,25 +34,25 @@ describe("what a request for embeddings holds (S30)", () => {
   });
 });
 
-describe("the memory set aside for its vectors (S40)", () => {
+describe("the memory reserved for its vectors (S40)", () => {
   const answerBytesOf = (fields: object) => {
     const body = Buffer.from(JSON.stringify({ model: "m", input: ["a", "b"], ...fields }));
     return sizeEmbeddings(parseBody(body, { headers: new Map(), interface: "embeddings" }), { contextWindow: null, price: PRICE })
       .answerBytes;
   };
 
-  test("follows from inputs, dimensions and form", () => {
+  test("follows from inputs, dimensions and encoding", () => {
     expect(answerBytesOf({ dimensions: 1_000 })).toBe(26_000);
     expect(answerBytesOf({ dimensions: 1_000, encoding_format: "base64" })).toBe(10_800);
     expect(answerBytesOf({})).toBe(2 * 3_072 * 13);
   });
 
-  test("is no more than an answer may have", () => {
+  test("is at most the maximum size of an answer", () => {
     expect(answerBytesOf({ input: Array.from({ length: 2_048 }, () => "a") })).toBe(32 * 1024 * 1024);
   });
 });
 
-describe("what it is charged", () => {
+describe("its charge", () => {
   const finalOf = (input: unknown, report: object) => {
     const meter = sizeOf(input).meter(0);
     meter.report(report);
@@ -65,7 +65,7 @@ describe("what it is charged", () => {
     expect(isEstimated).toBe(false);
   });
 
-  test("is our own, and flagged, where the server has none that can be true (S38)", () => {
+  test("is our own count, and flagged, if the server's cannot be true (S38)", () => {
     const text = "a".repeat(400);
     for (const report of [{}, { inputTokens: Number.NaN }, { inputTokens: 0 }, { inputTokens: 8_193 }])
       expect(finalOf(text, { ...report, outputTokens: 0 })).toMatchObject({ usage: { inputTokens: 100 }, isEstimated: true });

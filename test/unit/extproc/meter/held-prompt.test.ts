@@ -13,12 +13,12 @@ const turn = (...content: object[]) => ({ messages: [{ role: "user", content }] 
 const text = { type: "text", text: "What is this?" };
 const bytesOf = (request: object) => Math.ceil(JSON.stringify(request).length / 3);
 
-test("text is held at three bytes a token, and never for more than the model can read (S30)", () => {
+test("text is held at three bytes per token, and never for more than the context window (S30)", () => {
   expect(held(turn(text))).toBe(bytesOf(turn(text)));
   expect(held(turn({ type: "text", text: "x".repeat(700_000) }))).toBe(WINDOW);
 });
 
-describe("a picture is held at 16,384 tokens beside its bytes, inline or by reference (S30)", () => {
+describe("a picture is held at 16,384 tokens in addition to its bytes, inline or by reference (S30)", () => {
   test.for([
     ["chat", turn({ type: "image_url", image_url: { url: "https://example.test/a.png" } })],
     ["chat, without a type", turn({ image_url: { url: "https://example.test/a.png" } })],
@@ -39,7 +39,7 @@ describe("a picture is held at 16,384 tokens beside its bytes, inline or by refe
   });
 });
 
-describe("anything else that a request only refers to is held at all that the model can read (S30)", () => {
+describe("anything else that a request only refers to is held at the whole context window (S30)", () => {
   test.for([
     ["a file's id", turn({ type: "file", file: { file_id: "f" } })],
     ["a file's id beside its data", turn({ type: "file", file: { file_id: "f", file_data: "x" } })],
@@ -61,7 +61,7 @@ describe("anything else that a request only refers to is held at all that the mo
   });
 });
 
-test("files that are in the request, and tools of the client's own, are held by their bytes", () => {
+test("inline files, and the client's own tools, are held by their bytes", () => {
   const requests = [
     turn({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0xLjQ" } }),
     turn({ type: "document", source: { type: "text", data: "plain" } }),

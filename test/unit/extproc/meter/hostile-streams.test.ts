@@ -141,7 +141,7 @@ function play(
 }
 
 describe.for(PAIRS)("a hostile stream, client of %s, server of %s", (pair) => {
-  test("whatever is reported, anywhere: what was delivered is charged, within the bounds (S28, S38)", () => {
+  test("whatever is reported, anywhere: delivered tokens are charged, within the bounds (S28, S38)", () => {
     fc.assert(
       fc.property(
         pair[1] === "chat" ? chatStream : messagesStream,

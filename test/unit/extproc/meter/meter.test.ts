@@ -24,7 +24,7 @@ function pieces(count: number): string[] {
   return Array.from({ length: count }, (_, index) => TEXT.slice(index * length, (index + 1) * length));
 }
 
-describe("reports that do not cover what was delivered (S38)", () => {
+describe("reports that do not cover the delivered tokens (S38)", () => {
   const prompt = { inputTokens: 900 };
   const cases: [string, (meter: Meter) => void, { outputTokens: number; doubts: string[] }][] = [
     [
@@ -86,7 +86,7 @@ describe("reports that do not cover what was delivered (S38)", () => {
     expect(meter.doubts()).toEqual(["empty"]);
   });
 
-  test("a prompt that is told late is believed", () => {
+  test("a prompt that is reported late is accepted", () => {
     const meter = meterOf((each) => {
       each.report({ inputTokens: 0 });
       each.report({ inputTokens: 200, cachedInputTokens: 800, outputTokens: 5 });
@@ -121,7 +121,7 @@ describe("output beyond the limit that was sent (S30, S38)", () => {
     expect(meter.doubts()).toEqual(["over_limit"]);
   });
 
-  test("is charged by the report if that is less than what was delivered by our own count", () => {
+  test("is charged by the report if that is less than our own count of the delivered output", () => {
     const meter = limited((each) => {
       each.produced(TEXT);
       each.report({ inputTokens: 900, outputTokens: 310 });
@@ -129,7 +129,7 @@ describe("output beyond the limit that was sent (S30, S38)", () => {
     expect(meter.final()).toMatchObject({ usage: { outputTokens: 310 }, isEstimated: true });
   });
 
-  test("a report that reaches the limit is true", () => {
+  test("a report that equals the limit is plausible", () => {
     const meter = limited((each) => each.report({ inputTokens: 900, outputTokens: 300 }));
     expect(meter.final()).toMatchObject({ usage: { outputTokens: 300 }, isEstimated: false });
     expect(meter.doubts()).toEqual([]);
@@ -137,7 +137,7 @@ describe("output beyond the limit that was sent (S30, S38)", () => {
 });
 
 describe("parts that exceed their total (S38)", () => {
-  test("a prompt of more cached tokens than tokens is our own count", () => {
+  test("a prompt with more cached tokens than tokens is our own count", () => {
     const meter = meterOf((each) => each.report({ inputTokens: -600, cachedInputTokens: 700, outputTokens: 5 }));
     expect(meter.final()).toMatchObject({ usage: { inputTokens: PROMPT, cachedInputTokens: 0 }, isEstimated: true });
     expect(meter.doubts()).toEqual(["impossible"]);
@@ -156,8 +156,8 @@ describe("parts that exceed their total (S38)", () => {
   );
 });
 
-describe("reports that are true", () => {
-  test("numbers all along, each counting what came with it, are charged as they are", () => {
+describe("plausible reports", () => {
+  test("running totals, each covering what came with it, are charged as they are", () => {
     const meter = meterOf((each) => {
       for (const [index, piece] of pieces(8).entries()) {
         each.produced(piece);
@@ -168,7 +168,7 @@ describe("reports that are true", () => {
     expect(meter.doubts()).toEqual([]);
   });
 
-  test("reasoning that nobody is shown is charged", () => {
+  test("hidden reasoning is charged", () => {
     const meter = meterOf((each) => each.report({ inputTokens: 900, outputTokens: 5_000, reasoningTokens: 5_000 }));
     expect(meter.final()).toMatchObject({ usage: { outputTokens: 5_000, reasoningTokens: 5_000 }, isEstimated: false });
   });
@@ -187,7 +187,7 @@ describe("reports that are true", () => {
   );
 });
 
-describe("numbers that cannot be", () => {
+describe("impossible numbers", () => {
   const impossible = [1e15, 9e15, Number.MAX_SAFE_INTEGER, 2 ** 53, 1e300, -1, 0.5, Number.NaN, Infinity, MOST + 1];
 
   test.for(impossible)("%d tokens of output are our own count", (outputTokens) => {
@@ -209,7 +209,7 @@ describe("numbers that cannot be", () => {
     }
   });
 
-  test("a good report before it stands", () => {
+  test("an earlier plausible report stays valid", () => {
     const meter = meterOf((each) => {
       each.produced(TEXT);
       each.report({ inputTokens: 900, outputTokens: 300 });
@@ -264,8 +264,8 @@ function run(meter: Meter, played: readonly Step[]): { bytes: number; characters
   return { bytes, characters };
 }
 
-describe("any report, at any place, in any order", () => {
-  test("what is charged can be charged, is bounded, and covers what was delivered (S28, S38)", () => {
+describe("any report, at any position, in any order", () => {
+  test("the charge is valid, bounded, and covers the delivered tokens (S28, S38)", () => {
     fc.assert(
       fc.property(steps, (played) => {
         const meter = createMeter(PROMPT, { tokens: MOST, outputTokens: LIMIT });
@@ -287,7 +287,7 @@ describe("any report, at any place, in any order", () => {
     );
   });
 
-  test("without a usable report it is our own count, and says so", () => {
+  test("without a usable report it is our own count, and flagged", () => {
     fc.assert(
       fc.property(steps, (played) => {
         const meter = createMeter(PROMPT, { tokens: MOST });
@@ -304,7 +304,7 @@ describe("any report, at any place, in any order", () => {
     );
   });
 
-  test("text behind a report costs what our own count says, whatever was reported before it", () => {
+  test("text after a report costs our own count, whatever was reported before it", () => {
     fc.assert(
       fc.property(steps, fc.nat(300), fc.string({ minLength: 1 }), (played, outputTokens, text) => {
         const meter = createMeter(PROMPT, { tokens: MOST });
@@ -320,7 +320,7 @@ describe("any report, at any place, in any order", () => {
   });
 });
 
-describe("a prompt that becomes less (S38)", () => {
+describe("a prompt that shrinks (S38)", () => {
   const report = (...prompts: [number, number][]) =>
     meterOf((meter) => {
       for (const [inputTokens, cachedInputTokens] of prompts) meter.report({ inputTokens, cachedInputTokens, outputTokens: 0 });
@@ -351,13 +351,13 @@ describe("a prompt that becomes less (S38)", () => {
       ],
       { inputTokens: PROMPT, cachedInputTokens: 0 },
     ],
-  ])("to %s is charged by our own count, at most by what was said before, and flagged", ([, prompts, expected]) => {
+  ])("to %s is charged by our own count, at most by the earlier report, and flagged", ([, prompts, expected]) => {
     const meter = report(...prompts);
     expect(meter.final()).toMatchObject({ usage: expected, isEstimated: true });
     expect(meter.doubts()).toEqual(["falling"]);
   });
 
-  test("as a guess that is put right is charged as it was told last", () => {
+  test("as a corrected estimate is charged as last reported", () => {
     const meter = report([900, 0], [400, 100]);
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 400, cachedInputTokens: 100 }, isEstimated: false });
     expect(meter.doubts()).toEqual([]);

@@ -35,14 +35,14 @@ test.for([
 test.for([
   ["chat", chat({ type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` } })],
   ["messages", chat({ type: "document", source: { type: "base64", media_type: "application/pdf", data: PDF } })],
-] as const)("a PDF costs by its size: %s", ([, request]) => {
+] as const)("a PDF is charged by its size: %s", ([, request]) => {
   expect(sizeOf(request)).toMatchObject({ images: 0, files: 1 });
   // 300,000 characters of base64 are five pages.
   expect(sizeOf(request).tokens).toBeGreaterThanOrEqual(10_000);
   expect(sizeOf(request).tokens).toBeLessThan(10_100);
 });
 
-test("text costs a token for each four bytes, wherever it stands", () => {
+test("text costs one token per four bytes, wherever it is", () => {
   const text = "some words ".repeat(10_000);
   const requests = [
     chat({ type: "text", text }),
@@ -55,7 +55,7 @@ test("text costs a token for each four bytes, wherever it stands", () => {
   expect(sizeOf({ messages: [{ role: "user", content: PNG }] }).tokens).toBeGreaterThan(1_000_000);
 });
 
-test("our own count is never more than the context window, nor than what is held", () => {
+test("our own count never exceeds the context window or the hold", () => {
   const likelyPromptTokens = sizeOf({ messages: [{ role: "user", content: PNG }] }).tokens;
   const promptTokens = (contextWindow: number | null, heldPromptTokens: number) =>
     createRequestMeter({

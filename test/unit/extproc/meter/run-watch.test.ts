@@ -23,7 +23,7 @@ function startWatch(): RunWatch {
   return watch;
 }
 
-test("a run that is silent for an hour is given up, once; one that shows life, or has ended, is not", () => {
+test("a run that is silent for an hour is abandoned, once; one that is active, or has ended, is not", () => {
   const watch = startWatch();
   const givenUp: string[] = [];
   const begin = (requestId: string) => watch.begin({ requestId, abandon: () => givenUp.push(requestId) });
@@ -39,7 +39,7 @@ test("a run that is silent for an hour is given up, once; one that shows life, o
   expect(givenUp).toEqual(["silent", "alive"]);
 });
 
-test("one that cannot be given up keeps no other", () => {
+test("a run that cannot be abandoned does not block the others", () => {
   const watch = startWatch();
   const givenUp: string[] = [];
   watch.begin({
@@ -87,7 +87,7 @@ async function startWatchedRun() {
   return { run, wallet, settled, checkpoints };
 }
 
-test("a run that never ends is charged what it produced, flagged as lost, and its hold is free again (S30)", async () => {
+test("a run that never ends is charged for its output, flagged as lost, and its hold is freed (S30)", async () => {
   const { run, wallet, settled } = await startWatchedRun();
   run.meter.produced("x".repeat(40));
   expect(run.noteOutput(40)).toBe("continue");

@@ -24,8 +24,8 @@ function start(options: Omit<TestRunOptions, "hold"> = {}) {
   return { ...startTestRun({ hold: counted.hold, ...options }), ends: counted.ends };
 }
 
-describe("what nobody got is free (S28, S38)", () => {
-  test.for(["failed", "aborted", "truncated"] as const)("%s before a byte went out, whatever the meter has seen", (outcome) => {
+describe("undelivered answers are free (S28, S38)", () => {
+  test.for(["failed", "aborted", "truncated"] as const)("%s before a byte was sent, whatever the meter has seen", (outcome) => {
     const { run, settled, ends } = start();
     run.meter.produced("x".repeat(4_000));
     run.meter.report({ inputTokens: 900, outputTokens: 1_000 });
@@ -38,14 +38,14 @@ describe("what nobody got is free (S28, S38)", () => {
     expect(ends()).toBe(1);
   });
 
-  test("bytes that say nothing are free as well", () => {
+  test("bytes without content are free as well", () => {
     const { run, settled } = start();
     run.noteOutput(80);
     run.settle("failed", 200);
     expect(settled).toMatchObject([{ chargeNanoUsd: 0n }]);
   });
 
-  test("what went out before it failed is charged", () => {
+  test("delivered output of a failed answer is charged", () => {
     const { run, settled } = start();
     run.meter.produced("x".repeat(40));
     run.noteOutput(80);
@@ -54,14 +54,14 @@ describe("what nobody got is free (S28, S38)", () => {
   });
 });
 
-describe("a client that hangs up before a byte of the answer has come (S28)", () => {
-  test("leaves its prompt for nothing while its account may", () => {
+describe("a client that hangs up before the first byte of the answer (S28)", () => {
+  test("leaves its prompt for free within its account's allowance", () => {
     const { run, settled } = start({ departures: { forgives: () => true } });
     run.leave();
     expect(settled).toMatchObject([{ outcome: "aborted", httpStatus: 499, chargeNanoUsd: 0n, isEstimated: false }]);
   });
 
-  test("pays for its prompt as we count it from then on, and for nothing else", () => {
+  test("pays for its prompt by our own count after that, and for nothing else", () => {
     const asked: [string, bigint][] = [];
     const forgives = (accountId: string, promptNanoUsd: bigint) => {
       asked.push([accountId, promptNanoUsd]);
@@ -77,14 +77,14 @@ describe("a client that hangs up before a byte of the answer has come (S28)", ()
     expect(ends()).toBe(1);
   });
 
-  test("an end that is nobody's departure is free all the same", () => {
+  test("an end that is not a departure is still free", () => {
     const { run, settled } = start({ departures: { forgives: () => false } });
     run.settle("aborted", 499);
     expect(settled).toMatchObject([{ chargeNanoUsd: 0n }]);
   });
 });
 
-describe("a run ends once, and always", () => {
+describe("a run always ends, exactly once", () => {
   const fail = () => {
     throw new Error("out of order");
   };
@@ -97,7 +97,7 @@ describe("a run ends once, and always", () => {
     ["the watch", { runWatch: { begin: () => ({ noteAlive: () => 0, over: fail }) } }],
   ];
 
-  test.for(broken)("although %s fails: its hold is free, and it is settled", ([, options]) => {
+  test.for(broken)("although %s fails: its hold is freed, and it is settled", ([, options]) => {
     const { run, settled, ends } = start(options);
     run.settle("complete", 200);
     run.settle("aborted", 499);

@@ -5,7 +5,7 @@ import { chatUsage } from "../../../../extproc/protocol/chat/usage.ts";
 const count = fc.nat({ max: 1_000_000 });
 
 describe("chat usage", () => {
-  test("counts cached and cache-write tokens apart from the input", () => {
+  test("counts cached and cache-write tokens separately from the input", () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 7,
@@ -55,7 +55,7 @@ describe("chat usage", () => {
     expect(chatUsage({ usage, x_groq: { usage: { completion_tokens: 2 } } })).toMatchObject({ inputTokens: 3, outputTokens: 2 });
   });
 
-  test.for([-1, 0.5, "12", {}])("a part of %j is told from one that is absent", (tokens) => {
+  test.for([-1, 0.5, "12", {}])("distinguishes a part of %j from a missing one", (tokens) => {
     const usage = {
       prompt_tokens: 10,
       prompt_tokens_details: { cached_tokens: tokens },
@@ -65,7 +65,7 @@ describe("chat usage", () => {
     expect(chatUsage({ usage })).toMatchObject({ cachedInputTokens: Number.NaN, reasoningTokens: Number.NaN });
   });
 
-  test("adds reasoning where the total shows that completion_tokens leaves it out", () => {
+  test("adds reasoning if the total shows that completion_tokens excludes it", () => {
     const usage = {
       prompt_tokens: 10,
       completion_tokens: 4,
@@ -75,24 +75,24 @@ describe("chat usage", () => {
     expect(chatUsage({ usage })).toMatchObject({ outputTokens: 10, reasoningTokens: 6 });
   });
 
-  test("adds reasoning where the profile says that it is left out", () => {
+  test("adds reasoning if the profile says that it is excluded", () => {
     const usage = { prompt_tokens: 10, completion_tokens: 4, completion_tokens_details: { reasoning_tokens: 6 } };
     expect(chatUsage({ usage }, { reasoningExcluded: true })).toMatchObject({ outputTokens: 10 });
     expect(chatUsage({ usage })).toMatchObject({ outputTokens: 4, reasoningTokens: 6 });
   });
 
-  test("is undefined where there is no number", () => {
+  test("is undefined if there is no number", () => {
     for (const json of [null, 7, "x", [], {}, { usage: null }, { usage: {} }, { usage: { prompt_tokens: null } }]) {
       expect(chatUsage(json)).toBeUndefined();
     }
   });
 
-  test.for([-1, 0.5, 2 ** 53, 1e300, "12", "NaN", true, {}])("a total of %j is told from one that is absent", (tokens) => {
+  test.for([-1, 0.5, 2 ** 53, 1e300, "12", "NaN", true, {}])("distinguishes a total of %j from a missing one", (tokens) => {
     expect(chatUsage({ usage: { prompt_tokens: tokens } })).toMatchObject({ inputTokens: Number.NaN });
     expect(chatUsage({ usage: { completion_tokens: tokens } })).toMatchObject({ outputTokens: Number.NaN });
   });
 
-  test("names only what the upstream counted", () => {
+  test("contains only what the upstream counted", () => {
     expect(chatUsage({ usage: { completion_tokens: 3, prompt_tokens: null } })).toEqual({ outputTokens: 3, reasoningTokens: 0 });
   });
 

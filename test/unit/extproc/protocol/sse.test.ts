@@ -11,7 +11,7 @@ function read(...chunks: (string | Buffer)[]): [string | null, string][] {
   return parse(...chunks).map(({ event, data }) => [event, data]);
 }
 
-describe("what an event stream says", () => {
+describe("the content of an event stream", () => {
   test.for([
     ["one event", "event: a\ndata: 1\n\n", [["a", "1"]]],
     ["CRLF", "event: a\r\ndata: 1\r\n\r\n", [["a", "1"]]],
@@ -44,7 +44,7 @@ describe("what an event stream says", () => {
   });
 });
 
-test.for(["\n", "\r", "\r\n", "\n\r", ": c\n", ":\r\n\r\n"])("a flood of %j between events is none of them", (line) => {
+test.for(["\n", "\r", "\r\n", "\n\r", ": c\n", ":\r\n\r\n"])("a flood of %j between events is not an event", (line) => {
   const parser = createSseParser();
   const flood = line.repeat(1_000);
   const events = ["data: 1\n\n", flood, flood, "data: 2\n\n", flood].flatMap((text) => parser.push(Buffer.from(text)));
@@ -57,7 +57,7 @@ test("an LF at the start of a chunk ends its own line, though a CR ended one in 
   expect(read("data: 1\rdata: 2", "\n\n")).toEqual([[null, "1\n2"]]);
 });
 
-test("the same bytes give the same events however they are cut", () => {
+test("the same bytes give the same events however they are split", () => {
   const line = fc.oneof(
     fc.constantFrom("data: é😀", "data:", ": c", "event: a", "", "data: x", "\u{FEFF}data: y", "data: [DONE]"),
     fc.string({ unit: "grapheme" }).map((text) => `data: ${text.replaceAll(/[\r\n]/g, "")}`),
@@ -85,7 +85,7 @@ test("the ranges of events and their data point at the bytes they came from", ()
   expect(bytes.toString("utf8", second?.start, second?.end)).toBe("data:2\n\n");
 });
 
-test("settled bytes end behind a blank line, and take the LF of its CR LF along when it comes", () => {
+test("settled bytes end after a blank line, and include the LF of its CR LF when it arrives", () => {
   const parser = createSseParser();
   parser.push(Buffer.from("data: 1\r\n\r"));
   expect(parser.settled()).toBe(10);
@@ -94,7 +94,7 @@ test("settled bytes end behind a blank line, and take the LF of its CR LF along 
   expect(parser.comments()).toBe(1);
 });
 
-test("an event that is written and read comes back as it was", () => {
+test("an event survives writing and reading", () => {
   const name = fc.option(fc.constantFrom("error", "ping"));
   fc.assert(
     fc.property(name, fc.string({ unit: "grapheme", minLength: 1 }), (event, data) => {

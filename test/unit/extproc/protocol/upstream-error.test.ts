@@ -42,14 +42,14 @@ describe("an upstream's refusal of the request keeps its status and text (S22)",
     expect(readUpstreamError({ ...failure, client: "chat" }).status).toBe(422);
   });
 
-  test("a body without a reason gets a sentence of ours", () => {
+  test("a body without a reason gets one of our sentences", () => {
     for (const body of ["", "<html><h1>400 Bad Request</h1></html>", "upstream connect error", "[]", "7"]) {
       expect(read(400, body).message).toBe("The model server refused the request and gave no reason.");
     }
   });
 });
 
-describe("names that a server gives its refusal", () => {
+describe("a server's own error type and code", () => {
   const encoded = (upstream: Protocol, client: Interface, error: object, status = 400) => {
     const failure = { status, headers: NO_HEADERS, body: Buffer.from(JSON.stringify({ error })), upstream, client };
     return encodeError(client, readUpstreamError(failure), "req_1");
@@ -65,7 +65,7 @@ describe("names that a server gives its refusal", () => {
     expect(encoded(upstream, client, refusal)).toMatchObject({ error: refusal });
   });
 
-  test("a protocol that does not know them says its own", () => {
+  test("a protocol that does not know them uses its own", () => {
     expect(encoded("chat", "messages", refusal)).toMatchObject({ error: { type: "invalid_request_error", message: "No." } });
     const messages = { type: "some_error", message: "No.", details: { error_code: "x" } };
     expect(encoded("messages", "chat", messages)).toEqual({
@@ -74,7 +74,7 @@ describe("names that a server gives its refusal", () => {
   });
 
   test.for(["invalid_api_key", "insufficient_balance", "model_not_found", "BadRequestError", "400", "a b", "x".repeat(65)])(
-    "%s stays inside: clients would take it for their own trouble, or it is no name",
+    "%s is not passed on: clients would misread it as their own problem, or it is not a valid name",
     (name) => {
       expect(encoded("chat", "chat", { message: "No.", type: name, code: name })).toMatchObject({
         error: { type: "invalid_request_error", code: null },
@@ -104,7 +104,7 @@ describe("names that a server gives its refusal", () => {
   });
 });
 
-describe("what is the gateway's own trouble stays inside (S22)", () => {
+describe("the gateway's own problems are not passed on (S22)", () => {
   test.for([401, 402, 403, 404, 405, 302, 418])("%i is a 502", (status) => {
     const error = read(status, {
       error: { message: "Incorrect API key provided: sk-abcdef123456", type: "invalid_request_error", code: "invalid_api_key" },
@@ -113,7 +113,7 @@ describe("what is the gateway's own trouble stays inside (S22)", () => {
     expect(error.message).not.toMatch(/sk-|incorrect/i);
   });
 
-  test("an empty upstream account is a 502, whatever status says so", () => {
+  test("an empty upstream account is a 502, whatever its status", () => {
     expect(
       read(429, {
         error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
@@ -150,16 +150,16 @@ describe("429 and 5xx keep their class and retry-after (S22)", () => {
     expect(error.message).not.toMatch(/nginx|host-17/);
   });
 
-  test("a messages client reads an overload as 529", () => {
+  test("a messages client gets an overload as 529", () => {
     const body = Buffer.from("");
     expect(readUpstreamError({ status: 503, headers: NO_HEADERS, body, upstream: "chat", client: "messages" }).status).toBe(529);
   });
 
-  test("a retry-after that is no time is left out", () => {
+  test("an invalid retry-after is dropped", () => {
     expect(read(429, "", new Map([["retry-after", "soon\r\nx-evil: 1"]])).headers).toEqual({});
   });
 
-  test("a rate limit never speaks of money: some clients would stop for good", () => {
+  test("a rate limit never mentions money: some clients would stop permanently", () => {
     const body = { error: { message: "Rate limit reached. Please add credits: billing", type: "rate_limit_error" } };
     expect(read(429, body).message).not.toMatch(/billing|credit|quota/i);
   });
@@ -189,7 +189,7 @@ describe("a prompt that is too long is worded for both dialects", () => {
     expect(error.message).toContain(`maximum context length is ${limit} tokens`);
   });
 
-  test("llama.cpp's numbers stand beside its text", () => {
+  test("llama.cpp's numbers are read next to its text", () => {
     const body = {
       error: {
         code: 400,
@@ -210,8 +210,8 @@ describe("a prompt that is too long is worded for both dialects", () => {
   });
 });
 
-describe("nothing from inside leaks (S17)", () => {
-  test("hosts, keys and type names are taken out", () => {
+describe("nothing internal leaks (S17)", () => {
+  test("hosts, keys and type names are removed", () => {
     const message =
       "litellm.BadRequestError: OpenAIException - tools[0] is bad. See https://platform.openai.com/docs or http://10.1.2.3:8000/x, key sk-proj-abcdef123456, Bearer abc.def, vllm-7.models.svc:8000, org-AbCdEf12345";
     const text = read(400, { error: { message } }).message;

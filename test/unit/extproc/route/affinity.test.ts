@@ -9,7 +9,7 @@ function of(parsed: Record<string, unknown>, headers: ReadonlyMap<string, string
   return affinityOf({ keyId, headers, body: parseBody(Buffer.from(JSON.stringify(parsed)), { headers, interface: "chat" }) });
 }
 
-test("later turns of a conversation are bound to the same backend as its first, in both protocols", () => {
+test("later turns of a conversation go to the same backend as its first, in both protocols", () => {
   const first = [message("system", "Be brief."), message("user", "One?")];
   expect(of({ messages: [...first, message("assistant", "1"), message("user", "Two?")] })).toBe(of({ messages: first }));
   const asked = [message("user", [{ type: "text", text: "One?" }])];
@@ -18,7 +18,7 @@ test("later turns of a conversation are bound to the same backend as its first, 
   );
 });
 
-test("a Responses conversation is bound by its instructions and its first question, a text or an item", () => {
+test("a Responses conversation is identified by its instructions and its first question, a text or an item", () => {
   const bound = (input: unknown, instructions = "Be brief.") => of({ instructions, input });
   const asked = [message("user", [{ type: "input_text", text: "One?" }])];
   const later = [...asked, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }, message("user", "Two?")];
@@ -41,12 +41,12 @@ test.for([
   ["a session header", {}, new Map([["x-session-id", "s1"]])],
   ["prompt_cache_key", { prompt_cache_key: "s1" }, NO_HEADERS],
   ["metadata.user_id", { metadata: { user_id: "s1" } }, NO_HEADERS],
-] as const)("%s binds whatever is said", ([, fields, headers]) => {
+] as const)("%s identifies the session regardless of the content", ([, fields, headers]) => {
   const bound = (text: string) => of({ ...fields, messages: [message("user", text)] }, headers);
   expect(bound("One?")).toBe(bound("Two?"));
 });
 
-test("fields of a wrong shape are the translation's to refuse", () => {
+test("fields of the wrong type are left for the translation to refuse", () => {
   for (const parsed of [
     {},
     { messages: "hello" },

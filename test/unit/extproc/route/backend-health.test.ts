@@ -9,7 +9,7 @@ function setUp() {
   return { health, pass: (ms: number) => void (nowMs += ms), now: () => nowMs };
 }
 
-test("a backend rests from its third failure in a row, twice as long after each further one", () => {
+test("a backend is skipped from its third failure in a row, twice as long after each further one", () => {
   const { health, pass } = setUp();
   health.failed("a", ERROR);
   health.failed("a", ERROR);
@@ -23,7 +23,7 @@ test("a backend rests from its third failure in a row, twice as long after each 
   }
 });
 
-test("a rest is a minute at most", () => {
+test("a backend is skipped for a minute at most", () => {
   const { health, pass } = setUp();
   for (let failure = 0; failure < 50; failure++) {
     pass(60_000);
@@ -34,14 +34,14 @@ test("a rest is a minute at most", () => {
   expect(health.restOf("a")).not.toBeNull();
 });
 
-test("many requests that fail together are no more than one failure after the other", () => {
+test("many requests that fail together count as one failure", () => {
   const { health, pass } = setUp();
   for (let failure = 0; failure < 50; failure++) health.failed("a", ERROR);
   pass(1_000);
   expect(health.restOf("a")).toBeNull();
 });
 
-test("a server that asked for time has it, whatever becomes of requests that were under way", () => {
+test("a server's retry-after is respected, whatever happens to requests in flight", () => {
   const { health, pass } = setUp();
   health.failed("a", { isRateLimit: true, retryAfterMs: 30_000 });
   health.succeeded("a");
@@ -54,7 +54,7 @@ test("a server that asked for time has it, whatever becomes of requests that wer
   expect(health.restOf("a")).toBeNull();
 });
 
-test("a success in between begins the count again", () => {
+test("a success in between restarts the count", () => {
   const { health } = setUp();
   for (let turn = 0; turn < 5; turn++) {
     health.failed("a", ERROR);
@@ -64,7 +64,7 @@ test("a success in between begins the count again", () => {
   expect(health.restOf("a")).toBeNull();
 });
 
-test("a rate limit rests the backend at once, for as long as it asks, up to ten minutes", () => {
+test("a rate limit skips the backend at once, for as long as it asks, up to ten minutes", () => {
   const { health, pass, now } = setUp();
   health.failed("a", { isRateLimit: true, retryAfterMs: null });
   expect(health.restOf("a")).toMatchObject({ untilMs: now() + 1_000, isAsked: false });
@@ -75,7 +75,7 @@ test("a rate limit rests the backend at once, for as long as it asks, up to ten 
   expect(health.restOf("c")).toBeNull();
 });
 
-test("after a rest one request is the probe, and the others wait for it", () => {
+test("after a pause one request is the probe, and the others wait for it", () => {
   const { health, pass } = setUp();
   health.failed("a", { isRateLimit: true, retryAfterMs: 5_000 });
   pass(5_000);
@@ -86,7 +86,7 @@ test("after a rest one request is the probe, and the others wait for it", () => 
   expect(health.restOf("a")).toBeNull();
 });
 
-test("a probe whose client left, or that nobody hears of, keeps nobody waiting", () => {
+test("a probe whose client left, or without a result, does not block others", () => {
   const { health, pass } = setUp();
   health.failed("a", { isRateLimit: true, retryAfterMs: 5_000 });
   pass(5_000);
@@ -98,7 +98,7 @@ test("a probe whose client left, or that nobody hears of, keeps nobody waiting",
   expect(health.restOf("a")).toBeNull();
 });
 
-test("a backend that never failed is not remembered by its requests", () => {
+test("a backend that never failed is not remembered", () => {
   const { health } = setUp();
   health.began("a");
   expect(health.restOf("a")).toBeNull();

@@ -14,14 +14,14 @@ const backend = (name: string, priority: number, weight: number) => ({
   profile: PROFILES.generic,
 });
 
-test("the lowest priority that has weight is used, in proportion to weight", () => {
+test("the lowest priority with weight is used, in proportion to weight", () => {
   const backends = [backend("idle", 0, 0), backend("one", 1, 1), backend("three", 1, 3), backend("spare", 2, 1)];
   const chosen = Array.from({ length: 400 }, (_, index) => chooseBackend(backends, index / 400).name);
   expect(chosen.filter((name) => name === "one")).toHaveLength(100);
   expect(chosen.filter((name) => name === "three")).toHaveLength(300);
 });
 
-test("any random number below one finds a backend of a usable list", () => {
+test("any random number below one selects a backend of a usable list", () => {
   const weights = fc.array(
     fc.record({ weight: fc.integer({ min: 1, max: 1_000_000 }), priority: fc.integer({ min: 0, max: 15 }) }),
     { minLength: 1, maxLength: 16 },
@@ -35,7 +35,7 @@ test("any random number below one finds a backend of a usable list", () => {
   );
 });
 
-test("a Model with no usable backend is 503 with a time to come back", () => {
+test("a Model with no usable backend is 503 with a retry time", () => {
   expect(() => chooseBackend([backend("idle", 0, 0)], 0)).toThrow(
     expect.objectContaining({ status: 503, headers: { "retry-after": "10" } }),
   );

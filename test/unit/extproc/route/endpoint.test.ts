@@ -26,17 +26,20 @@ test.for([
   expect(findEndpoint(post(path))).toEqual(endpoint);
 });
 
-test("the model list speaks messages where a version header says so, chat otherwise (S10)", () => {
+test("the model list uses the Messages format if a version header is present, OpenAI's otherwise (S10)", () => {
   expect(findEndpoint(get("/v1/models"))).toEqual({ kind: "models", id: null, protocol: "chat" });
   expect(findEndpoint({ ...get("/v1/models"), hasVersion: true })).toEqual({ kind: "models", id: null, protocol: "messages" });
   expect(findEndpoint(get("/v1/models/acme%2Flarge"))).toEqual({ kind: "models", id: "acme/large", protocol: "chat" });
 });
 
-test.for(["/v1/v1/messages", "/v1/v1/chat/completions", "//v1/v1/messages"])("%s says that one /v1 is too many (S20)", (path) => {
-  const refusal = refusalOf(() => findEndpoint(post(path)));
-  expect(refusal.code).toBe("not_found");
-  expect(refusal.message).toContain("one `/v1` too many");
-});
+test.for(["/v1/v1/messages", "/v1/v1/chat/completions", "//v1/v1/messages"])(
+  "%s is an error that names the extra /v1 (S20)",
+  (path) => {
+    const refusal = refusalOf(() => findEndpoint(post(path)));
+    expect(refusal.code).toBe("not_found");
+    expect(refusal.message).toContain("one `/v1` too many");
+  },
+);
 
 test.for([
   ["/v1/v1/messages", "messages"],
@@ -45,7 +48,7 @@ test.for([
   ["/v1/messagesx", "chat"],
   ["/v1/embeddings", "chat"],
   ["/v1/chat/completions", "chat"],
-] as const)("an error about %s is written for %s clients (S20)", ([path, protocol]) => {
+] as const)("an error about %s has the format for %s clients (S20)", ([path, protocol]) => {
   expect(protocolOf(post(path))).toBe(protocol);
 });
 
@@ -81,7 +84,7 @@ test.for([
   ["/openai/deployments/x/chat/completions", "Deployment addresses belong to another service."],
   ["/api/chat", "Ollama's own interface is not supported."],
   ["/robots.txt", "Available: POST /v1/chat/completions, POST /v1/messages,"],
-] as const)("%s is a 404 that tells the path that was meant (S20)", ([path, sentence]) => {
+] as const)("%s is a 404 that names the intended path (S20)", ([path, sentence]) => {
   const refusal = refusalOf(() => findEndpoint(post(path)));
   expect(refusal.status).toBe(404);
   expect(refusal.message).toContain(sentence);

@@ -23,7 +23,7 @@ function order(backends: readonly ReturnType<typeof backend>[], affinity: string
 
 const share = (names: readonly string[], name: string) => names.filter((each) => each === name).length / names.length;
 
-test("the same text meets the same backends in the same order", () => {
+test("the same text orders the same backends in the same way", () => {
   const backends = ["a", "b", "c"].map((name) => backend(name));
   fc.assert(
     fc.property(fc.string(), (text) => {
@@ -32,7 +32,7 @@ test("the same text meets the same backends in the same order", () => {
   );
 });
 
-test("priority comes first, and each backend has the share of its weight among its equals", () => {
+test("priority comes first, and each backend has the share of its weight among equals", () => {
   const backends = [backend("spare", { priority: 1, weight: 100 }), backend("one"), backend("three", { weight: 3 })];
   const firsts = Array.from({ length: 4_000 }, (_, index) => order(backends, `conversation ${index}`));
   expect(firsts.every((names) => names[2] === "spare")).toBe(true);
@@ -44,7 +44,7 @@ test("priority comes first, and each backend has the share of its weight among i
   ).toBeCloseTo(0.75, 1);
 });
 
-test("a backend that goes moves only its own share", () => {
+test("removing a backend moves only its own share", () => {
   const backends = ["a", "b", "c", "d"].map((name) => backend(name));
   const texts = Array.from({ length: 400 }, (_, index) => `conversation ${index}`);
   const moved = texts.filter((text) => {
@@ -55,18 +55,18 @@ test("a backend that goes moves only its own share", () => {
   expect(moved).toEqual([]);
 });
 
-test("a changed credential or address, which changes the cluster, moves nobody", () => {
+test("a changed credential or address, which changes the cluster, moves no session", () => {
   const backends = ["a", "b"].map((name) => backend(name));
   const changed = backends.map((each) => ({ ...each, cluster: `${each.cluster}-2` }));
   for (let index = 0; index < 50; index++) expect(order(changed, String(index))).toEqual(order(backends, String(index)));
 });
 
-test("backends that rest are left out, and those without weight", () => {
+test("skipped backends are left out, and those without weight", () => {
   const backends = [backend("a"), backend("b", { priority: 1 }), backend("idle", { weight: 0 })];
   expect(order(backends, "x", { "cluster-of-a": { untilMs: 1_000, isAsked: true } })).toEqual(["b"]);
 });
 
-test("where all rest, the one whose rest ends first is asked", () => {
+test("if all are skipped, the one whose pause ends first is used", () => {
   const backends = [backend("a"), backend("b"), backend("c")];
   const rests = {
     "cluster-of-a": { untilMs: 9_000, isAsked: false },
@@ -76,7 +76,7 @@ test("where all rest, the one whose rest ends first is asked", () => {
   expect(order(backends, "x", rests)).toEqual(["b"]);
 });
 
-test("where all have asked for time, the caller is told how long", () => {
+test("if all have sent retry-after, the caller gets the time", () => {
   const rests = {
     "cluster-of-a": { untilMs: 9_000, isAsked: true },
     "cluster-of-b": { untilMs: 4_100, isAsked: true },
@@ -86,7 +86,7 @@ test("where all have asked for time, the caller is told how long", () => {
   );
 });
 
-test("no more than four are tried", () => {
+test("at most four are tried", () => {
   expect(
     order(
       ["a", "b", "c", "d", "e", "f"].map((name) => backend(name)),

@@ -22,25 +22,25 @@ function run(machine: Partial<StreamTranslation>, act: (machine: StreamTranslati
   return found;
 }
 
-test.for(["response.completed", "response.incomplete"])("%s hands over its response, once, among other events", (type) => {
+test.for(["response.completed", "response.incomplete"])("%s delivers its response, once, among other events", (type) => {
   const output = event("response.output_text.delta", { delta: "response.completed" }) + event(type, { response });
   expect(run({}, (machine) => machine.push(Buffer.from(output)))).toEqual([response]);
   const twice = (machine: StreamTranslation) => [machine.push(Buffer.from(output)), machine.push(Buffer.from(output))];
   expect(run({}, twice)).toEqual([response]);
 });
 
-test("a chunk that passes unchanged, the end and a stop for credit are read as well", () => {
+test("an unchanged chunk, the end and a stop for lack of credit are read as well", () => {
   const last = Buffer.from(event("response.completed", { response }));
   expect(run({ push: () => "unchanged" }, (machine) => machine.push(last))).toEqual([response]);
   expect(run({ end: () => last }, (machine) => machine.end())).toEqual([response]);
   expect(run({ stopForCredit: () => last }, (machine) => machine.stopForCredit())).toEqual([response]);
 });
 
-test.for(["response.failed", "response.created", "response.in_progress"])("%s hands over nothing", (type) => {
+test.for(["response.failed", "response.created", "response.in_progress"])("%s delivers nothing", (type) => {
   expect(run({}, (machine) => machine.push(Buffer.from(event(type, { response }))))).toEqual([]);
 });
 
-test("text that speaks of the last event is not taken for it", () => {
+test("text that mentions the last event is not mistaken for it", () => {
   const output = event("response.output_text.delta", { delta: '{"type":"response.completed","response":{}}' });
   expect(run({}, (machine) => machine.push(Buffer.from(output)))).toEqual([]);
 });

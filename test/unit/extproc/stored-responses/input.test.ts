@@ -9,7 +9,7 @@ const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
 const reference = (id: string) => ({ type: "item_reference", id });
 const LONG = "x".repeat(2_000);
 
-test("a text counts as one message of the user, a list as it is written", () => {
+test("a text counts as one user message, a list as it is written", () => {
   expect(JSON.parse(String(ownInput(bodyOf({ input: LONG }))))).toEqual([{ role: "user", content: LONG }]);
   const items = [{ role: "user", content: LONG }, reference("msg_1")];
   expect(JSON.parse(String(ownInput(bodyOf({ input: items }))))).toEqual(items);
@@ -19,7 +19,7 @@ test.for([{}, { input: "" }, { input: null }, { input: 7 }, { input: {} }])("%o 
   expect(ownInput(bodyOf(members))).toBeNull();
 });
 
-test("a conversation is its turns in their order and then the request, with each reference replaced, also in earlier turns", () => {
+test("a conversation is its turns in order and then the request, with each reference replaced, even in earlier turns", () => {
   const items = new Map([
     ["msg_1", bytes({ id: "msg_1", text: LONG })],
     ["msg_2", bytes({ id: "msg_2" })],
@@ -43,7 +43,7 @@ test("a conversation is its turns in their order and then the request, with each
   expect(sizes).toEqual([joined.length + 1]);
 });
 
-test("a reference that is repeated until its item fills more than a request may have is refused before anything is written", () => {
+test("a reference repeated until its item exceeds a request's bounds is refused before anything is written", () => {
   const item = Buffer.from(JSON.stringify({ id: "m", text: "x".repeat(8 * 1024 * 1024) }));
   const own = bytes(Array.from({ length: 5 }, () => reference("m")));
   const reserved: number[] = [];
@@ -52,7 +52,7 @@ test("a reference that is repeated until its item fills more than a request may 
   expect(reserved).toEqual([]);
 });
 
-test("turns whose items are more than one request may have are refused, each of which was small enough", () => {
+test("turns whose items together exceed a request's bounds are refused, although each was small enough", () => {
   const input = bytes(Array.from({ length: 60_000 }, () => 1));
   const turns = [1, 2].map(() => ({ input, response: bytes({ output: [] }) }));
   const tooMany = expect.objectContaining({ code: "request_too_large" });
@@ -65,7 +65,7 @@ test("big integers and unknown members of stored items stay as they were written
   expect(String(joinInput({ turns: [], own: Buffer.from(written), items: new Map() }, () => {}))).toBe(written);
 });
 
-test("references are found with and without a type, and messages are none", () => {
+test("references are found with and without a type, and messages are not references", () => {
   expect(
     referencesIn([
       bytes([reference("a"), { id: "b" }, { id: "c", type: null }, { id: "d", role: "user", content: "" }]),
@@ -82,11 +82,11 @@ test.for([
   [{ previous_response_id: 7, input: "a" }, "previous_response_id"],
   [{ input: [{ type: "item_reference" }] }, "input[0].id"],
   [{ input: Array.from({ length: 1_001 }, (_, index) => reference(`msg_${index}`)) }, "input"],
-] as const)("a name that is none is a 400 for its field (S21): %#", ([members, field]) => {
+] as const)("an invalid name is a 400 for its field (S21): %#", ([members, field]) => {
   expect(() => readStoredNames(bodyOf(members))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
 });
 
-test("an input that appears twice is refused: all that the request names would be written into each", () => {
+test("an input that appears twice is refused: recalled items would be inserted into each", () => {
   const body = parseBody(Buffer.from('{"model":"m","previous_response_id":"resp_1","input":"a","input":"b"}'), {
     headers: new Map(),
     interface: "responses",

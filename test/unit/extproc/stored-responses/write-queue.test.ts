@@ -51,7 +51,7 @@ test("an account beyond its bounds is counted, the others are stored", async () 
   ]);
 });
 
-test("what is too large, or has no id, is not stored", async () => {
+test("a response that is too large, or has no id, is not stored", async () => {
   const { queue, results } = queueWith(async () => new Set());
   queue.add(finished("r1", { input: Buffer.alloc(MAX_STORED_BYTES) }));
   queue.add(finished("r 1"));
@@ -59,7 +59,7 @@ test("what is too large, or has no id, is not stored", async () => {
   expect([...results]).toEqual([["unfit", 2]]);
 });
 
-test("a database that does not answer holds up nothing: one account fills its part of the queue, another still has room", () => {
+test("a database that does not answer blocks nothing: one account fills its part of the queue, another still has room", () => {
   const { queue, results } = queueWith(() => new Promise(() => {}));
   const input = Buffer.alloc(MAX_STORED_BYTES - 1_000);
   for (let count = 0; count < 5; count += 1) queue.add(finished(`r${count}`, { input }));
@@ -70,7 +70,7 @@ test("a database that does not answer holds up nothing: one account fills its pa
   expect(results.get("queue_full")).toBe(4);
 });
 
-test("a write that fails is tried again, and given up in the end without holding up the next", async () => {
+test("a failed write is retried, and dropped in the end without blocking the next", async () => {
   vi.useFakeTimers();
   try {
     let attempts = 0;
@@ -93,7 +93,7 @@ test("a write that fails is tried again, and given up in the end without holding
   }
 });
 
-test("draining writes what is queued", async () => {
+test("draining writes everything queued", async () => {
   const written: string[] = [];
   const { queue } = queueWith(async (batch) => (written.push(...batch.map(({ responseId }) => responseId)), new Set()));
   for (const id of ["r1", "r2"]) queue.add(finished(id));

@@ -80,7 +80,7 @@ describe.for(PAIRS)("$client via $upstream", (pair) => {
     expect(answerOf(pair, CALLS[pair.upstream](TOO_MANY_CALLS), stream)).toContain("more than 4096 tool calls");
   });
 
-  test.for([true, false])("a hundred tool calls are read (stream: %s)", (stream) => {
+  test.for([true, false])("a hundred tool calls are accepted (stream: %s)", (stream) => {
     const answer = answerOf(pair, CALLS[pair.upstream](100), stream);
     expect(answer).not.toContain("GatewayError");
     expect(answer).toContain("c99");
@@ -104,7 +104,7 @@ test.for([
   ["chat", false],
   ["messages", true],
   ["messages", false],
-] as const)("a Responses server may call a tool without arguments and say nothing else (%s, stream: %s)", ([client, stream]) => {
+] as const)("a Responses server may send nothing but a tool call without arguments (%s, stream: %s)", ([client, stream]) => {
   const answer = answerOf({ client, upstream: "responses" }, CALLS.responses(1), stream);
   expect(answer).not.toContain("error");
   expect(answer).toContain('"c0"');
@@ -190,7 +190,7 @@ const ENDLESS: {
 ];
 const STREAMS = ENDLESS.flatMap(({ clients, ...rest }) => clients.map((client) => ({ client, ...rest })));
 
-test.for(STREAMS)("a stream of $what without end fails: $client via $upstream", ({ client, upstream, pieces, count }) => {
+test.for(STREAMS)("a stream of endless $what fails: $client via $upstream", ({ client, upstream, pieces, count }) => {
   const machine = translationOf({ client, upstream }, true).stream(createMeter(0));
   let text = "";
   try {
@@ -202,7 +202,7 @@ test.for(STREAMS)("a stream of $what without end fails: $client via $upstream", 
   expect(text).toMatch(/more than \d+ (tool calls|blocks)|too large/);
 });
 
-test.for(PROTOCOLS)("thinking nested deeper than the stack is no error of the gateway's own: %s via chat", (client) => {
+test.for(PROTOCOLS)("thinking nested deeper than the stack is not an internal error of the gateway: %s via chat", (client) => {
   const depth = 40_000;
   const content = `${'[{"type":"thinking","thinking":'.repeat(depth)}"a"${"}]".repeat(depth)}`;
   const body = Buffer.from(`{"choices":[{"index":0,"message":{"content":${content}},"finish_reason":"stop"}]}`);
@@ -212,7 +212,7 @@ test.for(PROTOCOLS)("thinking nested deeper than the stack is no error of the ga
 
 const COMMENTED = PAIRS.filter(({ client, upstream }) => client !== upstream && upstream !== "messages");
 
-test.for(COMMENTED)("a flood of comments becomes no flood of pings: $client via $upstream", (pair) => {
+test.for(COMMENTED)("a flood of comments does not become a flood of pings: $client via $upstream", (pair) => {
   const machine = translationOf(pair, true).stream(createMeter(0));
   const start = pair.upstream === "chat" ? piece({ content: "a" }) : event("response.created", { response: { id: "r" } });
   machine.push(Buffer.from(start));
@@ -223,7 +223,7 @@ test.for(COMMENTED)("a flood of comments becomes no flood of pings: $client via 
   expect(outputs[1]).toBe(0);
 });
 
-test.for(PAIRS)("what an unfinished event holds is known: $client via $upstream", (pair) => {
+test.for(PAIRS)("the size of an unfinished event is known: $client via $upstream", (pair) => {
   const machine = translationOf(pair, true).stream(createMeter(0));
   machine.push(Buffer.from(`: a comment\n\ndata: {"a":"${"x".repeat(100_000)}`));
   expect(machine.heldBytes()).toBeGreaterThanOrEqual(100_000);
@@ -231,7 +231,7 @@ test.for(PAIRS)("what an unfinished event holds is known: $client via $upstream"
   expect(machine.heldBytes()).toBe(0);
 });
 
-test.for(PAIRS)("a stream of tiny events where JSON was asked for is refused: $client via $upstream", (pair) => {
+test.for(PAIRS)("a stream of tiny events although JSON was requested is refused: $client via $upstream", (pair) => {
   const tiny = pair.upstream === "chat" ? 'data: {"choices":[]}\n\n' : 'data: {"type":"ping"}\n\n';
   const answer = () => translationOf(pair, false).response(Buffer.from(tiny.repeat(65_537)), createMeter(0));
   expect(answer).toThrow("more than 65536 events");

@@ -64,8 +64,8 @@ const turnAfter = (content: unknown, ids: readonly string[]) => ({
   ],
 });
 
-describe("a call that its chat server signed comes back with its signature", () => {
-  test("from a messages client, whole", () => {
+describe("a call signed by its chat server returns with its signature", () => {
+  test("from a messages client, complete", () => {
     const answer = translate("messages", QUESTION).response(completion({ tool_calls: CALLS }), createMeter(1));
     const { content }: { content: { type: string }[] } = JSON.parse(answer.toString());
     expect(content.map(({ type }) => type)).toEqual(["thinking", "tool_use", "tool_use"]);
@@ -74,7 +74,7 @@ describe("a call that its chat server signed comes back with its signature", () 
     expect(next.dropped).toEqual([]);
   });
 
-  test("from a messages client, streamed, behind text and reasoning", async () => {
+  test("from a messages client, streamed, after text and reasoning", async () => {
     const text = streamed(
       translate("messages", { ...QUESTION, stream: true }),
       stream([
@@ -95,7 +95,7 @@ describe("a call that its chat server signed comes back with its signature", () 
     });
   });
 
-  test("from a Responses client that asks for encrypted reasoning", async () => {
+  test("from a Responses client that requests encrypted reasoning", async () => {
     const request = { input: "hi", include: ["reasoning.encrypted_content"], tools: TOOLS.responses };
     const text = streamed(
       translate("responses", { ...request, stream: true }),
@@ -121,7 +121,7 @@ describe("a call's signature goes nowhere else", () => {
     expect(sentMessages(next)[1]?.content.map(({ type }) => type)).toEqual(["tool_use", "tool_use"]);
   });
 
-  test("not to a Responses server, which would take it for its own reasoning", () => {
+  test("not to a Responses server, which would treat it as its own reasoning", () => {
     const next = translate("messages", turnAfter(answered(), ["call_a", "call_b"]), "responses");
     expect(next.upstream.body.toString()).not.toContain("c2lnbmVkIGE=");
     expect(next.dropped).toEqual(["messages.content.thinking"]);

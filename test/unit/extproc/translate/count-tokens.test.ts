@@ -10,7 +10,7 @@ describe("estimate of input tokens (S16)", () => {
     expect(estimateInputTokens({ messages: [...hello, ...hello] })).toBe(8 + 202);
   });
 
-  test("works where any part is absent", () => {
+  test("works with any part missing", () => {
     expect(estimateInputTokens({})).toBe(0);
     expect(estimateInputTokens({ model: "m" })).toBe(0);
     expect(estimateInputTokens({ system: "x".repeat(40) })).toBe(10);
@@ -43,7 +43,7 @@ describe("estimate of input tokens (S16)", () => {
     expect(estimateInputTokens({ messages: [{ role: "user", content }] })).toBeGreaterThan(1_600);
   });
 
-  test("what a model never reads costs nothing", () => {
+  test("parts that a model never reads cost nothing", () => {
     const plain = { messages: [{ role: "user", content: [{ type: "text", text: "hello" }] }] };
     const marked = {
       messages: [{ role: "user", content: [{ type: "text", text: "hello", cache_control: { type: "ephemeral", ttl: "1h" } }] }],

@@ -120,7 +120,7 @@ test.for(ANSWERS)("a stream of $what: $client via $upstream", ({ events, ...shap
   });
 });
 
-test.for(ANSWERS)("the same where JSON was asked for: $what, $client via $upstream", ({ events, ...shape }) => {
+test.for(ANSWERS)("the same if JSON was requested: $what, $client via $upstream", ({ events, ...shape }) => {
   expectLinear((count) => {
     const body = Buffer.from(events(count).join(""));
     const translation = translationOf(shape, false);

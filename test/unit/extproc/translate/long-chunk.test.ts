@@ -38,7 +38,7 @@ test("of many texts in one chunk few are parsed", () => {
   expect(parsed).toBeLessThan(WORDS.length / 4);
 });
 
-test("text is skimmed behind reasoning as well, and the client gets the same", () => {
+test("text is skimmed after reasoning as well, and the client gets the same", () => {
   const events = [HEAD, ...REASONING, ...TEXTS, ...TAIL];
   const { parsed, ...inThree } = run([
     HEAD + REASONING.join(""),

@@ -56,7 +56,7 @@ test.for(["anyOf", "oneOf"] as const)("%s at the top of a tool becomes one objec
   });
 });
 
-test("allOf at the top of a tool requires what each schema does, definitions resolved", () => {
+test("allOf at the top of a tool combines the requirements of its schemas, with definitions resolved", () => {
   const tool = sentTool({ $defs: { ById: BY_ID }, allOf: [{ $ref: "#/$defs/ById" }, BY_NAME] });
   expect(tool).toMatchObject({
     input_schema: {
@@ -68,7 +68,7 @@ test("allOf at the top of a tool requires what each schema does, definitions res
   expect(tool).not.toHaveProperty("input_schema.allOf");
 });
 
-test("digits of what is moved stay as they are written", () => {
+test("digits of moved values stay as they are written", () => {
   const parameters = '{"type":"object","anyOf":[{"properties":{"n":{"const":9223372036854775807}}}]}';
   const body = JSON.stringify({ ...PLAIN, tools: [{ type: "function", function: { name: "f", parameters: 0 } }] });
   const input = inputFor(body.replace('"parameters":0', `"parameters":${parameters}`), { upstream: "messages" });
@@ -77,12 +77,12 @@ test("digits of what is moved stay as they are written", () => {
   );
 });
 
-test("anyOf inside a tool's properties passes as it is, and so do bounds", () => {
+test("anyOf inside a tool's properties passes unchanged, and so do bounds", () => {
   const parameters = { type: "object", properties: { a: { anyOf: [{ type: "integer", minimum: 1 }, { type: "null" }] } } };
   expect(sentTool(parameters)).toMatchObject({ description: "Does it.", input_schema: parameters });
 });
 
-test("a strict tool is not held to less: a 400 names it", () => {
+test("a strict tool is not weakened: a 400 names it", () => {
   const parameters = { type: "object", anyOf: [BY_ID, BY_NAME] };
   expect(() => sentTool(parameters, { strict: true })).toThrow(
     expect.objectContaining({ status: 400, field: "tools", message: expect.stringContaining('"f"') }),
@@ -191,7 +191,7 @@ test("formats that servers know stay, others are described", () => {
   });
 });
 
-test("structured output that a messages server takes passes byte for byte", () => {
+test("structured output that a messages server accepts passes byte for byte", () => {
   const schema = { type: "object", properties: { b: { type: "string" }, a: { type: "integer" } }, additionalProperties: false };
   expect(JSON.stringify(sentOutput(schema))).toContain(JSON.stringify(schema));
 });
@@ -199,7 +199,7 @@ test("structured output that a messages server takes passes byte for byte", () =
 test.for([
   ["oneOf", "anyOf"],
   ["allOf", "allOf"],
-] as const)("%s inside %s, tens of thousands deep, is read once and not once a level", ([written, sent]) => {
+] as const)("%s inside %s, tens of thousands deep, is read once and not once per level", ([written, sent]) => {
   const nested = (name: string) => new RawJson(`{"${name}":[`.repeat(45_000) + "{}" + "]}".repeat(45_000));
   expect(outputSchema(nested(written), fieldPath("schema")).text === nested(sent).text).toBe(true);
 });

@@ -23,7 +23,7 @@ const REQUIRED = {
   responses: ["model", "input"],
 } as const satisfies Record<Protocol, readonly string[]>;
 
-describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)", (direction) => {
+describe.for(DIRECTIONS)("every row of the tables of $name matches the behaviour (S21)", (direction) => {
   const { plain } = direction;
   const fields = policiesOf(direction, direction.fields);
   const contents = policiesOf(direction, direction.contents);
@@ -31,7 +31,7 @@ describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)
   const plainBody = translateRequest(direction, plain).upstream.body;
   const translate = (policy: Policy) => translateRequest(direction, exampleRequest(direction, policy));
 
-  test.for(by("drop", all))("$field is dropped and named", (policy) => {
+  test.for(by("drop", all))("$field is dropped and listed", (policy) => {
     expect(translate(policy).dropped).toEqual([policy.field]);
   });
 
@@ -43,12 +43,12 @@ describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)
     expect(() => translate(policy)).toThrow(expect.objectContaining({ code: "invalid_request", field: policy.field }));
   });
 
-  test.for(by("reject", contents))("$field is refused, and the error names where it stands", (policy) => {
+  test.for(by("reject", contents))("$field is refused, and the error names its position", (policy) => {
     const refused = refusedField(direction, policy).replaceAll(/\[\d+\]/g, "[]");
     expect(namesOf(direction, policy)).toContain(refused);
   });
 
-  test.for(taken(all))("$field is taken, not named as dropped", (policy) => {
+  test.for(taken(all))("$field is accepted, not listed as dropped", (policy) => {
     expect(translate(policy).dropped).toEqual([]);
   });
 
@@ -57,14 +57,14 @@ describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)
   });
 
   test.for(all.filter(({ droppedBy }) => droppedBy !== undefined))(
-    "$field is named where the server does not take it",
+    "$field is listed if the server does not accept it",
     (policy) => {
       const { dropped } = translateRequest(direction, exampleRequest(direction, policy), policy.droppedBy);
       expect(dropped).toEqual([policy.field]);
     },
   );
 
-  test.for(optionals(direction))("$field: $value asks for nothing", ({ field, value }) => {
+  test.for(optionals(direction))("$field: $value requests nothing", ({ field, value }) => {
     const translation = translateRequest(direction, { ...plain, [field]: JSON.parse(value) });
     expect(translation.dropped).toEqual([]);
   });
@@ -75,19 +75,19 @@ describe.for(DIRECTIONS)("every row of the tables of $name is what happens (S21)
     expect(() => translateRequest(direction, { ...plain, [field]: undefined })).toThrow(refusal);
   });
 
-  test("everything stands in the tables once", () => {
+  test("everything is in the tables once", () => {
     const names = all.map(({ field }) => field);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test("an unknown field is dropped and named, in characters that a header can carry", () => {
+  test("an unknown field is dropped and listed, in characters that a header can carry", () => {
     const { dropped } = translateRequest(direction, { ...plain, "x-new\r\nfield é": 1, ["long".repeat(100)]: 2 });
     expect(dropped).toEqual(["x-new??field??", "long".repeat(16)]);
     const proto = JSON.stringify(plain).replace("{", '{"__proto__":1,');
     expect(translateRequest(direction, JSON.parse(proto)).dropped).toEqual(["__proto__"]);
   });
 
-  test("thousands of unknown fields make no endless header", () => {
+  test("thousands of unknown fields do not make an endless header", () => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field_${index}`, 1]));
     expect(translateRequest(direction, { ...plain, ...many }).dropped).toHaveLength(16);
   });

@@ -80,7 +80,7 @@ const RESPONSES = {
 };
 const MESSAGES = { content: [{ type: "text", text: "I can't help." }], stop_reason: "refusal" };
 
-describe("a refusal in words stays one in protocols that have it, and is a whole answer there (S15)", () => {
+describe("a refusal stays one in protocols that have it, and is a complete answer there (S15)", () => {
   test("from a Responses server to a chat client", async () => {
     expect(whole("chat", "responses")).toMatchObject(chatAnswer(null));
     expect(await replayChat(streamed("chat", "responses"))).toMatchObject(chatAnswer(""));
@@ -92,7 +92,7 @@ describe("a refusal in words stays one in protocols that have it, and is a whole
   });
 
   test.for(["chat", "responses"] as const)(
-    "from a %s server it is text and the stop reason of a messages client",
+    "from a %s server it is text and the stop reason for a messages client",
     async (upstream) => {
       expect(whole("messages", upstream)).toMatchObject(MESSAGES);
       expect(await replayMessages(streamed("messages", upstream))).toMatchObject(MESSAGES);

@@ -108,7 +108,7 @@ test("messages to chat and back is the same request", () => {
   );
 });
 
-test("settings that both protocols have make the way there and back", () => {
+test("settings that both protocols have survive the round trip", () => {
   const settings = {
     temperature: 0.5,
     top_p: 0.9,
@@ -125,7 +125,7 @@ test("settings that both protocols have make the way there and back", () => {
   });
 });
 
-test("a tool's arguments and schema keep their bytes there and back", () => {
+test("a tool's arguments and schema keep their bytes in the round trip", () => {
   const schema = '{"type":"object","properties":{"2":{"type":"integer","maximum":9223372036854775807},"1":{}}}';
   const args = '{"id": 12345678901234567890, "2": 1.0, "1": 2}';
   const request = `{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":${JSON.stringify(args)}}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]}`;

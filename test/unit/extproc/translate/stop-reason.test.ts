@@ -29,7 +29,7 @@ test.for([
   expect(writeFinishReason(readStopReason(stopReason), { hasCalls, isLegacy: false })).toBe(finishReason);
 });
 
-test("a messages server that says it failed gives no whole answer", () => {
+test("a messages server that reports a failure gives no complete answer", () => {
   for (const reason of ["error", "network_error", "Abort"])
     expect(() => readStopReason(reason)).toThrow(expect.objectContaining({ code: "upstream_error" }));
   expect(() => readStopReason("insufficient_system_resource")).toThrow(expect.objectContaining({ code: "overloaded" }));
@@ -41,17 +41,17 @@ test.for([
   ["SAFETY", "refusal"],
   ["stop", "limit"],
   ["tired", "limit"],
-] as const)("a response that is incomplete for %s ends as %s", ([reason, ending]) => {
+] as const)("a response that is incomplete because of %s ends as %s", ([reason, ending]) => {
   expect(readIncomplete({ status: "incomplete", reason, hasRefusal: false })).toBe(ending);
 });
 
-test("a client that speaks function_call reads function_call", () => {
+test("a client that sends function_call gets function_call", () => {
   const reason = readStopReason("tool_use");
   expect(writeFinishReason(reason, { hasCalls: true, isLegacy: true })).toBe("function_call");
   expect(writeFinishReason(reason, { hasCalls: false, isLegacy: true })).toBe("stop");
 });
 
-test("a messages client reads the stop sequence unless there is a call to make", () => {
+test("a messages client gets the stop sequence unless a call must be made", () => {
   const ending = { reason: "stop_sequence", stopSequence: "END", explanation: null } as const;
   expect(writeStopReason(ending, false)).toEqual({ stop_reason: "stop_sequence", stop_sequence: "END" });
   expect(writeStopReason(ending, true)).toEqual({ stop_reason: "tool_use", stop_sequence: null });

@@ -69,20 +69,20 @@ const CHUNKS = [
 describe.for<Pair>([
   { client: "chat", upstream: "chat" },
   { client: "messages", upstream: "chat" },
-])("a chat server that streams although JSON was asked for, to a $client client", (pair) => {
-  test("gives the whole answer and the same counts", () => {
+])("a chat server that streams although JSON was requested, to a $client client", (pair) => {
+  test("gives the complete answer and the same counts", () => {
     const streamed = read(pair, CHUNKS.join(""));
     expect(streamed).toEqual(read(pair, JSON.stringify(COMPLETION)));
     expect(streamed.metered).toMatchObject({ usage: { inputTokens: 9, outputTokens: 5 }, isEstimated: false });
   });
 
-  test("gives it once where the last event repeats the message, as MiniMax's does", () => {
+  test("gives it once if the last event repeats the message, as MiniMax's does", () => {
     const finish = chunk({ finish_reason: "tool_calls", stop_reason: null, message: MESSAGE }, { object: "chat.completion" });
     const repeating = [...CHUNKS.slice(0, -3), finish, ...CHUNKS.slice(-2)].join("");
     expect(read(pair, repeating)).toEqual(read(pair, CHUNKS.join("")));
   });
 
-  test("gives an error where the stream is cut", () => {
+  test("gives an error if the stream is cut", () => {
     for (const end of [1, 4, 9]) {
       expect(() => read(pair, CHUNKS.slice(0, end).join(""))).toThrow(expect.objectContaining({ code: "upstream_error" }));
     }
@@ -96,7 +96,7 @@ describe.for<Pair>([
   });
 });
 
-test("several streamed choices are several choices, their bytes and the server's own members kept", () => {
+test("several streamed choices are several choices, with their bytes and the server's own members", () => {
   const first = '{"index":0,"delta":{"content":"a"},"finish_reason":"stop","x":1.50}';
   const second = '{"index":1,"delta":{"content":"b","y":9007199254740993},"finish_reason":"length"}';
   const body = `data: {"id":"c","model":"m","z":0.10,"choices":[${first},${second}]}\n\ndata: [DONE]\n\n`;
@@ -110,8 +110,8 @@ test("several streamed choices are several choices, their bytes and the server's
 describe.for<Pair>([
   { client: "chat", upstream: "messages" },
   { client: "messages", upstream: "messages" },
-])("a messages server that streams although JSON was asked for, to a $client client", (pair) => {
-  test("gives the whole answer and the same counts", () => {
+])("a messages server that streams although JSON was requested, to a $client client", (pair) => {
+  test("gives the complete answer and the same counts", () => {
     fc.assert(
       fc.property(messageArbitrary, (message) => {
         expect(read(pair, toTranscript(message))).toEqual(read(pair, JSON.stringify(message)));
@@ -120,7 +120,7 @@ describe.for<Pair>([
     );
   });
 
-  test("gives an error where the stream is cut, and the server's own error", () => {
+  test("gives an error if the stream is cut, and the server's own error", () => {
     const start = 'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":3}}}\n\n';
     expect(() => read(pair, start)).toThrow(expect.objectContaining({ code: "upstream_error" }));
     const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
@@ -128,7 +128,7 @@ describe.for<Pair>([
   });
 });
 
-test("citations, usage and stop details of a stream are in the whole message", () => {
+test("citations, usage and stop details of a stream are in the complete message", () => {
   const events = [
     {
       type: "message_start",

@@ -24,20 +24,20 @@ const ask = (protocol: Protocol, request: JsonObject = parsed) =>
     backend: { ...backend, protocol },
   });
 
-test("a messages upstream is asked itself, byte-true but for the model's name (S16)", () => {
+test("a messages upstream is called itself, byte for byte except for the model's name (S16)", () => {
   const { upstream } = ask("messages");
   expect(upstream?.path).toBe("/v1/messages/count_tokens");
   expect(upstream?.body.toString()).toBe('{"model":"inner","seen": 12345678901234567890,"messages":[]}');
   expect(upstream?.headers).toEqual({ "anthropic-version": "2026-10-21" });
 });
 
-test("a chat upstream cannot count: nothing is sent, the estimate answers", () => {
+test("a chat upstream cannot count: nothing is sent, and the estimate is returned", () => {
   const count = ask("chat");
   expect(count.upstream).toBeNull();
   expect(count.estimate()).toEqual({ input_tokens: 12 });
 });
 
-test("a Responses upstream is not asked: the estimate answers", () => {
+test("a Responses upstream is not called: the estimate is returned", () => {
   expect(ask("responses").upstream).toBeNull();
 });
 
@@ -51,7 +51,7 @@ test.for([{}, { messages: [] }, { messages: "hi" }, { tools: [{ name: "f" }] }])
   },
 );
 
-test("what the server refuses about the request, the client reads (S22)", () => {
+test("the server's error about the request reaches the client (S22)", () => {
   const refusal = Buffer.from('{"type":"error","error":{"type":"invalid_request_error","message":"messages.0: no role"}}');
   expect(() => ask("messages").answer(400, refusal)).toThrow(
     expect.objectContaining({ status: 400, message: "messages.0: no role" }),

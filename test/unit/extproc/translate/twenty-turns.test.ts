@@ -191,7 +191,7 @@ function responsesClient(): ClientSide {
 }
 
 describe.for(PAIRS)("an agent's twenty turns, %s via %s", ([client, upstream]) => {
-  test("give the transcript that the model made", () => {
+  test("give the transcript that the model produced", () => {
     const { transcript, inputTokens } = converse(client, upstream);
     const calls = (turn: number) => ["shoot", "read"].map((name) => ({ name, input: { turn } }));
     const turns = Array.from({ length: TURNS }, (_, turn) => turn);
@@ -199,7 +199,7 @@ describe.for(PAIRS)("an agent's twenty turns, %s via %s", ([client, upstream]) =
     expect(inputTokens).toEqual(turns.map((turn) => 50 + turn));
   });
 
-  test("grow the upstream's prompt by prefix only", () => {
+  test("grow the upstream's prompt only at its end", () => {
     const { prompts } = converse(client, upstream);
     const grown = prompts.slice(1).map((prompt, index) => prompt.startsWith(prompts[index]?.slice(0, -1) ?? "?"));
     expect(grown).toEqual(grown.map(() => true));

@@ -43,13 +43,10 @@ function reasonAfter(upstream: Protocol, reason: string | null): string | null {
   return meter.unknownReason();
 }
 
-test.for(["chat", "messages", "responses"] as const)(
-  "%s: a stop reason that no table has is noted, cut to a length",
-  (upstream) => {
-    expect(reasonAfter(upstream, "tired")).toBe("tired");
-    expect(reasonAfter(upstream, "t".repeat(100_000))).toBe("t".repeat(64));
-  },
-);
+test.for(["chat", "messages", "responses"] as const)("%s: an unknown stop reason is recorded, truncated", (upstream) => {
+  expect(reasonAfter(upstream, "tired")).toBe("tired");
+  expect(reasonAfter(upstream, "t".repeat(100_000))).toBe("t".repeat(64));
+});
 
 test.for([
   ["chat", "stop"],
@@ -62,7 +59,7 @@ test.for([
   ["messages", null],
   ["responses", "max_output_tokens"],
   ["responses", null],
-] as const)("%s: %s is nothing to note", ([upstream, reason]) => {
+] as const)("%s: %s is not recorded", ([upstream, reason]) => {
   expect(reasonAfter(upstream, reason)).toBeNull();
 });
 

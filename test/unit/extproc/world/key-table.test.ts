@@ -29,7 +29,7 @@ function keyOf(number: number, changes: Partial<WorldKey> = {}): WorldKey {
 }
 
 describe("a table of keys", () => {
-  test("gives back each of many keys as it was set", () => {
+  test("returns each of many keys as it was set", () => {
     const table = createKeyTable();
     for (let number = 0; number < MANY; number++) table.set(keyOf(number));
     expect(table.size).toBe(MANY);
@@ -43,7 +43,7 @@ describe("a table of keys", () => {
     ["a rotated key", { previousSecret: { hash: Buffer.alloc(32, 3), until: new Date("2030-01-01T00:00:00Z") } }],
     ["a key with models and limits", { allowedModels: ["one", "two"], limits: { requestsPerMinute: 7 } }],
     ["a key of no model", { allowedModels: [] }],
-  ] as const)("keeps all of %s, and nothing of it once it is set anew", ([, changes]) => {
+  ] as const)("keeps all of %s, and nothing of it once it is replaced", ([, changes]) => {
     const table = createKeyTable();
     const key: WorldKey = keyOf(1, changes);
     table.set(key);
@@ -61,7 +61,7 @@ describe("a table of keys", () => {
     expect(one?.limits).toBe(two?.limits);
   });
 
-  test("gives a deleted key's row to the next one, and what was found before stays what it was", () => {
+  test("reuses a deleted key's row, and results found before stay unchanged", () => {
     const table = createKeyTable();
     table.set(keyOf(1, { previousSecret: { hash: Buffer.alloc(32, 3), until: new Date(9e12) } }));
     const found = table.find(publicIdOf(1));
@@ -100,7 +100,7 @@ describe("a table of keys", () => {
     expect([1, 2, 3, 4].map((number) => table.find(publicIdOf(number)) !== undefined)).toEqual([false, true, false, true]);
   });
 
-  test.for(["", "short", "AbCd5678WxYz-longer", "AbCd5678Wx\0z", "ÄÖÜßäöü12345"])("has no key of the id %j", (id) => {
+  test.for(["", "short", "AbCd5678WxYz-longer", "AbCd5678Wx\0z", "ÄÖÜßäöü12345"])("has no key with the id %j", (id) => {
     const table = createKeyTable();
     table.set(keyOf(1));
     expect(table.find(id)).toBeUndefined();

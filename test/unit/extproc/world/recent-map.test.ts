@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRecentMap } from "../../../../extproc/world/recent-map.ts";
 
-test("what goes on being used stays, and of the rest no more than twice the bound", () => {
+test("entries in use stay, and of the rest at most twice the bound", () => {
   const recent = createRecentMap<number>(10);
   recent.set("hot", 0);
   for (let number = 1; number < 1_000; number++) {
@@ -13,7 +13,7 @@ test("what goes on being used stays, and of the rest no more than twice the boun
   expect(recent.get("key 999")).toBe(999);
 });
 
-test("what was deleted is gone from both halves", () => {
+test("a deleted entry is gone from both halves", () => {
   const recent = createRecentMap<number>(2);
   recent.set("one", 1);
   recent.set("two", 2);

@@ -27,7 +27,7 @@ function accountRow(accountId: string, changes: Partial<AccountRow> = {}): Accou
 describe("the world", () => {
   const world = () => createWorld({ lastHeardMs: () => null });
 
-  test("forgets a key as soon as it is revoked, also one that a request has just used", () => {
+  test("forgets a key as soon as it is revoked, even one that a request has just used", () => {
     const here = world();
     here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
     expect(here.findKey("AbCd5678WxYz")).toMatchObject({ accountId: "acme" });
@@ -36,7 +36,7 @@ describe("the world", () => {
     expect(here.keys).toBe(0);
   });
 
-  test("gives a key that was found before as it is after a change", () => {
+  test("returns the current state of a key that was found before a change", () => {
     const here = world();
     here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
     expect(here.findKey("AbCd5678WxYz")?.isDisabled).toBe(false);
@@ -44,13 +44,13 @@ describe("the world", () => {
     expect(here.findKey("AbCd5678WxYz")?.isDisabled).toBe(true);
   });
 
-  test("makes no new object for a key that requests go on using", () => {
+  test("creates no new object for a key that requests keep using", () => {
     const here = world();
     here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz")] });
     expect(here.findKey("AbCd5678WxYz")).toBe(here.findKey("AbCd5678WxYz"));
   });
 
-  test("drops a key that a whole reload does not name, and none before its end", () => {
+  test("drops a key that a full reload does not contain, and none before its end", () => {
     const here = world();
     here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA"), keyRow("BBBBBBBBBBBB")] });
     expect(here.findKey("AAAAAAAAAAAA")).toBeDefined();
@@ -62,7 +62,7 @@ describe("the world", () => {
     expect(here.findKey("BBBBBBBBBBBB")).toBeDefined();
   });
 
-  test("takes a reload that was begun anew as not begun before", () => {
+  test("treats a restarted reload as new", () => {
     const here = world();
     here.reload("begin");
     here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA")] });
@@ -72,7 +72,7 @@ describe("the world", () => {
     expect(here.findKey("AAAAAAAAAAAA")).toBeUndefined();
   });
 
-  test("keeps an account's text and equal limits once for all its keys", () => {
+  test("stores an account's text and equal limits once for all its keys", () => {
     const here = world();
     here.apply({
       ...NOTHING,
@@ -84,7 +84,7 @@ describe("the world", () => {
     expect(here.findAccount("acme")?.limits).toBe(here.findAccount("globex")?.limits);
   });
 
-  test("keeps a balance that a settlement returned from an older reading, and takes the rest of it", () => {
+  test("keeps a balance returned by a settlement over an older read, and takes the rest of it", () => {
     const here = world();
     here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 1n, postedNanoUsd: 100n })] });
     here.applyBalances(new Map([["acme", { postedNanoUsd: 60n, version: 3n }]]));
@@ -92,13 +92,13 @@ describe("the world", () => {
     expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 60n, version: 3n, isSuspended: true });
   });
 
-  describe("and rows that a newer version wrote", () => {
+  describe("with rows that a newer version wrote", () => {
     const unreadable = (kind: "account" | "key" | "model", id: string) => ({
       ...NOTHING,
       unreadable: [{ kind, id, reason: "of the future" }],
     });
 
-    test("a key is known and good for nothing, until it can be read again or is deleted", () => {
+    test("a key is known and unusable, until it can be read again or is deleted", () => {
       const here = world();
       here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA"), keyRow("BBBBBBBBBBBB")] });
       expect(here.findKey("AAAAAAAAAAAA")?.isUnreadable).toBe(false);
@@ -112,7 +112,7 @@ describe("the world", () => {
       expect(here.unreadable.key).toBe(0);
     });
 
-    test("a key among everything that is sent once more stays known", () => {
+    test("a key in a repeated full send stays known", () => {
       const here = world();
       here.apply({ ...NOTHING, keys: [keyRow("AAAAAAAAAAAA")] });
       here.reload("begin");
@@ -133,7 +133,7 @@ describe("the world", () => {
       expect(here.unreadable.account).toBe(0);
     });
 
-    test("a model is told apart from one that does not exist", () => {
+    test("a model is distinguished from one that does not exist", () => {
       const here = world();
       here.apply(unreadable("model", "large"));
       expect(here.findUnreadableModel("large")).toBe("large");

@@ -6,14 +6,14 @@ const PEPPER = Buffer.alloc(32, 1);
 const PUBLIC_ID = "AbCdEfGh1234";
 const SECRET = "s".repeat(43);
 
-describe("a minted key", () => {
+describe("a new key", () => {
   test("has the documented form and reads back as its parts (S24)", () => {
     const { publicId, secret, value } = mintApiKey(randomBytes);
     expect(value).toMatch(/^sk-mg-[0-9A-Za-z]{55}$/);
     expect(parseApiKey(value)).toEqual({ kind: "key", publicId, secret });
   });
 
-  test("throws away the bytes that would make some characters likelier", () => {
+  test("discards the bytes that would make some characters likelier", () => {
     // 248 to 255 would stand for the first eight characters a fifth time.
     const bytes = [255, 0, 248, 61, 250, 62, 247];
     let next = 0;
@@ -35,7 +35,7 @@ describe("a minted key", () => {
 
 describe("a credential", () => {
   test.for([maskApiKey(PUBLIC_ID), "sk-mg-AbCd…****…", "sk-mg-…****…", "sk-mg-AbCd...", `sk-mg-${"*".repeat(55)}`])(
-    "that is masked, %s, is told apart (S18)",
+    "that is masked, %s, is recognised (S18)",
     (text) => {
       expect(parseApiKey(text)).toEqual({ kind: "masked" });
     },
@@ -56,7 +56,7 @@ describe("a credential", () => {
   });
 });
 
-test("the display form shows both ends of the public id and nothing of the secret (S24)", () => {
+test("the masked form shows both ends of the public id and nothing of the secret (S24)", () => {
   expect(maskApiKey(PUBLIC_ID)).toBe("sk-mg-AbCd****1234");
 });
 

@@ -30,6 +30,6 @@ test.for([
   expect(priceAt({ price: priced(1n), schedule }, at(time))).toEqual(priced(pico));
 });
 
-test("a schedule comes back from its column as it was", () => {
+test("a schedule is read from its column unchanged", () => {
   expect(scheduleColumn.parse(JSON.parse(encodeSchedule([peak, night, later])))).toEqual([peak, night, later]);
 });

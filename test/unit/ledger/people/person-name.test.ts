@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { checkPersonName, toPersonName } from "../../../../ledger/people/person-name.ts";
 
 test.for(["Ann Ørsted & Co", "J. R. R. Tolkien", "Dr. Ann O'Neil-Šmíd", "王小明", "Acme (2026), Inc.", "3.5 Labs", "A/B tests"])(
-  "%s can be a name, and stays as it is",
+  "%s can be a name, and stays unchanged",
   (name) => {
     expect(checkPersonName(` ${name} `)).toBe(name);
     expect(toPersonName(name)).toBe(name);
@@ -26,7 +26,7 @@ test.for([
   "",
   " ",
   "n".repeat(101),
-])("%j is no name", (name) => {
+])("%j is not a name", (name) => {
   expect(() => checkPersonName(name)).toThrow(expect.objectContaining({ code: "invalid_request", field: "name" }));
 });
 
@@ -35,7 +35,7 @@ test.for([
   ["Pay at https://evil.example/pay\nnow", "Pay at https evil example/pay now"],
   ["www.evil.co.uk", "www evil co uk"],
   ["\u202eAnn\u200b", "Ann"],
-] as const)("%j that another service says becomes %j, which can be a name", ([given, name]) => {
+] as const)("%j from another service becomes %j, which can be a name", ([given, name]) => {
   expect(toPersonName(given)).toBe(name);
   expect(checkPersonName(toPersonName(given))).toBe(name);
 });

@@ -20,7 +20,7 @@ function land(queue: SettlementQueue, most: number): string[] {
   return batch.map(({ accountId }) => accountId);
 }
 
-test("a batch holds whole accounts, however their settlements came in between one another", () => {
+test("a batch contains whole accounts, however their settlements interleaved", () => {
   const [a, b, c] = [settlementsOf("a", 3), settlementsOf("b", 3), settlementsOf("c", 3)];
   const queue = queueOf([0, 1, 2].flatMap((at) => [a, b, c].flatMap((each) => each[at] ?? [])));
   expect(queue.size).toBe(9);
@@ -43,7 +43,7 @@ test("an account with more than a batch lets others have their turn", () => {
   expect(land(queue, 3)).toEqual(["quiet", "busy", "busy"]);
 });
 
-test("what was taken waits until it is deleted, and is counted once however often it is added or deleted", () => {
+test("settlements in progress wait until they are deleted, and are counted once however often they are added or deleted", () => {
   const [first, second] = settlementsOf("a", 2);
   if (first === undefined || second === undefined) throw new Error("two were made");
   const queue = queueOf([first, first, second]);

@@ -13,7 +13,7 @@ function open(concurrency: number) {
   return { add, started, finish };
 }
 
-test("sign-ups past their share of the queue are refused at once with a time to come back, and sign-ins are not", async () => {
+test("sign-ups beyond their share of the queue are refused at once with a retry time, and sign-ins are not", async () => {
   const { add, started } = open(1);
   const taken = Array.from({ length: 17 }, (_, index) => add("make", `sign-up ${index}`));
   await expect(add("make", "one more")).rejects.toMatchObject({ code: "overloaded", headers: { "retry-after": "5" } });
@@ -23,7 +23,7 @@ test("sign-ups past their share of the queue are refused at once with a time to 
   expect(taken).toHaveLength(33);
 });
 
-test("a sign-in goes before the sign-ups that wait, and no more run than may", async () => {
+test("a sign-in is processed before waiting sign-ups, and concurrency is bounded", async () => {
   const { add, started, finish } = open(2);
   const all = [add("make", "a"), add("make", "b"), add("make", "c"), add("check", "d")];
   expect(started).toEqual(["a", "b"]);

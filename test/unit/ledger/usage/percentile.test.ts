@@ -19,7 +19,7 @@ test("a percentile is the value that its share of requests does not exceed, what
   expect(percentile(histogram, 0.95)).toBeGreaterThan(9_000);
 });
 
-test("nothing has no percentile and no share of failures", () => {
+test("without values there is no percentile and no share of failures", () => {
   expect([percentile([], 0.5), failedShare([])]).toEqual([undefined, undefined]);
   expect(
     failedShare([

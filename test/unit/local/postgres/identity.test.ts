@@ -6,29 +6,29 @@ const NOBODY = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin";
 const POSTGRES = "postgres:x:101:104:PostgreSQL,,,:/var/lib/postgresql:/bin/bash";
 const SOMEONE = "someone:x:1000:1000::/home/someone:/bin/sh";
 
-describe("whom PostgreSQL runs as when started by root", () => {
-  test("the user postgres, where there is one", () => {
+describe("the user PostgreSQL runs as when started by root", () => {
+  test("the user postgres, if it exists", () => {
     expect(chooseUser([ROOT, NOBODY, POSTGRES, ""].join("\n"))).toStrictEqual({ name: "postgres", uid: 101, gid: 104 });
   });
 
-  test("nobody, where there is none", () => {
+  test("nobody, if it does not", () => {
     expect(chooseUser([ROOT, NOBODY].join("\n"))).toMatchObject({ name: "nobody", uid: 65534 });
   });
 
-  test("the owner of the cluster, where there is a cluster", () => {
+  test("the owner of the cluster, if there is a cluster", () => {
     expect(chooseUser([ROOT, NOBODY, POSTGRES, SOMEONE].join("\n"), 1000)).toMatchObject({ name: "someone" });
   });
 
-  test("not root, even where root owns it", () => {
+  test("not root, even if root owns it", () => {
     expect(chooseUser([ROOT, NOBODY].join("\n"), 0)).toMatchObject({ name: "nobody" });
   });
 
-  test("a machine with neither says what to do", () => {
+  test("a machine with neither gets the remedy", () => {
     expect(() => chooseUser(ROOT)).toThrow("start as a user other than root");
   });
 });
 
-test("passage through a closed directory is one capability, and nothing else of root's", () => {
+test("passing through a closed directory takes one capability, and no other of root's", () => {
   const user = { name: "nobody", uid: 65534, gid: 65534 };
   const command = commandAs({ kind: "user with passage", user }, "/bin/initdb", ["-D", "x"]);
   expect(command.program).toBe("setpriv");

@@ -14,7 +14,7 @@ test("the end of an outage is shown", () => {
   );
 });
 
-test("what is no complaint is not shown", () => {
+test("other lines are not shown", () => {
   expect(readComplaint('{"level":"info","msg":"ready","note":"\\"level\\":\\"warn\\""}')).toBeUndefined();
   expect(readComplaint('    at somewhere "level":"warn"')).toBeUndefined();
 });

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-test("a second start says that the first one uses the directory", async () => {
+test("a second start reports that the first one uses the directory", async () => {
   const lock = await takeLock(file);
   await expect(takeLock(file)).rejects.toThrow(`Another start (process ${process.pid}) uses this data directory`);
   await lock.release();
@@ -22,17 +22,17 @@ test("a second start says that the first one uses the directory", async () => {
   expect(await readdir(directory)).toStrictEqual([]);
 });
 
-test("the lock of a process that is gone is taken over", async () => {
+test("the lock of an ended process is taken over", async () => {
   await writeFile(file, JSON.stringify({ pid: process.pid, mark: "of another process with the same id" }));
   await expect(takeLock(file)).resolves.toBeDefined();
 });
 
-test("a lock that is not readable is taken over", async () => {
+test("an unreadable lock is taken over", async () => {
   await writeFile(file, "{");
   await expect(takeLock(file)).resolves.toBeDefined();
 });
 
-test("of many starts at once that find a dead lock, one gets it", async () => {
+test("of many concurrent starts that find a dead lock, one gets it", async () => {
   for (let round = 0; round < 20; round++) {
     await writeFile(file, JSON.stringify({ pid: 1, mark: "none" }));
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => takeLock(file)));

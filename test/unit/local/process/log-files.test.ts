@@ -29,7 +29,7 @@ function startWriter(file: string): void {
   onTestFinished(() => void writer.kill("SIGKILL"));
 }
 
-test("a log that grows is bounded, what was in it before stays beside it, and its writer goes on", async () => {
+test("a growing log is bounded, its earlier content stays in a file next to it, and its writer continues", async () => {
   const folder = await makeFolder();
   const file = path.join(folder, "part.log");
   startWriter(file);
@@ -45,7 +45,7 @@ test("a log that grows is bounded, what was in it before stays beside it, and it
   expect((await readdir(folder)).toSorted()).toEqual(["part.1.log", "part.log"]);
 });
 
-test("a log below the bound is left alone, and so is the one of the run before", async () => {
+test("a log below the bound is left alone, and so is the previous run's", async () => {
   const folder = await makeFolder();
   await writeFile(path.join(folder, "small.log"), "a line\n");
   await writeFile(path.join(folder, "large.1.log"), Buffer.alloc(2_000));
@@ -56,7 +56,7 @@ test("a log below the bound is left alone, and so is the one of the run before",
   expect((await stat(path.join(folder, "large.1.log"))).size).toBe(2_000);
 });
 
-test("where the copy cannot be written the log begins anew all the same: room comes first", async () => {
+test("if the copy cannot be written the log starts again anyway: room comes first", async () => {
   const folder = await makeFolder();
   await writeFile(path.join(folder, "part.log"), Buffer.alloc(2_000));
   await mkdir(path.join(folder, "part.1.log"));
@@ -64,7 +64,7 @@ test("where the copy cannot be written the log begins anew all the same: room co
   await expect.poll(async () => (await stat(path.join(folder, "part.log"))).size).toBe(0);
 });
 
-test("whoever watches a log sees what comes after it was rotated", async () => {
+test("a follower of a log sees what comes after it was rotated", async () => {
   const folder = await makeFolder();
   const file = path.join(folder, "part.log");
   await writeFile(file, `${"x".repeat(2_000)}\nfind this\n`);
@@ -78,7 +78,7 @@ test("whoever watches a log sees what comes after it was rotated", async () => {
   await expect.poll(() => found).toEqual(["find this", "find that"]);
 });
 
-test("a full disk costs the lines of a log that is written here, and no more", () => {
+test("a full disk costs only lines of the log", () => {
   const log = openLineLog("/dev/full");
   for (let index = 0; index < 1_000; index++) log.write(`line ${index}\n`);
   log.end();

@@ -36,7 +36,7 @@ test("when its supervisor is killed, a guarded process is stopped", async () => 
   await eventually(async () => expect(await isAlive(guarded)).toBe(false));
 });
 
-test("one that does not heed the first signal gets the next", async () => {
+test("one that ignores the first signal gets the next", async () => {
   const { supervisor, guarded } = await startSupervisor("trap '' TERM; while true; do sleep 0.1; done", [
     { signal: "SIGTERM", waitMs: 1_000 },
     { signal: "SIGKILL", waitMs: 1_000 },
@@ -45,7 +45,7 @@ test("one that does not heed the first signal gets the next", async () => {
   await eventually(async () => expect(await isAlive(guarded)).toBe(false));
 });
 
-test("a supervisor that ends its guard leaves the process to itself", async () => {
+test("a supervisor that ends its guard leaves the process running", async () => {
   const { supervisor, guarded } = await startSupervisor("exec sleep 60", [{ signal: "SIGKILL", waitMs: 1_000 }]);
   supervisor.kill("SIGTERM");
   await once(supervisor, "exit");

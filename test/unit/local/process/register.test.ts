@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-test("what a killed stack left running is stopped", async () => {
+test("processes left running by a killed stack are stopped", async () => {
   await createRegister(file).add("envoy", pid);
   const found: string[] = [];
   await stopLeftovers(file, (name) => found.push(name));
@@ -33,13 +33,13 @@ test("what a killed stack left running is stopped", async () => {
   expect(await isAlive(pid)).toBe(false);
 });
 
-test("a process that only got the same id is let be", async () => {
+test("a process that only got the same id is left alone", async () => {
   await writeFile(file, JSON.stringify([{ name: "envoy", pid, mark: "1" }]));
   await stopLeftovers(file, () => expect.unreachable());
   expect(await isAlive(pid)).toBe(true);
 });
 
-test("after a clean end nothing is recorded", async () => {
+test("after a clean exit nothing is recorded", async () => {
   const register = createRegister(file);
   await register.add("envoy", pid);
   await register.clear();
@@ -47,12 +47,12 @@ test("after a clean end nothing is recorded", async () => {
   expect(await isAlive(pid)).toBe(true);
 });
 
-test("a record that was cut off is no reason to fail", async () => {
+test("a truncated record is not a reason to fail", async () => {
   await writeFile(file, '[{"name":"env');
   await expect(stopLeftovers(file, () => expect.unreachable())).resolves.toBeUndefined();
 });
 
-test("our own process is alive, and an id that nobody has is not", async () => {
+test("our own process is alive, and an unused id is not", async () => {
   expect(await isAlive(process.pid)).toBe(true);
   expect(await isAlive(2 ** 22 + 1)).toBe(false);
 });

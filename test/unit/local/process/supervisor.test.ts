@@ -63,7 +63,7 @@ async function killNow(pid: number): Promise<void> {
   });
 }
 
-test("a part that is killed is started again, and the screen says so", async () => {
+test("a killed part is restarted, and the screen shows it", async () => {
   const { pid } = await start("exec sleep 60");
   const first = pid() ?? 0;
   await killNow(first);
@@ -72,7 +72,7 @@ test("a part that is killed is started again, and the screen says so", async () 
   expect(givenUp).toStrictEqual([]);
 });
 
-test("a part that keeps ending is given up, with the last lines of its log", async () => {
+test("a part that keeps exiting is given up, with the last lines of its log", async () => {
   await start('echo "why it ends"; exit 3');
   await eventually(() => expect(givenUp).toHaveLength(1));
   expect(givenUp[0]?.split("\n")).toStrictEqual([
@@ -81,7 +81,7 @@ test("a part that keeps ending is given up, with the last lines of its log", asy
   ]);
 });
 
-test("what a run complains of is shown once, also by the runs that add to the same log", async () => {
+test("a run's complaints are shown once, even by runs that append to the same log", async () => {
   const { pid } = await start(`echo '{"level":"warn","msg":"run '$$'"}'; exec sleep 60`);
   const pids: number[] = [];
   for (let run = 1; run <= 3; run++) {
@@ -93,13 +93,13 @@ test("what a run complains of is shown once, also by the runs that add to the sa
   expect(complaints).toStrictEqual(pids.map((each) => `part: run ${each}`));
 });
 
-test("ends that lie far apart are no row", async () => {
+test("exits that lie far apart do not count as consecutive", async () => {
   const { pid } = await start("exec sleep 60", { pausesMs: [1], healthyAfterMs: 0 });
   for (let end = 0; end < 3; end++) await killNow(pid() ?? 0);
   expect(givenUp).toStrictEqual([]);
 });
 
-test("a part that does not become ready counts as ended", async () => {
+test("a part that does not become ready counts as exited", async () => {
   let launches = 0;
   const launch = shell("exec sleep 60");
   part = supervise({
@@ -118,7 +118,7 @@ test("a part that does not become ready counts as ended", async () => {
   expect(news[1]).toBe("part was not ready within 45 seconds; starting it again in 1 ms …");
 });
 
-test("what is told to stop does not come back, not even out of a pause", async () => {
+test("a part that is stopped does not restart, not even from a pause", async () => {
   const { pid } = await start("exec sleep 60", { pausesMs: [60_000] });
   const last = pid() ?? 0;
   process.kill(last, "SIGKILL");

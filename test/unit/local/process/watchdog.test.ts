@@ -43,7 +43,7 @@ test.for([
   await eventually(() => expect(silences()).toBe(1), { withinMs: 50_000 });
 });
 
-test("a process that answers with an error, and was stopped for a moment, is left alone", async () => {
+test("a process that answers with an error, and was suspended for a moment, is left alone", async () => {
   const { silences, looks } = await watch();
   child.kill("SIGSTOP");
   child.kill("SIGCONT");

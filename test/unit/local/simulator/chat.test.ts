@@ -28,7 +28,7 @@ function user(content: string) {
 }
 
 describe("chat completions through the official SDK", () => {
-  test("an answer says that it is a simulation, and the same request has the same answer", async () => {
+  test("an answer says that it is a simulation, and the same request gets the same answer", async () => {
     const request = { model: "any-model", messages: [user("Hello")] };
     const [one, other] = [await client.chat.completions.create(request), await client.chat.completions.create(request)];
     expect(one.choices[0]?.message.content).toContain("simulation of any-model");
@@ -36,7 +36,7 @@ describe("chat completions through the official SDK", () => {
     expect(other).toStrictEqual(one);
   });
 
-  test("usage counts four bytes a token, and all messages but the last as cached, in blocks of 64", async () => {
+  test("usage counts four bytes per token, and all messages but the last as cached, in blocks of 64", async () => {
     const completion = await client.chat.completions.create({
       model: "m",
       messages: [{ role: "system", content: "s".repeat(4 * 130) }, user("u".repeat(40))],
@@ -45,7 +45,7 @@ describe("chat completions through the official SDK", () => {
     expect(completion.usage?.total_tokens).toBe(140 + (completion.usage?.completion_tokens ?? 0));
   });
 
-  test("a stream adds up to the whole answer", async () => {
+  test("a stream adds up to the complete answer", async () => {
     const request = { model: "reasoner", messages: [user("Please call get_weather")], tools: [weather] };
     const whole = await client.chat.completions.create(request);
     const streamed = await client.chat.completions
@@ -56,7 +56,7 @@ describe("chat completions through the official SDK", () => {
     expect(streamed.usage).toStrictEqual(whole.usage);
   });
 
-  test("usage is streamed only when it is asked for, and on each chunk only when that is", async () => {
+  test("usage is streamed only on request, and on each chunk only if that is requested", async () => {
     const request: OpenAI.ChatCompletionCreateParamsStreaming = { model: "m", messages: [user("Hello")], stream: true };
     const usages = async (options: object) => {
       const seen: unknown[] = [];
@@ -72,7 +72,7 @@ describe("chat completions through the official SDK", () => {
     expect(always.at(-1)).toStrictEqual(atEnd.at(-1));
   });
 
-  test("forced and parallel tools are called with arguments that fit the schema", async () => {
+  test("forced and parallel tools are called with arguments that match the schema", async () => {
     const time = { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } } as const;
     const completion = await client.chat.completions.create({
       model: "m",
@@ -103,7 +103,7 @@ describe("chat completions through the official SDK", () => {
     expect(second.choices[0]?.message.content).toContain("12 degrees");
   });
 
-  test("a tool message without a call before it is refused", async () => {
+  test("a tool message without a call before it is rejected", async () => {
     const request = { model: "m", messages: [{ role: "tool", tool_call_id: "call_1", content: "x" } as const] };
     await expect(client.chat.completions.create(request)).rejects.toMatchObject({ status: 400 });
   });
@@ -128,7 +128,7 @@ describe("chat completions through the official SDK", () => {
     expect(stopped.choices[0]?.finish_reason).toBe("stop");
   });
 
-  test("the model list has the protocol's shape", async () => {
+  test("the model list has the protocol's format", async () => {
     const models = await client.models.list();
     expect(models.data[0]).toMatchObject({ object: "model", id: "simulation" });
   });

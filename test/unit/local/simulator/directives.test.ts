@@ -44,7 +44,7 @@ function dataLines(text: string): string[] {
 }
 
 describe("directives", () => {
-  test("status, type, code and retry-after make an error of the protocol", async () => {
+  test("status, type, code and retry-after create an error of the protocol", async () => {
     const chat = await post("status=429 retry-after=3 type=tokens code=slow_down");
     expect([chat.status, chat.headers.get("retry-after")]).toStrictEqual([429, "3"]);
     expect(await chat.json()).toMatchObject({ error: { type: "tokens", code: "slow_down" } });
@@ -75,7 +75,7 @@ describe("directives", () => {
     ]);
   });
 
-  test("a script holds for the messages protocol, too", async () => {
+  test("a script works for the messages protocol, too", async () => {
     const content = `[[sim tool=read]] [[sim tool=edit arguments=${encodeURIComponent('{"path":"c"}')}]]`;
     const turns = [
       { role: "user", content },
@@ -86,14 +86,14 @@ describe("directives", () => {
     expect(await response.json()).toMatchObject({ content: [{ type: "tool_use", name: "edit", input: { path: "c" } }] });
   });
 
-  test("no-tools answers in text though a tool is named; say is that text", async () => {
+  test("no-tools answers in text although a tool is offered; say is that text", async () => {
     const tools = [{ type: "function", function: { name: "hi" } }];
     expect(await (await post("no-tools", { tools })).json()).toMatchObject({ choices: [{ finish_reason: "stop" }] });
     const answer = await post(`no-tools say=${encodeURIComponent("a [b] c")}`, { tools });
     expect(await answer.json()).toMatchObject({ choices: [{ message: { content: "a [b] c" } }] });
   });
 
-  test("html is the page of a proxy", async () => {
+  test("html is a proxy's error page", async () => {
     const response = await post("html status=503");
     expect([response.status, response.headers.get("content-type")]).toStrictEqual([503, "text/html"]);
   });
@@ -103,7 +103,7 @@ describe("directives", () => {
     expect(dataLines(await (await post("garbage", { stream: true })).text())[1]).toBe("data: {this is not JSON");
   });
 
-  test("json answers JSON although a stream was asked for", async () => {
+  test("json answers JSON although a stream was requested", async () => {
     expect((await post("json", { stream: true })).headers.get("content-type")).toBe("application/json");
   });
 
@@ -152,7 +152,7 @@ describe("directives", () => {
     expect(messages).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"overloaded_error".*\n\n$/);
   });
 
-  test("stall sends nothing more, and the journal says that the client gave up", async () => {
+  test("stall sends nothing more, and the journal records that the client disconnected", async () => {
     const abort = new AbortController();
     const response = await post("stall=2 tokens=20", { stream: true }, { signal: abort.signal });
     const reader = response.body?.getReader();
@@ -168,14 +168,14 @@ describe("directives", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(60 + 5 * 10);
   });
 
-  test("tool calls a tool, also one that the request does not have", async () => {
+  test("tool calls a tool, even one that the request does not have", async () => {
     const response = await post("tool=unknown_tool");
     expect(await response.json()).toMatchObject({
       choices: [{ message: { tool_calls: [{ function: { name: "unknown_tool" } }] } }],
     });
   });
 
-  test("stop is the reason given", async () => {
+  test("stop is the reported reason", async () => {
     expect(await (await post("stop=content_filter")).json()).toMatchObject({ choices: [{ finish_reason: "content_filter" }] });
     expect(await (await postMessages("stop=refusal")).json()).toMatchObject({ stop_reason: "refusal" });
   });
@@ -201,7 +201,7 @@ describe("directives", () => {
 });
 
 describe("the journal", () => {
-  test("shows requests, and of credentials only which header they came in", async () => {
+  test("shows requests, and of credentials only the header that they came in", async () => {
     await post("", {}, { headers: { authorization: "Bearer a-secret-value" } });
     const [entry] = await journal();
     expect(entry).toMatchObject({ method: "POST", path: "/v1/chat/completions", isAborted: false });

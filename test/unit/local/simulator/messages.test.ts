@@ -21,19 +21,19 @@ function ask(content: string) {
 }
 
 describe("messages through the official SDK", () => {
-  test("an answer says that it is a simulation, and the same request has the same answer", async () => {
+  test("an answer says that it is a simulation, and the same request gets the same answer", async () => {
     const [one, other] = [await client.messages.create(ask("Hello")), await client.messages.create(ask("Hello"))];
     expect(one.content[0]).toMatchObject({ type: "text", text: expect.stringContaining("simulation of m") });
     expect(one.stop_reason).toBe("end_turn");
     expect(other).toStrictEqual(one);
   });
 
-  test("cached tokens are outside of input_tokens", async () => {
+  test("cached tokens are not part of input_tokens", async () => {
     const message = await client.messages.create({ ...ask("u".repeat(40)), system: "s".repeat(4 * 130) });
     expect(message.usage).toMatchObject({ input_tokens: 12, cache_read_input_tokens: 128, cache_creation_input_tokens: 0 });
   });
 
-  test("a stream adds up to the whole answer, thinking and tools included", async () => {
+  test("a stream adds up to the complete answer, including thinking and tools", async () => {
     const request = { ...ask("Please call get_weather"), model: "reasoner", tools: [weather] };
     const whole = await client.messages.create(request);
     const streamed = await client.messages.stream(request).finalMessage();
@@ -44,7 +44,7 @@ describe("messages through the official SDK", () => {
     expect(streamed.usage.input_tokens).toBe(whole.usage.input_tokens);
   });
 
-  test("thinking blocks carry a signature, when thinking is asked for", async () => {
+  test("thinking blocks carry a signature if thinking is requested", async () => {
     const message = await client.messages.create({
       ...ask("Why?"),
       max_tokens: 2000,
@@ -74,7 +74,7 @@ describe("messages through the official SDK", () => {
     expect(second.content[0]).toMatchObject({ type: "text", text: expect.stringContaining("12 degrees") });
   });
 
-  test("a tool use without its result is refused", async () => {
+  test("a tool use without its result is rejected", async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: "user", content: "Go on" },
       { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "get_weather", input: {} }] },
@@ -86,7 +86,7 @@ describe("messages through the official SDK", () => {
     });
   });
 
-  test("max_tokens is required, cuts the answer, and stop sequences are named", async () => {
+  test("max_tokens is required and cuts the answer, and stop sequences are reported", async () => {
     const cut = await client.messages.create({ ...ask("[[sim tokens=50]]"), max_tokens: 7 });
     expect(cut).toMatchObject({ stop_reason: "max_tokens", usage: { output_tokens: 7 } });
     const stopped = await client.messages.create({ ...ask("Hi"), stop_sequences: [" simulation"] });
@@ -108,7 +108,7 @@ describe("messages through the official SDK", () => {
     expect(await client.messages.countTokens({ model, messages })).toStrictEqual({ input_tokens: 10 });
   });
 
-  test("the model list has the protocol's shape", async () => {
+  test("the model list has the protocol's format", async () => {
     const models = await client.models.list();
     expect(models.data[0]).toMatchObject({ type: "model", id: "simulation" });
   });

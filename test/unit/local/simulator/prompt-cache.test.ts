@@ -15,7 +15,7 @@ async function ask(url: string, texts: readonly string[]): Promise<number> {
   return usage.parse(await response.json()).usage.prompt_tokens_details.cached_tokens;
 }
 
-test("a server with a prompt cache knows what it has read, in whole blocks, and nothing else", async () => {
+test("a server with a prompt cache knows the prompts that it has read, in whole blocks, and nothing else", async () => {
   const simulator = await startSimulator({ promptCache: createPromptCache() });
   try {
     expect(await ask(simulator.url, [LONG])).toBe(0);
@@ -27,7 +27,7 @@ test("a server with a prompt cache knows what it has read, in whole blocks, and 
   }
 });
 
-test("what was read longest ago is forgotten first", async () => {
+test("the entry unused for longest is forgotten first", async () => {
   const simulator = await startSimulator({ promptCache: createPromptCache({ beginnings: 2 }) });
   try {
     for (const first of ["a", "b", "a", "c"]) await ask(simulator.url, [first + LONG]);

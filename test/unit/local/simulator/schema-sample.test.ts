@@ -35,11 +35,11 @@ const schemas = {
   both: z.object({ all: z.intersection(z.object({ a: z.string() }), z.object({ b: z.int() })) }),
 };
 
-test.for(Object.entries(schemas))("arguments fit the schema: %s", ([, schema]) => {
+test.for(Object.entries(schemas))("arguments match the schema: %s", ([, schema]) => {
   expect(schema.safeParse(sampleObject(z.toJSONSchema(schema))).error).toBeUndefined();
 });
 
-test("a schema that says nothing gives no arguments", () => {
+test("an empty schema gives no arguments", () => {
   expect(sampleObject({})).toStrictEqual({});
   expect(sampleObject(undefined)).toStrictEqual({});
 });

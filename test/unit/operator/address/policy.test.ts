@@ -27,49 +27,49 @@ const NEVER = [
 const PUBLIC = ["8.8.8.8", "1.1.1.1", "172.15.255.255", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450:4001::1"];
 
 describe("an address", () => {
-  test.for(PUBLIC)("%s is the public internet's", (address) => expect(policyOf().objection(address, [])).toBeNull());
-  test.for([...PRIVATE, ...NEVER])("%s is shut until it is allowed", (address) => {
+  test.for(PUBLIC)("%s is on the public internet", (address) => expect(policyOf().objection(address, [])).toBeNull());
+  test.for([...PRIVATE, ...NEVER])("%s is blocked unless allowed", (address) => {
     expect(policyOf().objection(address, [])).toContain(`${address} is `);
     const length = address.includes(":") ? 128 : 32;
     expect(policyOf({ allowCidrs: [`${address}/${length}`] }).objection(address, [])).toBeNull();
   });
-  test.for(PRIVATE)("%s is opened with all private ones", (address) =>
+  test.for(PRIVATE)("%s is allowed with all private ones", (address) =>
     expect(policyOf({ allowPrivate: true }).objection(address, [])).toBeNull(),
   );
-  test.for(NEVER)("%s is not opened with the private ones", (address) =>
+  test.for(NEVER)("%s is not allowed with the private ones", (address) =>
     expect(policyOf({ allowPrivate: true }).objection(address, [])).not.toBeNull(),
   );
-  test("is not asked about at a name server, and is not judged again", () => {
+  test("is not looked up at a name server, and is not judged again", () => {
     expect(policyOf().needsAddresses("10.0.0.1")).toBe(false);
     expect(policyOf().guardFor("8.8.8.8")).toBeNull();
   });
 });
 
 describe("a name", () => {
-  test("is judged by every address that it leads to", () => {
+  test("is judged by all of its addresses", () => {
     expect(policyOf().objection("models.example", ["8.8.8.8", "2606:4700::1111"])).toBeNull();
     expect(policyOf().objection("models.example", ["8.8.8.8", "10.0.0.7"])).toBe(
       "models.example resolves to 10.0.0.7, a private address: a backend there must be allowed by the gateway's administrator, with operator.backends.allowCidrs in the chart's values",
     );
   });
-  test("that leads nowhere now is judged when it does, and by Envoy", () => {
+  test("that does not resolve now is judged when it does, and by Envoy", () => {
     expect(policyOf().objection("models.example", [])).toBeNull();
     expect(policyOf().guardFor("models.example")?.shut).toEqual(expect.arrayContaining(["10.0.0.0/8", "127.0.0.0/8"]));
   });
-  test.for(["localhost", "LOCALHOST", "chat.simulator.localhost"])("%s is this machine, whatever is answered", (host) => {
+  test.for(["localhost", "LOCALHOST", "chat.simulator.localhost"])("%s is this machine, whatever it resolves to", (host) => {
     expect(policyOf().needsAddresses(host)).toBe(false);
     expect(policyOf({ allowPrivate: true }).objection(host, ["8.8.8.8"])).toContain("a loopback address");
     expect(policyOf({ allowCidrs: ["127.0.0.0/8", "::1/128"] }).objection(host, [])).toBeNull();
   });
   test.for(["vllm.models.svc", "vllm.models.svc.cluster.local", "pod-0.vllm.models.svc"])(
-    "%s is of a namespace that may be allowed",
+    "%s belongs to a namespace that may be allowed",
     (host) => {
       expect(policyOf().objection(host, ["10.96.0.1"])).toContain("operator.backends.allowNamespaces (models)");
       expect(policyOf({ allowNamespaces: ["models"] }).objection(host, ["10.96.0.1"])).toBeNull();
       expect(policyOf({ allowNamespaces: ["model"] }).objection(host, ["10.96.0.1"])).not.toBeNull();
     },
   );
-  test("of an allowed namespace does not lead to this machine, nor to a cloud's credentials", () => {
+  test("of an allowed namespace does not resolve to this machine, nor to a cloud's credentials", () => {
     const policy = policyOf({ allowNamespaces: ["models"] });
     for (const address of ["127.0.0.1", "169.254.169.254"])
       expect(policy.objection("external.models.svc", [address])).not.toBeNull();
@@ -77,12 +77,12 @@ describe("a name", () => {
     expect(policy.guardFor("external.models.svc")?.shut).not.toContain("10.0.0.0/8");
   });
   test.for(["models.svc.evil.example", "vllm.models.svc.evil.example", "models.svc", "vllmmodels.example"])(
-    "%s is of no namespace",
+    "%s belongs to no namespace",
     (host) => expect(policyOf({ allowNamespaces: ["models"] }).objection(host, ["10.0.0.1"])).not.toBeNull(),
   );
 });
 
-test("what Envoy is told is what the operator goes by, for any IPv4 address", () => {
+test("Envoy gets the same rules as the operator, for any IPv4 address", () => {
   const policy = policyOf({ allowCidrs: ["10.1.0.0/16"] });
   const guard = policy.guardFor("models.example");
   const [isShut, isOpen] = [matcherOf(guard?.shut ?? []), matcherOf(guard?.open ?? [])];
@@ -101,7 +101,7 @@ test.for(["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/129", "models.example/8", "
   },
 );
 
-test("names are asked for again when their answers are old, and keep their last one while nobody answers", async () => {
+test("names are resolved again when their answers are old, and keep their last one while no server answers", async () => {
   let nowMs = 0;
   let answer: readonly string[] | null = ["8.8.8.8"];
   const asked: string[] = [];
@@ -126,7 +126,7 @@ test("names are asked for again when their answers are old, and keep their last 
   expect(await names.resolve([])).toEqual(new Map());
 });
 
-test("a name is missing where a server says so, and not where nobody answers", async () => {
+test("a name is missing if a server says so, and not if none answers", async () => {
   let nowMs = 0;
   let code = "EAI_AGAIN";
   const names = createNames({

@@ -65,7 +65,7 @@ describe("a new ApiKey", () => {
     expect(step({ hasFinalizer: false })).toEqual({ kind: "add finalizer" });
   });
 
-  test("waits for its account without having made anything", () => {
+  test("waits for its account without having created anything", () => {
     expect(step({ hasAccount: false, hasFinalizer: false })).toEqual({ kind: "done", secretProblem: null });
   });
 
@@ -75,7 +75,7 @@ describe("a new ApiKey", () => {
     expect(step({ secret: owned() })).toEqual({ kind: "store key", publicId, secret, rotation: 0 });
   });
 
-  test("takes no Secret that is not its own, nor a value that is another key's or none", () => {
+  test("takes over no foreign Secret, nor a value that is another key's or invalid", () => {
     expect(step({ secret: { kind: "foreign" } })).toEqual({ kind: "done", secretProblem: "NameTaken" });
     expect(step({ secret: owned(), isForeignKey: true })).toEqual({ kind: "done", secretProblem: "SecretChanged" });
     expect(step({ secret: owned(), hasRoom: false })).toEqual({ kind: "done", secretProblem: "TooManyKeys" });
@@ -84,22 +84,22 @@ describe("a new ApiKey", () => {
 });
 
 describe("an ApiKey with its key", () => {
-  test("that is as it should be needs nothing", () => {
+  test("in its desired state needs nothing", () => {
     expect(step({ key: stored() })).toEqual({ kind: "read secret" });
     expect(step({ key: stored(), secret: owned() })).toEqual({ kind: "done", secretProblem: null });
   });
 
-  test("changes the ledger first where it says something else, whatever became of its Secret", () => {
+  test("updates the ledger first if it differs, whatever happened to its Secret", () => {
     const disabled = resource({ disabled: true });
     expect(step({ resource: disabled, key: stored(), secret: { kind: "missing" } })).toEqual({ kind: "change settings" });
     expect(step({ key: stored({ origin: "elsewhere" }) })).toEqual({ kind: "change settings" });
   });
 
-  test("whose Secret was deleted has no new value made", () => {
+  test("whose Secret was deleted gets no new value", () => {
     expect(step({ key: stored(), secret: { kind: "missing" } })).toEqual({ kind: "done", secretProblem: "SecretMissing" });
   });
 
-  test("whose Secret holds another value keeps the key that it has", () => {
+  test("whose Secret contains another value keeps its key", () => {
     const other = owned({ value: valueOf(rotated.secret) });
     expect(step({ key: stored(), secret: other })).toEqual({ kind: "done", secretProblem: "SecretChanged" });
     // A claim to be of a later rotation than was asked for is no rotation.
@@ -107,7 +107,7 @@ describe("an ApiKey with its key", () => {
     expect(step({ key: stored(), secret: claimed })).toEqual({ kind: "done", secretProblem: "SecretChanged" });
   });
 
-  test("that was deleted in the dashboard stays so", () => {
+  test("that was deleted in the dashboard stays deleted", () => {
     expect(step({ key: stored({ revokedForMs: 5 }) })).toEqual({ kind: "done", secretProblem: null });
   });
 });
@@ -115,7 +115,7 @@ describe("an ApiKey with its key", () => {
 describe("a rotation", () => {
   const asked = resource({ rotation: { generation: 2, overlap: "1h" } });
 
-  test("puts the new value beside the old one", () => {
+  test("stores the new value next to the old one", () => {
     expect(step({ resource: asked, key: stored({}, asked), secret: owned() })).toEqual({
       kind: "rotate secret",
       publicId: minted.publicId,
@@ -125,14 +125,14 @@ describe("a rotation", () => {
     });
   });
 
-  test("without overlap leaves the old one out", () => {
+  test("without overlap removes the old one", () => {
     const atOnce = resource({ rotation: { generation: 2, overlap: "0s" } });
     expect(step({ resource: atOnce, key: stored({}, atOnce), secret: owned() })).toMatchObject({ previous: null });
     const done = owned({ value: valueOf(rotated.secret), rotation: 2 });
     expect(step({ resource: atOnce, key: stored({}, atOnce), secret: done })).toMatchObject({ previousUntilMs: null });
   });
 
-  test("that a crash cut in two goes on with the value that is in the Secret", () => {
+  test("that a crash interrupted continues with the value in the Secret", () => {
     const half = owned({ value: valueOf(rotated.secret), rotation: 2, hasPrevious: true });
     expect(step({ resource: asked, key: stored({}, asked), secret: half })).toEqual({
       kind: "store rotation",
@@ -143,7 +143,7 @@ describe("a rotation", () => {
     });
   });
 
-  test("makes the Secret anew where it was deleted, and replaces what was put into it", () => {
+  test("recreates a deleted Secret, and replaces a foreign value in it", () => {
     const key = stored({}, asked);
     expect(step({ resource: asked, key, secret: { kind: "missing" } })).toEqual({
       kind: "create secret",
@@ -156,7 +156,7 @@ describe("a rotation", () => {
     });
   });
 
-  test("takes the old value out when the overlap is over, and not before", () => {
+  test("removes the old value when the overlap is over, and not before", () => {
     const secret = owned({ value: valueOf(rotated.secret), rotation: 2, hasPrevious: true });
     const at = (until: number) =>
       stored({ rotation: 2, secretHash: hashSecret(PEPPER, rotated.secret), previousUntil: new Date(until) }, asked);
@@ -166,7 +166,7 @@ describe("a rotation", () => {
 });
 
 describe("a deleted ApiKey", () => {
-  test("is let go when its key has been revoked for as long as every extproc needs to hear of it (S25)", () => {
+  test("is released when its key has been revoked for as long as every extproc needs to notice (S25)", () => {
     const deleting = (changes: Partial<Observation>) => step({ isDeleting: true, ...changes });
     expect(deleting({ key: stored() })).toEqual({ kind: "revoke" });
     expect(deleting({ key: stored({ revokedForMs: 400.5 }) })).toEqual({ kind: "wait", ms: 600 });
@@ -180,7 +180,7 @@ describe("a deleted ApiKey", () => {
   });
 });
 
-test("limits that a newer version has set are not overwritten, and such a key can be deleted", () => {
+test("limits set by a newer version are not overwritten, and such a key can be deleted", () => {
   const key = stored({ unknownLimits: ["imagesPerMinute"], settings: { ...toSettings(resource()), name: "before" } });
   expect(step({ key, secret: owned() })).toEqual({ kind: "done", secretProblem: null });
   expect(step({ key, isDeleting: true })).toEqual({ kind: "revoke" });

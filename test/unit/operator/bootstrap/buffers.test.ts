@@ -23,7 +23,7 @@ const options = {
 };
 const bootstrap = buildBootstrap(options);
 
-test("no connection and no stream may hold more than 1 MiB; only a body that waits for the processor may have its 32", () => {
+test("no connection or stream may hold more than 1 MiB; only a body that waits for the processor may have its 32", () => {
   const connections = valuesOf("per_connection_buffer_limit_bytes", bootstrap);
   const streams = valuesOf("initial_stream_window_size", bootstrap);
   // Clients, the relay and the attempts on both of their sides, extproc.
@@ -32,7 +32,7 @@ test("no connection and no stream may hold more than 1 MiB; only a body that wai
   expect(Math.max(...valuesOf("request_body_buffer_limit", bootstrap).map(Number))).toBe(MAX_REQUEST_BYTES);
 });
 
-test("what is held of a request and its streamed answer depends on the body's length", () => {
+test("the buffer for a request and its streamed answer depends on the body's length", () => {
   const unprocessed = { name: "unprocessed", match: { prefix: "/" }, route: {} };
   const routes = routeByBodyLength(unprocessed, { maxRequestBytes: MAX_REQUEST_BYTES });
   // A range's end is not in it.
@@ -46,7 +46,7 @@ test("what is held of a request and its streamed answer depends on the body's le
   expect(new Set(routes.map(({ name }) => name)).size).toBe(routes.length);
 });
 
-test("a stream with a long prompt is sent once: what may be sent again is kept until the stream ends", () => {
+test("a stream with a long prompt is sent once: retries would keep it until the stream ends", () => {
   const routes = valuesOf("routes", relayListener({ maxRequestBytes: MAX_REQUEST_BYTES })).flat();
   const toServers = routes.filter((route) => valuesOf("cluster_header", route).length > 0);
   const lengths = toServers.map((route) => valuesOf("end", route)[0]);
@@ -55,11 +55,11 @@ test("a stream with a long prompt is sent once: what may be sent again is kept u
   expect(areSentAgain).toEqual([true, true, false, false]);
 });
 
-test("connections take turns, so that one with a thousand streams is no further ahead than one with a single stream", () => {
+test("connections take turns, so that one with a thousand streams has no advantage over one with a single stream", () => {
   expect(valuesOf("http.max_requests_per_io_cycle", bootstrap)).toEqual([1]);
 });
 
-test("memory that a flood has left behind goes back to the system, all beyond a quarter of the heap's bound", () => {
+test("memory left after a flood is returned to the system, beyond a quarter of the heap's bound", () => {
   expect(bootstrap["memory_allocator_manager"]).toMatchObject({ soft_memory_limit_bytes: 256 * MEBIBYTE });
   const small = buildBootstrap({ ...options, maxHeapBytes: 400 * MEBIBYTE });
   expect(small["memory_allocator_manager"]).toMatchObject({ soft_memory_limit_bytes: 100 * MEBIBYTE });
@@ -69,13 +69,13 @@ test("clients' connections have TCP keep-alives within what balancers allow, usu
   expect(valuesOf("tcp_keepalive", bootstrap)).toEqual([{ keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 }]);
 });
 
-test("every wait for a server ends: a route without a time of its own for the whole has one for silence", () => {
+test("every wait for a server ends: a route without a total timeout has an idle timeout", () => {
   const routes = valuesOf("route", bootstrap).filter((route) => valuesOf("timeout", { route }).includes("0s"));
   expect(routes.length).toBeGreaterThan(5);
   for (const route of routes) expect(Number.parseInt(String(valuesOf("idle_timeout", route)[0]), 10)).toBeGreaterThan(0);
 });
 
-test("a model server's connection holds little", () => {
+test("a model server's connection buffers little", () => {
   const cluster = buildCluster("c", {
     host: "provider.example",
     port: 443,

@@ -9,7 +9,7 @@ const fieldOf = (schema: z.ZodType) => {
   return z.object({ field: z.unknown() }).parse(properties).field;
 };
 
-test("an object says what it needs, and nothing of what else it refuses", () => {
+test("an object states its requirements, and nothing about what else it rejects", () => {
   const schema = z.strictObject({ needed: text, left: text.optional(), filled: text.default("x") });
   expect(toStructuralSchema(schema)).toStrictEqual({
     type: "object",
@@ -22,7 +22,7 @@ test("an object says what it needs, and nothing of what else it refuses", () => 
   });
 });
 
-test("patterns are CEL rules in zod's words, each told once, also where a text was described anew", () => {
+test("patterns are CEL rules with zod's messages, each once, even if a text was described again", () => {
   const base = z
     .string()
     .regex(/^a\/\d$/, "must be a path")
@@ -40,14 +40,14 @@ test("patterns are CEL rules in zod's words, each told once, also where a text w
   });
 });
 
-test("rules of its own stand before those of its patterns", () => {
+test("explicit rules come before those of its patterns", () => {
   const rules = [{ rule: "self != 'b'", message: "must not be b" }];
   expect(fieldOf(z.string().regex(/b/, "must have a b").meta(explain("A text.", { rules })))).toMatchObject({
     "x-kubernetes-validations": [rules[0], { rule: `self.matches("b")`, message: "must have a b" }],
   });
 });
 
-test("what is parsed into something else is told as it is written", () => {
+test("a transformed field is described as it is written", () => {
   expect(fieldOf(text.transform(Number).optional())).toStrictEqual({ description: "A text.", type: "string" });
   expect(fieldOf(text.transform(Number).prefault("1"))).toMatchObject({ type: "string", default: "1" });
 });
@@ -72,14 +72,14 @@ test.for<[string, z.ZodType, object]>([
   expect(fieldOf(schema.describe(schema.description ?? "A field."))).toMatchObject(expected);
 });
 
-test("a field without a description is refused, however deep", () => {
+test("a field without a description is rejected, however deep", () => {
   const inner = z.strictObject({ bare: z.string() }).describe("Inner.");
   expect(() => toStructuralSchema(z.strictObject({ list: z.array(inner).describe("List.") }))).toThrow(
     ".list[].bare has no description.",
   );
 });
 
-test("what Kubernetes has no word for is refused", () => {
+test("anything that Kubernetes cannot express is rejected", () => {
   expect(() => fieldOf(z.record(z.string(), z.string()).describe("Any."))).toThrow("A record needs keys that are known.");
   expect(() => fieldOf(z.union([z.string(), z.int()]).describe("Either."))).toThrow("type");
 });

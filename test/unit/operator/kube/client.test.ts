@@ -62,12 +62,12 @@ test("requests one after another share a connection", async () => {
   expect(answers).toEqual(Array.from({ length: 20 }, () => "GET 200"));
 });
 
-test("an answer that is no success is an error in the server's words", async () => {
+test("an unsuccessful answer is an error with the server's message", async () => {
   await serve((response) => void response.writeHead(409, json).end('{"reason":"AlreadyExists","message":"it is there"}'));
   await expect(get()).rejects.toThrow("The Kubernetes API answered 409 AlreadyExists: it is there");
 });
 
-test("a server that answers nothing is waited for no longer than the time limit, and counted", async () => {
+test("a server that does not answer is waited for no longer than the time limit, and counted", async () => {
   await serve(() => undefined);
   await expect(get()).rejects.toThrow("aborted");
   expect(answers).toEqual(["GET <error>"]);
@@ -81,7 +81,7 @@ test("a watch ends where the server ends it", async () => {
   expect(await watch()).toEqual([{ a: 1 }, { b: 2 }, { url: "/x?watch=true" }]);
 });
 
-test("a watch whose connection breaks says so", async () => {
+test("a watch whose connection breaks reports that", async () => {
   await serve((response) => {
     response.writeHead(200, json).write('{"a":1}\n');
     setTimeout(() => response.destroy(), 50);
@@ -91,7 +91,7 @@ test("a watch whose connection breaks says so", async () => {
   expect(error).toMatch(/aborted|broke/);
 });
 
-test("a watch that falls silent is taken for dead, and one that only speaks seldom is not", async () => {
+test("a silent watch is treated as dead, and one with rare events is not", async () => {
   await serve((response) => {
     response.writeHead(200, json).write('{"a":1}\n');
     setTimeout(() => response.write('{"b":2}\n'), 300);
@@ -99,7 +99,7 @@ test("a watch that falls silent is taken for dead, and one that only speaks seld
   expect(await watch(500)).toEqual([{ a: 1 }, { b: 2 }, "Error: A watch was silent for 500 ms."]);
 });
 
-test("a watch that is refused is an error with its code", async () => {
+test("a rejected watch is an error with its code", async () => {
   await serve((response) => void response.writeHead(410, json).end('{"reason":"Expired","message":"too old"}'));
   expect(await watch()).toEqual(["KubeError: The Kubernetes API answered 410 Expired: too old"]);
 });

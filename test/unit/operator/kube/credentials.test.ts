@@ -27,13 +27,13 @@ function pretendPod(host: string | undefined, port: string | undefined): void {
 }
 
 describe("a Pod's access to the Kubernetes API", () => {
-  test("is at the address in its environment, over TLS", async () => {
+  test("uses the address in its environment, over TLS", async () => {
     expect((await loadFromPod(pathPrefix)).server.href).toBe("https://10.96.0.1/");
     pretendPod("fd00::1", "6443");
     expect((await loadFromPod(pathPrefix)).server.href).toBe("https://[fd00::1]:6443/");
   });
 
-  test("trusts the mounted authority and sends the mounted token, also after kubelet has renewed it", async () => {
+  test("trusts the mounted authority and sends the mounted token, even after kubelet has renewed it", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const access = await loadFromPod(pathPrefix);
     const { ca, headers } = await access.authenticate();
@@ -45,7 +45,7 @@ describe("a Pod's access to the Kubernetes API", () => {
     expect((await access.authenticate()).headers).toStrictEqual({ Authorization: "Bearer renewed" });
   });
 
-  test("fails with one sentence where no token is mounted", async () => {
+  test("fails with one sentence if no token is mounted", async () => {
     await rm(path.join(mounted, "token"));
     await expect((await loadFromPod(pathPrefix)).authenticate()).rejects.toThrow(
       `The Pod's credentials cannot be read (ENOENT: no such file or directory, open '${path.join(mounted, "token")}'): mount the ServiceAccount's token into the Pod.`,

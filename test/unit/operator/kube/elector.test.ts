@@ -44,7 +44,7 @@ function start() {
   return { calls, server, until: (expected: string[]) => vi.waitFor(() => expect(calls).toEqual(expected), { timeout: 30_000 }) };
 }
 
-test("a free Lease is taken, and let go on release", async () => {
+test("a free Lease is taken, and given up on release", async () => {
   const { server, until } = start();
   await until(["elected"]);
   expect(elector.isLeader()).toBe(true);
@@ -54,7 +54,7 @@ test("a free Lease is taken, and let go on release", async () => {
   expect(server.holder).toBe("");
 });
 
-test("when the API server is away the leader stops in time, and leads again when it is back", async () => {
+test("when the API server is down the leader stops in time, and leads again when it is back", async () => {
   const { calls, server, until } = start();
   await until(["elected"]);
   server.isAway = true;
@@ -66,7 +66,7 @@ test("when the API server is away the leader stops in time, and leads again when
   expect(calls.length).toBe(3);
 });
 
-test("a renewal that hung beyond the deadline and then passed is a new election: what was left out is done again", async () => {
+test("a renewal that hung past the deadline and then succeeded is a new election: skipped work is done again", async () => {
   const { server, until } = start();
   await until(["elected"]);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ test("a renewal that hung beyond the deadline and then passed is a new election:
   await until(["elected", "lost", "elected"]);
 });
 
-test("whoever finds another in its Lease has lost it", async () => {
+test("a holder that finds another in its Lease has lost it", async () => {
   const { server, until } = start();
   await until(["elected"]);
   server.holder = "other";

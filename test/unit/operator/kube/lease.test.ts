@@ -12,13 +12,13 @@ test("a Lease that nobody holds is taken", () => {
   expect(claim({ holderIdentity: "" })).toEqual(taken);
 });
 
-test("another's Lease is left alone until it has not moved for its duration, by one's own clock", () => {
+test("another's Lease is left alone until it has not been renewed for its duration, by our own clock", () => {
   const others = { holderIdentity: "other", leaseDurationSeconds: 15, leaseTransitions: 3 };
   expect(claim(others, 14_999)).toBeNull();
   expect(claim(others, 15_000)).toMatchObject({ holderIdentity: "me", leaseTransitions: 4 });
 });
 
-test("one's own Lease is renewed, and keeps when it was acquired", () => {
+test("our own Lease is renewed, and keeps its acquisition time", () => {
   const mine = { holderIdentity: "me", acquireTime: "2026-01-01T00:00:00.000000Z", leaseTransitions: 3 };
   expect(claim(mine)).toMatchObject({ acquireTime: mine.acquireTime, renewTime: NOW, leaseTransitions: 3 });
 });
@@ -31,6 +31,6 @@ test("a released Lease is free at once", () => {
   });
 });
 
-test("times have microseconds, as the API server wants them", () => {
+test("times have microseconds, as the API server requires", () => {
   expect(toMicroTime(Date.parse("2026-11-21T12:00:00.5Z"))).toBe("2026-11-21T12:00:00.500000Z");
 });

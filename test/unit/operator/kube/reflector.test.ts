@@ -54,7 +54,7 @@ const list = (resourceVersion: string, items: object[], token?: string) => ({
   items,
 });
 
-test("a list comes in pages, and the watch goes on from its end", async () => {
+test("a list is paged, and the watch continues from its end", async () => {
   const { changes, until } = start({
     lists: [list("5", [object("a", "1")], "more"), list("5", [object("b", "2")])],
     watches: [],
@@ -65,7 +65,7 @@ test("a list comes in pages, and the watch goes on from its end", async () => {
   expect([...reflector.values()].map(({ metadata }) => metadata.managedFields)).toEqual([undefined, undefined]);
 });
 
-test("a watch that ends or breaks goes on from the last event or bookmark", async () => {
+test("a watch that ends or breaks resumes from the last event or bookmark", async () => {
   const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } };
   const { changes, until } = start({
     lists: [list("5", [object("a", "1")])],
@@ -83,7 +83,7 @@ test("a watch that ends or breaks goes on from the last event or bookmark", asyn
 test.for([
   ["as an event", { type: "ERROR", object: { code: 410, reason: "Expired" } }],
   ["as an answer", new KubeError(410, { reason: "Expired", message: "" })],
-] as const)("a place that the server has forgotten is listed again: told %s", async ([, gone]) => {
+] as const)("a version that the server has forgotten is listed again: reported %s", async ([, gone]) => {
   const { changes, until } = start({
     lists: [list("5", [object("a", "1"), object("b", "2"), object("c", "3")]), list("20", [object("a", "1"), object("b", "12")])],
     watches: [[gone]],
@@ -94,7 +94,7 @@ test.for([
   expect(reflector.get("team-a/c")).toBeUndefined();
 });
 
-test("a list that fails is tried again, and until then nothing is synced", async () => {
+test("a failed list is retried, and until then nothing is synced", async () => {
   const { until } = start({ lists: [{ kind: "Status" }, list("5", [])], watches: [] });
   await until(["list", "list", "watch from 5"]);
   await reflector.synced;

@@ -29,7 +29,7 @@ function start(workers = 2) {
 
 const settled = () => vi.waitFor(() => undefined);
 
-test("a key that is added many times while it waits is worked on once", async () => {
+test("a key added many times while it waits is processed once", async () => {
   const { queue, runs, keys } = start(1);
   for (const key of ["a", "b", "b", "b"]) queue.add(key);
   expect(keys()).toEqual(["a"]);
@@ -40,7 +40,7 @@ test("a key that is added many times while it waits is worked on once", async ()
   expect(keys()).toEqual(["a", "b"]);
 });
 
-test("a key that is added while it is worked on is worked on again after that, never at the same time", async () => {
+test("a key added while it is processed is processed again after that, never at the same time", async () => {
   const { queue, runs, keys } = start(4);
   queue.add("a");
   queue.add("a");
@@ -53,7 +53,7 @@ test("a key that is added while it is worked on is worked on again after that, n
   await queue.stop();
 });
 
-test("as many keys as there are workers are worked on at a time", async () => {
+test("as many keys as workers are processed at a time", async () => {
   const { queue, runs, keys } = start(2);
   for (const key of ["a", "b", "c"]) queue.add(key);
   expect(keys()).toEqual(["a", "b"]);
@@ -63,7 +63,7 @@ test("as many keys as there are workers are worked on at a time", async () => {
   await queue.stop();
 });
 
-test("a key that fails comes back later and later, and holds up no other", async () => {
+test("a failing key returns with growing delays, and blocks no other", async () => {
   vi.useFakeTimers();
   try {
     const { queue, runs, results, keys } = start(2);
@@ -90,7 +90,7 @@ test("a key that fails comes back later and later, and holds up no other", async
   }
 });
 
-test("a key comes back when its work asked for it, sooner when it is added", async () => {
+test("a key returns at the requested time, sooner if it is added", async () => {
   vi.useFakeTimers();
   try {
     const { queue, runs, keys } = start(1);
@@ -111,7 +111,7 @@ test("a key comes back when its work asked for it, sooner when it is added", asy
   }
 });
 
-test("a stopped queue ends what runs and begins nothing more", async () => {
+test("a stopped queue finishes running work and starts nothing more", async () => {
   const { queue, runs, keys } = start(1);
   queue.add("a");
   queue.add("b");
@@ -125,7 +125,7 @@ test("a stopped queue ends what runs and begins nothing more", async () => {
 test.for([
   ["Postgres", new Error("connect ECONNREFUSED"), 15_000],
   ["an API server that refuses", new KubeError(403, { reason: "Forbidden", message: "no" }), 60_000],
-] as const)("after ten minutes of failures by %s, a key is tried again in time", async ([, error, withinMs]) => {
+] as const)("after ten minutes of failures by %s, a key is retried in time", async ([, error, withinMs]) => {
   vi.useFakeTimers();
   try {
     let tries = 0;

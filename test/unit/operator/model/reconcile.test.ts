@@ -102,7 +102,7 @@ spec: { modelName: modelx, pricing: { inputPerMillion: "1", outputPerMillion: "2
 `;
 const clustersOf = (plan: Plan) => [...plan.snapshot.clusters.keys()];
 
-test("a cluster's name follows what matters to Envoy, and nothing else", () => {
+test("a cluster's name depends on what matters to Envoy, and nothing else", () => {
   const nameFor = (backend: string) => clustersOf(planFor(model(backend)))[0];
   const base = nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1' }");
   expect(base).toMatch(/^model\/modelx\/a\/[0-9a-f]{8}$/);
@@ -122,7 +122,7 @@ test("a rotated credential changes the secret and not the cluster", () => {
   expect(after.snapshot.secrets.get("credential/default/s/api-key/plain")).toEqual({ kind: "credential", headerValue: "after" });
 });
 
-test("a Model whose cluster Envoy refused is served by its last good version, and says so", () => {
+test("a Model whose cluster Envoy rejected is served by its last valid version, and reports that", () => {
   const good = planFor(model("{ name: a, protocol: Messages, url: 'http://good' }"));
   const next = model("{ name: a, protocol: Messages, url: 'http://bad' }");
   const [bad = ""] = clustersOf(planFor(next));
@@ -137,7 +137,7 @@ test("a Model whose cluster Envoy refused is served by its last good version, an
   });
 });
 
-test("a Model whose only version Envoy refused is not served, and its correction is", () => {
+test("a Model whose only version Envoy rejected is not served, and its correction is", () => {
   const first = model("{ name: a, protocol: Messages, url: 'http://bad' }");
   const rejected = new Map(clustersOf(planFor(first)).map((cluster) => [cluster, "malformed"]));
   expect(planFor(first, { rejected }).catalogue).toEqual([]);
@@ -162,7 +162,7 @@ spec:
     .join("\n---\n");
 const namesIn = ({ catalogue }: Plan) => catalogue.map(({ model }) => [model.name, ...model.aliases]);
 
-test("a Model keeps the name that it serves: an alias added to an older one is refused, and nothing else of that", () => {
+test("a Model keeps its served name: an alias added to an older one is rejected, and nothing else of that Model", () => {
   const before = planFor(aged({ name: "older", aliases: "" }, { name: "newer", aliases: "popular" }));
   const next = aged({ name: "older", aliases: "newer, popular, own" }, { name: "newer", aliases: "popular" });
   const after = planFor(next, { serving: before.served });
@@ -183,7 +183,7 @@ test("a Model keeps the name that it serves: an alias added to an older one is r
   });
 });
 
-test("what a Model serves is known after a restart by its status", () => {
+test("after a restart, a Model's served names are known from its status", () => {
   const { set } = readFolder(
     [
       {
@@ -199,7 +199,7 @@ test("what a Model serves is known after a restart by its status", () => {
   expect(namesIn(reconcile({ ...nothingYet, set: { ...set, models } }))).toEqual([["older"], ["newer", "popular"]]);
 });
 
-test("a Model says which of its hosts do not exist; Ready is False where that is all of them", () => {
+test("a Model reports its missing hosts; Ready is False if all of them are missing", () => {
   const backend = (name: string, weight: number) =>
     `{ name: ${name}, protocol: Messages, url: "http://${name}.example", weight: ${weight} }`;
   const conditionsOf = (missing: string[]) =>

@@ -28,7 +28,7 @@ const spec =
 const backend = (part: object): Change => spec({ backends: [{ ...minimal().spec.backends[0], ...part }] });
 const pricing = (part: object): Change => spec({ pricing: { ...minimal().spec.pricing, ...part } });
 
-describe("a Model is refused with the field and the remedy", () => {
+describe("a Model is rejected with the field and the remedy", () => {
   test.for<[name: string, change: Change, problem: string]>([
     ["no document", () => null, "the document must be a Model"],
     ["another version", (document) => ({ ...document, apiVersion: "v2" }), "apiVersion must be modelgateway.dev/v1alpha1"],
@@ -189,7 +189,7 @@ describe("a Model is refused with the field and the remedy", () => {
     expect(problemsOf(change(minimal()))).toEqual([problem]);
   });
 
-  test("every problem is told at once", () => {
+  test("all problems are reported at once", () => {
     const document = { ...minimal(), spec: { pricing: {}, backends: [{}] } };
     expect(problemsOf(document)).toEqual([
       "spec.modelName is required",
@@ -202,7 +202,7 @@ describe("a Model is refused with the field and the remedy", () => {
   });
 });
 
-test("what is left out has its default, prices are exact, durations are milliseconds", () => {
+test("missing fields have their defaults, prices are exact, durations are milliseconds", () => {
   const document = spec({
     pricing: { inputPerMillion: "0.30", outputPerMillion: "1.000001" },
     cost: { inputPerMillion: "0.18", outputPerMillion: "0" },
@@ -224,7 +224,7 @@ test("what is left out has its default, prices are exact, durations are millisec
   });
 });
 
-test("what Kubernetes adds to a resource is let through", () => {
+test("fields that Kubernetes adds to a resource are accepted", () => {
   const document = {
     ...minimal(),
     metadata: { name: "modelx", uid: "1", generation: 3, managedFields: [{}] },

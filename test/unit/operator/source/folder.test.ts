@@ -69,7 +69,7 @@ async function start(upstreams: LocalUpstreams = {}, debounceMs = 20): Promise<S
 const names = (from: Source) => from.current().models.map(({ resource }) => resource.metadata.name);
 const prices = (from: Source) => from.current().models.map(({ resource }) => resource.spec.pricing.inputPerMillion);
 
-test("files are read in the order of their names, documents in theirs; other files are left alone", async () => {
+test("files are read in the order of their names, documents in theirs; other files are ignored", async () => {
   await write("b.yaml", model("third"));
   await write("a.yml", `${model("first")}---${model("second")}`);
   await write("notes.txt", "not: a manifest");
@@ -78,7 +78,7 @@ test("files are read in the order of their names, documents in theirs; other fil
   expect(refusals).toEqual([]);
 });
 
-test("a saved change is in force, and told once", async () => {
+test("a saved change takes effect, and is reported once", async () => {
   await write("a.yaml", model("one"));
   const started = await start();
   await write(
@@ -91,7 +91,7 @@ ${secret("s")}`,
   expect(changes).toBe(1);
 });
 
-test("a bad document is refused with file, field and remedy; its last good version and its neighbours stay", async () => {
+test("a bad document is rejected with file, field and remedy; its last valid version and its neighbours stay", async () => {
   await write("models.yaml", `${model("modelx-chat")}---${model("two")}`);
   const started = await start();
   await write("models.yaml", `${model("modelx-chat", { price: "0.3" })}---${model("two", { price: '"7"' })}`);
@@ -101,7 +101,7 @@ test("a bad document is refused with file, field and remedy; its last good versi
   ]);
 });
 
-test("a bad document that was never good is refused and not served", async () => {
+test("a bad document that was never valid is rejected and not served", async () => {
   await write(
     "models.yaml",
     `${model("one", { price: "0.3" })}---${model("two")}---
@@ -136,13 +136,13 @@ test("a YAML error never quotes the file, which may hold a credential", async ()
   expect(refusals[0]).not.toContain("very-secret");
 });
 
-test("a refused Secret names the field and not the value", async () => {
+test("a rejected Secret reports the field and not the value", async () => {
   await write("secret.yaml", "{ apiVersion: v1, kind: Secret, metadata: { name: s }, data: { api-key: '%very-secret%' } }");
   await start();
   expect(refusals).toEqual(["secret.yaml: Secret s: data.api-key must be base64; plain text belongs in stringData"]);
 });
 
-test("a removed file takes its Models along; a renamed one keeps them", async () => {
+test("removing a file removes its Models; renaming it keeps them", async () => {
   await write("a.yaml", model("one"));
   await write("b.yaml", model("two"));
   const started = await start();
@@ -152,7 +152,7 @@ test("a removed file takes its Models along; a renamed one keeps them", async ()
   await eventually(() => expect(started.current().models.map(({ origin }) => origin)).toEqual(["c.yaml"]));
 });
 
-test("of two resources with one name the first file's is taken, and the other is refused by name", async () => {
+test("of two resources with one name the first file's is used, and the other is rejected by name", async () => {
   await write("a.yaml", model("one", { price: '"1"' }));
   await write("b.yaml", model("one", { price: '"9"' }));
   expect(prices(await start())).toEqual([1_000_000n]);
@@ -161,7 +161,7 @@ test("of two resources with one name the first file's is taken, and the other is
   ]);
 });
 
-test("a refusal is told once, however often other files are saved", async () => {
+test("a rejection is reported once, however often other files are saved", async () => {
   await write("a.yaml", model("one", { price: "1" }));
   const started = await start();
   await write("b.yaml", model("two"));
@@ -178,12 +178,12 @@ test("a folder that disappears changes nothing", async () => {
   await rename(`${folder}-gone`, folder);
 });
 
-test("a folder that is not there ends the start", async () => {
+test("a missing folder ends the start", async () => {
   folder = join(folder, "nowhere");
   await expect(start()).rejects.toThrow("ENOENT");
 });
 
-test("what became of a Model is told when it changes", async () => {
+test("a Model's outcome is reported when it changes", async () => {
   await write("a.yaml", model("one"));
   const started = await start();
   const status = (reason: "SecretNotFound" | "ResolvedRefs"): ReadonlyMap<string, ModelStatus> =>
@@ -224,7 +224,7 @@ test.for<{ name: string; upstream: LocalUpstreams[string]; expected: object }>([
     upstream: { url: "http://x", credential: "k" },
     expected: { credentialRef: { name: "local-upstream-sim.localhost", key: "api-key" } },
   },
-])("a local upstream stands in for the manifest's: $name", async ({ upstream, expected }) => {
+])("a local upstream replaces the manifest's: $name", async ({ upstream, expected }) => {
   await write("a.yaml", `${model("one", { url: "http://sim.localhost/base" })}---${model("two", { url: "http://else" })}`);
   const { models, secrets } = (await start({ "http://sim.localhost": upstream })).current();
   expect(models[0]?.resource.spec.backends).toEqual([expect.objectContaining(expected)]);
@@ -234,7 +234,7 @@ test.for<{ name: string; upstream: LocalUpstreams[string]; expected: object }>([
 
 const modelNames = (from: Source) => from.current().models.map(({ resource }) => resource.spec.modelName);
 
-test("a local upstream's model is served under its own name too, as the first Model that goes there", async () => {
+test("a local upstream's model is served under its own name too, like the first Model that goes there", async () => {
   const sim = { url: "http://sim.localhost/base" };
   await write(
     "a.yaml",
@@ -251,7 +251,7 @@ test("a local upstream's model is served under its own name too, as the first Mo
 test.for([
   { why: "a Model has it", upstreamModel: "two" },
   { why: "no Model may have it", upstreamModel: "a name with spaces" },
-])("a local upstream's model name is left out where $why", async ({ upstreamModel }) => {
+])("a local upstream's model name is left out if $why", async ({ upstreamModel }) => {
   await write("a.yaml", `${model("one", { url: "http://sim.localhost/base" })}---${model("two", { url: "http://else" })}`);
   expect(modelNames(await start({ "http://sim.localhost": { url: "http://x", upstreamModel } }))).toEqual(["one", "two"]);
 });
@@ -286,7 +286,7 @@ test.for([
   },
   { name: "very deep nesting", make: () => write("odd.yaml", "{a: ".repeat(5_000)), problem: "odd.yaml: " },
   { name: "very many documents", make: () => write("odd.yaml", "--- a\n".repeat(1_001)), problem: "more than 1000 documents" },
-])("$name among the manifests fails for itself, and the others are served", async ({ make, problem }) => {
+])("$name among the manifests fails alone, and the others are served", async ({ make, problem }) => {
   await make();
   const started = await start();
   await write("good.yaml", model("good"));
@@ -296,7 +296,7 @@ test.for([
   expect(refusals[0]).not.toContain("secret-word");
 });
 
-test("a file that is written to without a pause does not keep the others from being read", async () => {
+test("a file that is continuously written to does not block the others", async () => {
   await write("odd.yaml", model("one"));
   const started = await start({}, 500);
   const writing = setInterval(() => void utimes(join(folder, "odd.yaml"), new Date(), new Date()), 5);
@@ -307,7 +307,7 @@ test("a file that is written to without a pause does not keep the others from be
   await eventually(() => expect(names(started)).toEqual(["good", "one"]), { withinMs: 20_000 });
 });
 
-test("a file that can no longer be read keeps what it held", async () => {
+test("a file that can no longer be read keeps its content", async () => {
   await write("a.yaml", model("one"));
   const started = await start();
   await write("next", "#".repeat(300 * 1024));
@@ -316,14 +316,14 @@ test("a file that can no longer be read keeps what it held", async () => {
   expect(names(started)).toEqual(["one"]);
 });
 
-test("of very many files the first 500 by name are read, and the others are named", async () => {
+test("of very many files the first 500 by name are read, and the others are reported", async () => {
   const writes = Array.from({ length: 502 }, (_, index) => write(`m${String(index).padStart(3, "0")}.yaml`, model(`m${index}`)));
   await Promise.all(writes);
   expect(names(await start())).toHaveLength(500);
   expect(refusals).toEqual(["m500.yaml", "m501.yaml"].map((name) => expect.stringContaining(`${name}: is ignored`)));
 });
 
-test("a mapping of very many keys is read once through, and a repeated key is found among them", async () => {
+test("a mapping of very many keys is read in one pass, and a repeated key is found in it", async () => {
   const keys = Array.from({ length: 5_000 }, (_, index) => `k${index}: 1\n`);
   await write("a.yaml", keys.join(""));
   await write("b.yaml", [...keys, "k7: 1\n"].join(""));

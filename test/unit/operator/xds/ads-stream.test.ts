@@ -30,7 +30,7 @@ const answer = (typeUrl: string, resourceNames: string[] = [], errorDetail?: { m
 };
 const counts = () => sent.map(({ typeUrl, resources }) => [typeUrl === CLUSTER_TYPE ? "clusters" : "secrets", resources.length]);
 
-test("a subscription before the first snapshot is answered when there is one", () => {
+test("a subscription before the first snapshot is answered once there is one", () => {
   ask(CLUSTER_TYPE);
   expect(sent).toEqual([]);
   stream.update(snapshot(["a"]));
@@ -50,7 +50,7 @@ test("an acknowledgement is not answered; equal content is not sent again", () =
   ]);
 });
 
-test("only the secrets that were asked for are sent, and a new name is answered", () => {
+test("only requested secrets are sent, and a new name is answered", () => {
   stream.update(snapshot(["a"], { one: "1", two: "2", three: "3" }));
   ask(SECRET_TYPE, ["one"]);
   answer(SECRET_TYPE, ["one"]);
@@ -61,7 +61,7 @@ test("only the secrets that were asked for are sent, and a new name is answered"
   ]);
 });
 
-test("a changed secret is sent to those who asked for it, and to no one else", () => {
+test("a changed secret is sent only to subscribers", () => {
   stream.update(snapshot(["a"], { one: "1", two: "2" }));
   ask(SECRET_TYPE, ["one"]);
   answer(SECRET_TYPE, ["one"]);
@@ -71,7 +71,7 @@ test("a changed secret is sent to those who asked for it, and to no one else", (
   expect(sent).toHaveLength(2);
 });
 
-test("a snapshot is acknowledged when the clusters are, and every secret was asked for and acknowledged", () => {
+test("a snapshot is acknowledged when the clusters are, and every secret was requested and acknowledged", () => {
   const current = snapshot(["a"], { one: "1" });
   stream.update(current);
   expect(stream.standing(current)).toEqual({ kind: "waiting" });
@@ -84,7 +84,7 @@ test("a snapshot is acknowledged when the clusters are, and every secret was ask
   expect(stream.standing(current)).toEqual({ kind: "acked" });
 });
 
-test("a refusal is told in Envoy's words, and ends with the next content", () => {
+test("a rejection is reported in Envoy's words, and ends with the next content", () => {
   const bad = snapshot(["bad"]);
   stream.update(bad);
   ask(CLUSTER_TYPE);
@@ -97,7 +97,7 @@ test("a refusal is told in Envoy's words, and ends with the next content", () =>
   expect(stream.standing(good)).toEqual({ kind: "acked" });
 });
 
-test("going back to what an Envoy had before its refusal is sent again, and acknowledged", () => {
+test("returning to the content before a rejection is sent again, and acknowledged", () => {
   const good = snapshot(["good"]);
   stream.update(good);
   ask(CLUSTER_TYPE);
@@ -110,7 +110,7 @@ test("going back to what an Envoy had before its refusal is sent again, and ackn
   expect(stream.standing(good)).toEqual({ kind: "acked" });
 });
 
-test("the answer to an overtaken response counts for nothing", () => {
+test("the reply to an overtaken response is ignored", () => {
   stream.update(snapshot(["a"]));
   ask(CLUSTER_TYPE);
   const [first] = sent;
@@ -120,7 +120,7 @@ test("the answer to an overtaken response counts for nothing", () => {
   expect(stream.standing(next)).toEqual({ kind: "waiting" });
 });
 
-test("types that are not served are not answered", () => {
+test("unsupported types are not answered", () => {
   stream.update(snapshot(["a"]));
   ask("type.googleapis.com/envoy.config.listener.v3.Listener");
   expect(sent).toEqual([]);

@@ -14,19 +14,19 @@ afterEach(() => rm(root, { recursive: true }));
 
 const modeOf = async (file: string) => (await stat(file)).mode & 0o777;
 
-test("the directory of the discovery socket is made so that only its owner can enter it (S43)", async () => {
+test("the directory of the discovery socket is created so that only its owner can enter it (S43)", async () => {
   await prepareSocket(path.join(root, "sockets", "xds.sock"));
   expect(await modeOf(path.join(root, "sockets"))).toBe(0o700);
 });
 
-test.for([0o755, 0o710, 0o701, 0o770])("a directory that others can enter (%o) is refused in one sentence", async (mode) => {
+test.for([0o755, 0o710, 0o701, 0o770])("a directory that others can enter (%o) is rejected in one sentence", async (mode) => {
   const directory = path.join(root, "sockets");
   await mkdir(directory);
   await chmod(directory, mode);
   await expect(prepareSocket(path.join(directory, "xds.sock"))).rejects.toThrow(`${directory} must be a directory that belongs`);
 });
 
-test("what a killed process left there is removed, and nothing else", async () => {
+test("a killed process's leftover socket is removed, and nothing else", async () => {
   await chmod(root, 0o700);
   const socket = path.join(root, "xds.sock");
   const server = createServer().listen(socket);
@@ -41,7 +41,7 @@ test("what a killed process left there is removed, and nothing else", async () =
   expect((await stat(socket)).isFile()).toBe(true);
 });
 
-test("a path that is too long for a socket gives way to the system's temporary directory, as closed as the other", async () => {
+test("a path that is too long for a socket is replaced by the system's temporary directory, equally protected", async () => {
   const long = path.join(root, "x".repeat(100));
   const chosen = await chooseSocketDirectory(long);
   expect(chosen.path.startsWith(long)).toBe(false);
@@ -53,7 +53,7 @@ test("a path that is too long for a socket gives way to the system's temporary d
   expect([short.path, await modeOf(short.path)]).toEqual([path.join(root, "sockets"), 0o700]);
 });
 
-test("the operator does not start on plain TCP, and says what to set (S43)", async () => {
+test("the operator does not start on plain TCP, and explains what to set (S43)", async () => {
   const main = path.join(import.meta.dirname, "../../../../operator/main.ts");
   const env = { DATABASE_URL: "postgres://127.0.0.1:1/none", GATEWAY_MANIFESTS: root };
   const { promise, resolve } = Promise.withResolvers<string>();

@@ -16,7 +16,7 @@ async function output(environment: Record<string, string> = {}): Promise<string>
 }
 
 test(
-  "tests that a failed hook kept from running count as failed, and what is missing is said once",
+  "tests that a failed hook kept from running count as failed, and the missing prerequisite is reported once",
   { timeout: 60_000 },
   async () => {
     const text = await output();
@@ -25,6 +25,6 @@ test(
   },
 );
 
-test("a run whose set-up fails is no success", { timeout: 60_000 }, async () => {
+test("a run whose set-up fails is not a success", { timeout: 60_000 }, async () => {
   expect(await output({ SET_UP: "broken" })).toMatch(/\n0 passed, 1 failed\n$/);
 });

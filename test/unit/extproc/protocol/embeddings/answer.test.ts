@@ -10,7 +10,7 @@ function read(answer: object | string) {
   return readEmbeddingsAnswer(Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)));
 }
 
-describe("an answer is read beside its vectors", () => {
+describe("an answer is read without its vectors", () => {
   test.for<[string, object | string]>([
     ["as OpenAI writes it", { object: "list", data: [VECTOR, VECTOR], model: "inner", usage: REST.usage }],
     ["with its vectors last", { ...REST, data: [VECTOR] }],
@@ -38,7 +38,7 @@ describe("an answer is read beside its vectors", () => {
   });
 });
 
-describe("what is no answer", () => {
+describe("invalid answers", () => {
   test.for<[string, string, string, number]>([
     ["an error with 200", '{"error":{"message":"too long","code":400}}', "invalid_request", 400],
     ["nothing", "", "upstream_error", 502],

@@ -33,14 +33,14 @@ describe("the four forms of `input` (S46)", () => {
     expect(read({ input })).toEqual(inputs);
   });
 
-  test("fields that are not the gateway's pass unread", () => {
+  test("fields that do not concern the gateway pass unread", () => {
     const request = { input: "a", dimensions: 256, encoding_format: "base64", user: "u", truncate: true, input_type: "query" };
     expect(read(request).textBytes).toEqual([1]);
     expect(read({ input: "a", dimensions: null, encoding_format: null, user: null, messages: null }).textBytes).toEqual([1]);
   });
 });
 
-describe("what is wrong is named (S21)", () => {
+describe("errors are named (S21)", () => {
   test.for<[string, object | string, string, string]>([
     ["no input", {}, "input", "is missing"],
     ["no input but messages", { messages: [] }, "input", "`messages` belongs to POST /v1/chat/completions"],
@@ -72,7 +72,7 @@ describe("what is wrong is named (S21)", () => {
   });
 });
 
-describe("how much a request may have", () => {
+describe("the size of a request", () => {
   test("2,048 inputs, and not one more", () => {
     const texts = Array.from({ length: MAX_INPUTS }, () => "a");
     expect(read({ input: texts }).textBytes).toHaveLength(MAX_INPUTS);
@@ -89,12 +89,12 @@ describe("how much a request may have", () => {
     );
   });
 
-  test("texts that have more tokens for certain", () => {
+  test("texts that certainly have more tokens", () => {
     expect(read({ input: ["a".repeat(2_400_000)] }).textBytes).toEqual([2_400_000]);
     expect(refusalOf({ input: ["a".repeat(2_400_000), "b"] }).message).toContain("has 2,400,001 bytes of text");
   });
 
-  test("a body of more structure is refused before it is parsed", () => {
+  test("a body with too much structure is refused before it is parsed", () => {
     expect(refusalOf(`{"model":"m","input":[${"1,".repeat(400_000)}1]}`).message).toContain("more than 400000 JSON values");
   });
 });

@@ -58,13 +58,13 @@ test.for<[string, string]>([
   ["line breaks at the end", `${head}"messages":[]}${many("\n")}`],
   ["digits", inMember(many("1"))],
   ["strings just too short to be left out", inMember(`[${many(`"${"a".repeat(500)}",`)}""]`)],
-])("too much beside long strings is a 413 that says so: %s", ([, text]) => {
+])("too much outside long strings is a 413 that says so: %s", ([, text]) => {
   const { code, status, message } = refusalOf(text);
   expect([code, status]).toEqual(["request_too_large", 413]);
   expect(message).toContain(`${MAX_OUTLINE_BYTES / 1024 / 1024} MiB outside of its long strings`);
 });
 
-test("a large prompt is none of that: 30 MB of text, of code, of escapes, in one string or in thousands", () => {
+test("a large prompt is neither: 30 MB of text, of code, of escapes, in one string or in thousands", () => {
   for (const text of ["prose ", '{\\"a\\": [1, 2]},\\n', "\\u0041\\\\", "é"]) {
     for (const strings of [1, 5_000]) {
       const content = text.repeat(Math.floor((30 * MEGABYTE) / Buffer.byteLength(text) / strings));
@@ -90,7 +90,7 @@ test("quotes, brackets and commas in strings do not count", () => {
   expect(count.parts()).toBe(6);
 });
 
-test("arguments of tool calls are bounded all together: each is JSON inside a string", () => {
+test("arguments of all tool calls are bounded together: each is JSON inside a string", () => {
   const bomb = JSON.stringify(`{"a":[${"{},".repeat(40_000)}{}]}`);
   const call = (index: number) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":${bomb}}}`;
   const request = (calls: number) => {
@@ -105,7 +105,7 @@ test("arguments of tool calls are bounded all together: each is JSON inside a st
   );
 });
 
-describe("what others wrote", () => {
+describe("text from others", () => {
   const bounds = { parts: 10, depth: 3 };
   test("is parsed within bounds, and refused beyond them", () => {
     expect(parseWithin("[1,2,3]", bounds)).toEqual([1, 2, 3]);

@@ -47,7 +47,7 @@ function isLong(text: string): boolean {
   return Buffer.byteLength(JSON.stringify(text)) > LONG_STRING_BYTES;
 }
 
-test("an outline says what the text does, but that long strings are empty", () => {
+test("an outline equals the text, except that long strings are empty", () => {
   fc.assert(
     fc.property(onceNamed, fc.constantFrom("", " ", "\n\t"), (members, gap) => {
       const text = textOf(members, gap);
@@ -62,7 +62,7 @@ test("an outline says what the text does, but that long strings are empty", () =
   );
 });
 
-test("each byte of an outline is the text's own, at its place", () => {
+test("each byte of an outline is a byte of the text, at its position", () => {
   fc.assert(
     fc.property(bodies, fc.constantFrom("", " ", "\n\t"), (members, gap) => {
       const text = Buffer.from(textOf(members, gap));
@@ -76,7 +76,7 @@ test("each byte of an outline is the text's own, at its place", () => {
   );
 });
 
-test("members are edited as they would be in the whole text, byte for byte", () => {
+test("members are edited as they would be in the full text, byte for byte", () => {
   fc.assert(
     fc.property(bodies, fc.constantFrom("", " ", "\n\t"), (members, gap) => {
       const text = Buffer.from(textOf(members, gap));
@@ -98,7 +98,7 @@ test("members are edited as they would be in the whole text, byte for byte", () 
   );
 });
 
-test("text is refused exactly where JSON.parse refuses it, whatever byte is broken", () => {
+test("text is rejected exactly where JSON.parse rejects it, whichever byte is broken", () => {
   const body = `{"model":"m","messages":[{"role":"user","content":"${long}"},{"a":[1,"${long}${long}",{"b":null}]}],"n":1}`;
   const breaking = fc.constantFrom('"', "\\", "{", "}", "[", "]", ",", ":", "n", "1", "");
   fc.assert(
@@ -118,14 +118,14 @@ test("text is refused exactly where JSON.parse refuses it, whatever byte is brok
   }
 });
 
-describe("what stands in a long string", () => {
-  test("is not looked at where it only passes", () => {
+describe("the content of a long string", () => {
+  test("is not examined if it only passes", () => {
     const body = read(`{"model":"m","messages":[{"role":"user","content":"${long}\\q\t"}]}`);
     expect(body.outline).toEqual({ model: "m", messages: [{ role: "user", content: "" }] });
     expect(() => body.whole()).toThrow("The request body is not valid JSON near character");
   });
 
-  test("is refused for a line break that was not escaped, with its place", () => {
+  test("is rejected for an unescaped line break, with its position", () => {
     const text = `{"model":"m","messages":[{"role":"user","content":"${long}\n${long}"}]}`;
     expect(() => read(text)).toThrow(`The request body is not valid JSON near character ${text.indexOf("\n")}.`);
     expect(read(JSON.stringify({ model: "m", messages: [long, long] }, null, 2)).outline).toEqual({
@@ -134,13 +134,13 @@ describe("what stands in a long string", () => {
     });
   });
 
-  test("is there for who asks for the member", () => {
+  test("is available to code that reads the member", () => {
     expect(read(JSON.stringify({ model: long })).member("model")).toBe(long);
     expect(read(JSON.stringify({ model: "", messages: long })).member("model")).toBe("");
   });
 });
 
-test("only a text that never ends its string is refused for it", () => {
+test("only a text that never ends its string is rejected for it", () => {
   expect(() => read(`{"model":"m","content":"${long}`)).toThrow("The request body is not valid JSON");
   expect(() => read(`{"model":"m","content":"${long}\\"`)).toThrow("The request body is not valid JSON");
   expect(() => read(`"${long}"`)).toThrow("It is JSON text inside a string: encode it once.");

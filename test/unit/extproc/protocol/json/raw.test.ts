@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { encodeJson, RawJson } from "../../../../../extproc/protocol/json/raw.ts";
 import { rawMember, scanElements } from "../../../../../extproc/protocol/json/scan.ts";
 
-test("raw text goes in as it is, and everything else as JSON.stringify writes it", () => {
+test("raw text is inserted unchanged, and everything else as JSON.stringify writes it", () => {
   const raw = new RawJson('{ "2":9223372036854775807, "1":1.0 }');
   expect(encodeJson({ a: [raw, null, "é\n"], skipped: undefined, b: true, c: -1.5 })).toBe(
     '{"a":[{ "2":9223372036854775807, "1":1.0 },null,"é\\n"],"b":true,"c":-1.5}',
@@ -32,7 +32,7 @@ test("members and elements are found as JSON.parse reads them", () => {
   );
 });
 
-test("text that is no JSON makes the walk wrong, never endless", () => {
+test("invalid JSON makes the walk wrong, never endless", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom("{", "}", "[", "]", '"', "\\", ",", ":", "a", " "), { maxLength: 40 }), (pieces) => {
       const bytes = Buffer.from(pieces.join(""));

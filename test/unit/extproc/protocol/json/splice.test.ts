@@ -47,13 +47,13 @@ describe("only the member changes", () => {
     expect(edit(json, edits)).toBe(expected);
   });
 
-  test("the very same buffer comes back when nothing changes", () => {
+  test("the same buffer is returned when nothing changes", () => {
     const json = Buffer.from('{"model":"b"}');
     expect(editMembers(json, { model: write("b"), other: replace(1) })).toBe(json);
   });
 });
 
-test("an edited object is what JSON.parse, an edit and JSON.stringify would make of it", () => {
+test("an edited object equals JSON.parse, an edit and JSON.stringify", () => {
   const names = fc.constantFrom("model", "usage", "x", "__proto__", 'q"\\', "é");
   // Quotes and backslashes near and far, around the length from which strings are searched in native code.
   const pieces = fc.constantFrom("x".repeat(61), "x".repeat(62), "x".repeat(63), "x".repeat(200), '"', "\\", '\\"', "\n", "},");
@@ -80,7 +80,7 @@ test("an edited object is what JSON.parse, an edit and JSON.stringify would make
   }
 });
 
-test("nesting of a million and a string of 64 MB are stepped over in linear time", () => {
+test("nesting of a million and a string of 64 MB are skipped in linear time", () => {
   const deep = "[".repeat(1_000_000) + "]".repeat(1_000_000);
   const long = '\\"'.repeat(32 * 1024 * 1024);
   const json = Buffer.from(`{"deep":${deep},"long":"${long}","model":"a"}`);

@@ -11,7 +11,7 @@ function ask(body: object | string, client: Protocol = "chat"): OutputAsk {
 const PLAIN = { model: "m", messages: [{ role: "user", content: "hi" }] };
 const refusal = (field: string) => expect.objectContaining({ code: "invalid_request", status: 400, field });
 
-describe("the limit that a client asks for", () => {
+describe("the limit that a client requests", () => {
   test.for([
     [{}, null],
     [{ max_tokens: 8_000 }, 8_000],
@@ -20,11 +20,11 @@ describe("the limit that a client asks for", () => {
     [{ max_completion_tokens: null, max_tokens: 5 }, 5],
     [{ n_predict: 7 }, 7],
     [{ max_output_tokens: 3, max_new_tokens: 4 }, 3],
-  ] as const)("of %j is %s: the least of all, under whatever name (S30)", ([fields, limit]) => {
+  ] as const)("of %j is %s: the lowest of all, under any name (S30)", ([fields, limit]) => {
     expect(ask({ ...PLAIN, ...fields }).limit).toBe(limit);
   });
 
-  test("of messages must be there, and may be 0", () => {
+  test("of messages is required, and may be 0", () => {
     expect(ask({ ...PLAIN, max_tokens: 0 }, "messages").limit).toBe(0);
     expect(() => ask(PLAIN, "messages")).toThrow("`max_tokens` is missing. Send a positive integer.");
   });
@@ -53,7 +53,7 @@ describe("the number of answers", () => {
   });
 });
 
-describe("another spelling of what decides the price is refused, and names the proper one (S21, S30)", () => {
+describe("other spellings of price-relevant fields are refused, and the error names the proper one (S21, S30)", () => {
   test.for([
     ["Max_Tokens", "max_tokens"],
     ["MAX_COMPLETION_TOKENS", "max_completion_tokens"],
@@ -76,7 +76,7 @@ describe("another spelling of what decides the price is refused, and names the p
       );
   });
 
-  test("behind an escape it is the same name", () => {
+  test("an escaped name is the same name", () => {
     expect(ask(String.raw`{"model":"m","messages":[],"max\u005ftokens":5}`).limit).toBe(5);
     expect(() => ask(String.raw`{"model":"m","messages":[],"max_tokens":5,"\u004dax_tokens":9}`)).toThrow(refusal("Max_tokens"));
   });
@@ -87,18 +87,18 @@ describe("another spelling of what decides the price is refused, and names the p
   });
 
   test.for(["models", "fallbacks", "Fallback_Models"])(
-    "%s, with which a router answers by another model, at its price",
+    "%s, which makes a router answer with another model, at its price",
     (name) => {
       expect(() => ask({ ...PLAIN, [name]: ["a-dear-one"] })).toThrow(refusal(name));
     },
   );
 
-  test.for(["candidate_count", "num_return_sequences"])("%s, which is no field of any interface here", (name) => {
+  test.for(["candidate_count", "num_return_sequences"])("%s, which is not a field of any interface here", (name) => {
     expect(() => ask({ ...PLAIN, [name]: 10 })).toThrow(refusal(name));
   });
 });
 
-describe("a limit or a count that no list names is refused, and the interface's own named (S21, S30)", () => {
+describe("a limit or a count under an unknown name is refused, and the error names the interface's own (S21, S30)", () => {
   test.for([
     "max_gen_toks",
     "maxTokenCount",
@@ -134,7 +134,7 @@ describe("a limit or a count that no list names is refused, and the interface's 
     );
   });
 
-  test("but what limits something else, and what servers take beside, passes", () => {
+  test("but limits on something else, and other servers' fields, pass", () => {
     const request = {
       ...PLAIN,
       max_prompt_tokens: 5,
@@ -198,7 +198,7 @@ describe("a limit or a count inside another object is refused", () => {
     [{ extra_body: { web_search_options: {} } }, "extra_body.web_search_options"],
     [{ extra_body: { extra_body: { stream: true } } }, "extra_body.extra_body.stream"],
     [{ litellm_params: { model: "another" } }, "litellm_params.model"],
-  ] as const)("%j would replace what is priced", ([fields, field]) => {
+  ] as const)("%j would replace a priced field", ([fields, field]) => {
     expect(() => ask({ ...PLAIN, ...fields })).toThrow(refusal(field));
   });
 

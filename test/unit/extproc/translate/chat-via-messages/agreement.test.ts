@@ -32,7 +32,7 @@ function translation() {
   return createTranslation("chat", inputFor(REQUEST, { upstream: "messages" }));
 }
 
-test("the openai SDK makes of the stream what the whole answer says", async () => {
+test("the openai SDK reads the same from the stream as from the complete answer", async () => {
   await fc.assert(
     fc.asyncProperty(messageArbitrary, async (message) => {
       const { completion, metered } = whole(message);
@@ -48,7 +48,7 @@ test("the openai SDK makes of the stream what the whole answer says", async () =
   );
 });
 
-test("usage holds its identity: prompt and completion tokens are the sums of the price classes", () => {
+test("the usage identity holds: prompt and completion tokens are the sums of the price classes", () => {
   fc.assert(
     fc.property(messageArbitrary, (message) => {
       const { completion, metered } = whole(message);

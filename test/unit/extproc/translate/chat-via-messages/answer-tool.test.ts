@@ -28,8 +28,8 @@ function upstreamOf(fields: object = {}): { tools: { name: string }[]; tool_choi
   return JSON.parse(translate(fields).upstream.body.toString());
 }
 
-describe("a schema that is asked for by a tool", () => {
-  test("forces that tool, and nothing but it, without thinking", () => {
+describe("a schema requested through a tool", () => {
+  test("forces only that tool, without thinking", () => {
     expect(upstreamOf({ reasoning_effort: "high" })).toMatchObject({
       tools: [{ name: "answer_in_json", input_schema: SCHEMA }],
       tool_choice: { type: "tool", name: "answer_in_json", disable_parallel_tool_use: true },
@@ -38,18 +38,18 @@ describe("a schema that is asked for by a tool", () => {
     expect(translate({ reasoning_effort: "high" }).dropped).toEqual(["reasoning_effort"]);
   });
 
-  test("takes another name where the conversation has a tool of that name", () => {
+  test("uses another name if the conversation has a tool of that name", () => {
     const { tools, tool_choice } = upstreamOf({ messages: [HELLO, ...CALLED] });
     expect(tools.map(({ name }) => name)).toEqual(["answer_in_json", "answer_in_json_1"]);
     expect(tool_choice).toMatchObject({ type: "tool", name: "answer_in_json_1" });
   });
 
-  test("goes together with tools that must not be called", () => {
+  test("is combined with tools that must not be called", () => {
     const tools = [{ type: "function", function: { name: "f" } }];
     expect(upstreamOf({ tools, tool_choice: "none" }).tool_choice).toMatchObject({ type: "tool", name: "answer_in_json" });
   });
 
-  test("is refused by name beside tools, and where it describes no object (S21)", () => {
+  test("is refused by name in combination with tools, and if it describes no object (S21)", () => {
     const tools = [{ type: "function", function: { name: "f" } }];
     const refusal = (field: string) => expect.objectContaining({ code: "invalid_request", status: 400, field });
     expect(() => translate({ tools })).toThrow(refusal("response_format"));
@@ -69,7 +69,7 @@ const answers = fc
     ),
   }));
 
-test("the answer is the tool's input, streamed or not, and calls none of it", async () => {
+test("the answer is the tool's input, streamed or not, and contains no call", async () => {
   await fc.assert(
     fc.asyncProperty(answers, async (message) => {
       const stream = translate({ stream: true }).stream(createMeter(1));

@@ -40,7 +40,7 @@ describe("any history becomes one that a messages server accepts", () => {
     );
   });
 
-  test("every call is answered once, in order, at the head of the next turn, and nothing else is", () => {
+  test("every call is answered once, in order, at the beginning of the next turn, and nothing else is", () => {
     fc.assert(
       fc.property(history, (messages) => {
         const turns = turnsOf(messages);
@@ -55,7 +55,7 @@ describe("any history becomes one that a messages server accepts", () => {
     );
   });
 
-  test("ids are legal and never repeat", () => {
+  test("ids are valid and never repeat", () => {
     fc.assert(
       fc.property(history, (messages) => {
         const used = turnsOf(messages).flatMap((turn) =>
@@ -78,7 +78,7 @@ describe("any history becomes one that a messages server accepts", () => {
   });
 });
 
-test("two calls with one id in a turn get the results in their order", () => {
+test("two calls with one id in a turn get their results in order", () => {
   const turns = turnsOf([
     { role: "user", content: "go" },
     { role: "assistant", tool_calls: [call("call_0"), call("call_0")] },
@@ -95,7 +95,7 @@ test("two calls with one id in a turn get the results in their order", () => {
   ]);
 });
 
-test("a conversation of twenty turns grows by prefix only, so that prompt caches hit", () => {
+test("a conversation of twenty turns grows only at its end, so that prompt caches hit", () => {
   const messages: object[] = [{ role: "system", content: "Be brief." }];
   let earlier = "";
   for (let turn = 0; turn < 20; turn += 1) {

@@ -82,12 +82,12 @@ function attempt(request: object | string, upstream: "adaptive" | "budget" = "bu
   }
 }
 
-describe("a request with something wrong in it is translated or refused by field", () => {
-  test("the request that the others start from is translated", () => {
+describe("a request with an error in it is translated or refused by field", () => {
+  test("the base request is translated", () => {
     expect(attempt(FULL)).toBe("translated");
   });
 
-  test("any wrong value in any place", () => {
+  test("any wrong value in any position", () => {
     const outcomes = pathsOf(FULL).flatMap((path) => WRONG.map((wrong) => attempt(withValue(FULL, path, wrong))));
     expect(outcomes).toContain("refused");
     expect(outcomes).toContain("translated");
@@ -157,7 +157,7 @@ describe("nesting of 10,000 and more", () => {
     expect(attempt(request)).toBe(outcome);
   });
 
-  test("in an answer's tool input, which passes as it is", () => {
+  test("in an answer's tool input, which passes unchanged", () => {
     const answer = `{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":${deepObject}}],"stop_reason":"tool_use"}`;
     const translation = createTranslation("chat", inputFor(`{${plain}}`, { upstream: "messages" }));
     const completion: { choices: { message: { tool_calls: { function: { arguments: string } }[] } }[] } = JSON.parse(

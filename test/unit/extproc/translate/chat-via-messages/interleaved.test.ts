@@ -53,12 +53,12 @@ function whole(): { content: string; reasoning_details: object[] } {
   return completion.choices[0]?.message ?? { content: "", reasoning_details: [] };
 }
 
-describe("thinking between text and calls goes back where it stood, for a server refuses it anywhere else", () => {
-  test("of a whole answer", () => {
+describe("thinking between text and calls returns to its position, because a server rejects it anywhere else", () => {
+  test("from a complete answer", () => {
     expect(sent(whole()).body.messages[1]?.content).toEqual(CONTENT);
   });
 
-  test("of a stream, as the official SDK puts it together", async () => {
+  test("from a stream, as the official SDK assembles it", async () => {
     const machine = translation([QUESTION], { stream: true }).stream(createMeter(1));
     const stream = machine.push(Buffer.from(toTranscript(MESSAGE))).toString() + machine.end().toString();
     const details = stream
@@ -69,7 +69,7 @@ describe("thinking between text and calls goes back where it stood, for a server
     expect(sent({ ...message, reasoning_details: details }).body.messages[1]?.content).toEqual(CONTENT);
   });
 
-  test("of content that the client sends as parts", () => {
+  test("from content that the client sends as parts", () => {
     const { content, ...message } = whole();
     const parts = [content.slice(0, 5), content.slice(5)].map((part) => ({ type: "text", text: part }));
     const types = sent({ ...message, content: parts }).body.messages[1]?.content.map((block) => Reflect.get(block, "type"));
@@ -79,7 +79,7 @@ describe("thinking between text and calls goes back where it stood, for a server
 
 const DETAIL = { type: "reasoning.text", text: "A", signature: "signed A", format: "anthropic-claude-v1", index: 0 };
 
-describe("thinking whose place is gone is left out, and thinking is off for the turn that answers its calls", () => {
+describe("thinking with a lost position is dropped, and thinking is disabled for the turn that answers its calls", () => {
   test.for<[string, object]>([
     ["shortened text", { content: "I will" }],
     ["a place behind more calls", { reasoning_details: [{ ...DETAIL, id: "gw-after-0-7" }] }],
@@ -92,7 +92,7 @@ describe("thinking whose place is gone is left out, and thinking is off for the 
   });
 });
 
-test("thinking at the head of a message needs no place", () => {
+test("thinking at the beginning of a message needs no position", () => {
   const [first] = whole().reasoning_details;
   expect(first).toEqual(DETAIL);
 });

@@ -91,7 +91,7 @@ const piece = fc.oneof(
   },
 );
 
-test("pieces of text that pass unread become the same chunks, and count the same, as if each had been read", () => {
+test("pieces of text that pass unread become the same chunks, and are counted the same, as if each had been read", () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), fc.boolean(), (pieces, wantsUsage) => {
       const chunks = [START, ...pieces, ...FINISH];
@@ -107,7 +107,7 @@ test("pieces of text that pass unread become the same chunks, and count the same
   );
 });
 
-test("citations and the places of thinking count the text that passed unread", () => {
+test("citations and positions of thinking count text that passed unread", () => {
   const words = ["a ", "é ", "😀 ", "日本 ", '"\n'].map((text) => delta(0, { type: "text_delta", text }));
   const chunks = [
     START,
@@ -122,7 +122,7 @@ test("citations and the places of thinking count the text that passed unread", (
   expect(text).toContain('"start_index":0,"end_index":12');
 });
 
-test("most pieces of a plain stream pass unread, each in a chunk of its own or all in one", () => {
+test("most pieces of a plain stream pass unread, each in its own chunk or all in one", () => {
   const open = encode("content_block_start", { index: 0, content_block: { type: "text", text: "" } });
   const pieces = Array.from({ length: 50 }, (_, at) => delta(0, { type: "text_delta", text: `word ${at} ` }));
   expect(play([START, open, ...pieces, ...FINISH]).passed).toBeGreaterThan(45);

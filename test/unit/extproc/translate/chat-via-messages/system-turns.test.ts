@@ -23,7 +23,7 @@ const message = fc.oneof(
   fc.record({ role: fc.constant("tool"), tool_call_id: fc.constant("c"), content: texts }),
 );
 
-test("a system turn stands behind a user's turn, and in front of an answer or at the end", () => {
+test("a system turn follows a user turn, and precedes an answer or the end", () => {
   fc.assert(
     fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), (messages) => {
       const roles = translate(messages).messages.map(({ role }) => role);
@@ -35,7 +35,7 @@ test("a system turn stands behind a user's turn, and in front of an answer or at
   );
 });
 
-test("no text of the system is lost, whether the server takes system turns or not", () => {
+test("no system text is lost, whether or not the server accepts system turns", () => {
   fc.assert(
     fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), fc.boolean(), (messages, systemTurns) => {
       const marked = messages.map((message, index) =>
@@ -48,7 +48,7 @@ test("no text of the system is lost, whether the server takes system turns or no
   );
 });
 
-test("a system turn behind the results does not hide that calls are answered without their thinking", () => {
+test("a system turn after the results does not hide that calls are answered without their thinking", () => {
   const messages = [
     { role: "user", content: "hi" },
     { role: "assistant", tool_calls: [call] },

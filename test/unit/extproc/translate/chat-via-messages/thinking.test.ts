@@ -20,7 +20,7 @@ function translate(
 
 const budget = (tokens: number) => ({ type: "enabled", budget_tokens: tokens });
 
-describe("an upstream that takes a budget", () => {
+describe("an upstream that accepts a budget", () => {
   test.for([
     ["minimal", { reasoning_effort: "minimal" }, budget(1024)],
     ["low", { reasoning_effort: "low" }, budget(2000)],
@@ -48,7 +48,7 @@ describe("an upstream that takes a budget", () => {
     expect(translate("budget", { reasoning_effort: "max", max_tokens: 1025 }).thinking).toEqual(budget(1024));
   });
 
-  test("cannot think within 1024 tokens, and says so", () => {
+  test("cannot think within 1024 tokens, and lists that", () => {
     expect(translate("budget", { reasoning_effort: "max", max_tokens: 1024 })).toMatchObject({
       thinking: { type: "disabled" },
       dropped: ["reasoning_effort"],
@@ -71,7 +71,7 @@ describe("an upstream that thinks adaptively", () => {
   });
 });
 
-test("a demanded tool call goes before thinking, which is named as dropped", () => {
+test("a forced tool call takes precedence over thinking, which is listed as dropped", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   for (const control of ["adaptive", "budget"] as const) {
     const { thinking, dropped } = translate(control, { reasoning_effort: "high", tools, tool_choice: "required" });

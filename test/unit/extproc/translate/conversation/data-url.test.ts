@@ -15,11 +15,11 @@ test.for([
   expect(parseDataUrl(url)).toEqual({ mediaType, base64: data });
 });
 
-test.for(["https://example.com/a,b", "data:image/png;base64", `data:${";".repeat(1_024)},a`])("%s is no data URL", (url) => {
+test.for(["https://example.com/a,b", "data:image/png;base64", `data:${";".repeat(1_024)},a`])("%s is not a data URL", (url) => {
   expect(parseDataUrl(url)).toBeNull();
 });
 
-test("any text comes back, percent-encoded or not", () => {
+test("any text survives, percent-encoded or not", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       const plain = text.replaceAll("%", "");

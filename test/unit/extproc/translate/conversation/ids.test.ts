@@ -22,11 +22,11 @@ const ids = fc.oneof(
 );
 
 describe("tool ids", () => {
-  test("a legal id is not touched", () => {
+  test("a valid id is not changed", () => {
     for (const id of ["call_abc", "toolu_01A", "a-b_c", "123456789"]) expect(messagesToolId(id)).toBe(id);
   });
 
-  test("every id becomes a legal one and comes back as it was", () => {
+  test("every id becomes a valid one and is restored", () => {
     fc.assert(
       fc.property(ids, (id) => {
         const encoded = messagesToolId(id);
@@ -47,7 +47,7 @@ describe("tool ids", () => {
     );
   });
 
-  test("a salted id is legal, differs by salt, and comes back as it was", () => {
+  test("a salted id is valid, differs by salt, and is restored", () => {
     fc.assert(
       fc.property(ids, fc.nat({ max: 50 }), (id, index) => {
         const salted = saltedToolId(id, { requestId: REQUEST, index });
@@ -58,25 +58,25 @@ describe("tool ids", () => {
     );
   });
 
-  test("an id that only looks like one of ours stays as it is", () => {
+  test("an id that only looks like one of ours stays unchanged", () => {
     for (const id of ["toolu_gw", "toolu_gw0!", "toolu_gw0YQ==", "toolu_gw9abc", "toolu_gw1short"]) {
       expect(originalToolId(id)).toBe(id);
     }
   });
 
-  test("marks nested without end are looked at once", () => {
+  test("endlessly nested markers are examined once", () => {
     const nested = "toolu_gw1abcdef012345".repeat(200_000);
     expect(originalToolId(nested)).toBe(nested);
   });
 
-  test("a minted id depends on the request and the place, on nothing else", () => {
+  test("a generated id depends only on the request and the position", () => {
     const id = mintToolId("toolu_", { requestId: REQUEST, index: 0 });
     expect(id).toMatch(/^toolu_[0-9a-f]{24}$/);
     expect(mintToolId("toolu_", { requestId: REQUEST, index: 0 })).toBe(id);
     expect(mintToolId("toolu_", { requestId: REQUEST, index: 1 })).not.toBe(id);
   });
 
-  test("a short id has at most 40 characters, and stays apart from others", () => {
+  test("a short id has at most 40 characters, and differs from others", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 100 }), fc.string({ maxLength: 100 }), (one, other) => {
         fc.pre(one !== other);
@@ -93,7 +93,7 @@ describe("message ids", () => {
     expect(messageId("gen-17", REQUEST)).toBe("msg_gen-17");
   });
 
-  test("derive from the request where the upstream gave none, or something absurd", () => {
+  test("derive from the request if the upstream sent none, or something absurd", () => {
     expect(messageId("", REQUEST)).toBe("msg_01900000000070008000000000000001");
     expect(messageId("x".repeat(10_000), REQUEST)).toBe("msg_01900000000070008000000000000001");
   });
@@ -102,18 +102,21 @@ describe("message ids", () => {
 describe("ids for chat and Responses servers", () => {
   const ours = saltedToolId("functions.get_weather:0", { requestId: REQUEST, index: 0 });
 
-  test.for(["any", "openai40"] as const)("toolIds %s: a server's own short id is not touched", (toolIds) => {
+  test.for(["any", "openai40"] as const)("toolIds %s: a server's own short id is not changed", (toolIds) => {
     for (const id of ["call_abc", "functions.get:0", "chatcmpl-tool-0123456789"]) expect(writeToolId(id, { toolIds })).toBe(id);
   });
 
-  test("a long id goes to the server that takes any as its maker wrote it", () => {
+  test("a long id goes unchanged to a server that accepts any", () => {
     const id = "chatcmpl-tool-0123456789abcdef0123456789abcdef";
     expect(writeToolId(id, { toolIds: "any" })).toBe(id);
     expect(writeToolId(id, { toolIds: "openai40" })).toHaveLength(40);
   });
 
-  test.for(["any", "openai40"] as const)("toolIds %s: what no server made is never longer than 40 characters", (toolIds) => {
-    for (const id of [ours, "call_0\u00002"]) expect(writeToolId(id, { toolIds })).toMatch(/^call_[0-9a-f]{35}$/);
-    expect(writeToolId(ours, { toolIds })).not.toBe(writeToolId("call_0\u00002", { toolIds }));
-  });
+  test.for(["any", "openai40"] as const)(
+    "toolIds %s: an id that no server created is never longer than 40 characters",
+    (toolIds) => {
+      for (const id of [ours, "call_0\u00002"]) expect(writeToolId(id, { toolIds })).toMatch(/^call_[0-9a-f]{35}$/);
+      expect(writeToolId(ours, { toolIds })).not.toBe(writeToolId("call_0\u00002", { toolIds }));
+    },
+  );
 });

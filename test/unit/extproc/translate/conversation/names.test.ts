@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import { createToolNames } from "../../../../../extproc/translate/conversation/names.ts";
 
 describe("tool names", () => {
-  test("a legal name is not touched", () => {
+  test("a valid name is not changed", () => {
     const names = createToolNames(["get_weather"]);
     expect(names.toUpstream("get_weather")).toBe("get_weather");
     expect(names.toClient("get_weather")).toBe("get_weather");
   });
 
-  test("any other becomes a legal one, the same in every request, and comes back", () => {
+  test("any other becomes a valid one, the same in every request, and is restored", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.oneof(fc.string(), fc.string({ minLength: 60, maxLength: 200 }))), (given) => {
         const names = createToolNames(given);
@@ -22,17 +22,17 @@ describe("tool names", () => {
     );
   });
 
-  test("a name that the model made up stays as it is", () => {
+  test("a name that the model invented stays unchanged", () => {
     expect(createToolNames(["a"]).toClient("made_up")).toBe("made_up");
   });
 
-  test("prototype names are names", () => {
+  test("names of prototype members are names", () => {
     const names = createToolNames(["__proto__", "constructor"]);
     expect(names.toClient(names.toUpstream("__proto__"))).toBe("__proto__");
     expect(createToolNames([]).toClient("toString")).toBe("toString");
   });
 
-  test("two names that become one are refused", () => {
+  test("two names that would become one are refused", () => {
     const long = "a.b";
     const taken = createToolNames([long]).toUpstream(long);
     expect(() => createToolNames([long, taken])).toThrow(expect.objectContaining({ code: "invalid_request", field: "tools" }));

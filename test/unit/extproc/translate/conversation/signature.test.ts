@@ -9,7 +9,7 @@ function sign(model: string, pieces: readonly string[]): string {
 }
 
 describe("signatures of thinking blocks", () => {
-  test("the gateway knows its own, for any model", () => {
+  test("the gateway recognises its own, for any model", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string(), (model, text) => {
         expect(isGatewaySignature(sign(model, [text]))).toBe(true);
@@ -17,13 +17,13 @@ describe("signatures of thinking blocks", () => {
     );
   });
 
-  test("others' are not its own", () => {
+  test("it does not recognise others' as its own", () => {
     for (const signature of ["", "EqQBCkYIBxgCKkA", "3f0c6f6e-1c5e-4c1b-9f5e-0c8f3a1f2b11", "Z3cx", "gw1:x", "Z3cxPabc"]) {
       expect(isGatewaySignature(signature)).toBe(false);
     }
   });
 
-  test("it does not matter how the text was cut, even within a surrogate pair", () => {
+  test("splitting the text anywhere makes no difference, even within a surrogate pair", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.nat(), (text, at) => {
         const cut = text.length === 0 ? 0 : at % text.length;
@@ -32,7 +32,7 @@ describe("signatures of thinking blocks", () => {
     );
   });
 
-  test("another text, or another model, has another", () => {
+  test("another text, or another model, has another signature", () => {
     expect(sign("m", ["a"])).not.toBe(sign("m", ["b"]));
     expect(sign("m", ["a"])).not.toBe(sign("n", ["a"]));
   });

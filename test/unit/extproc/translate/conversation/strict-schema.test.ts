@@ -22,7 +22,7 @@ test.for<[string, (last: object) => unknown]>([
   ["an array", (last) => ({ anyOf: [...many, last] })],
   ["an object", (last) => ({ $defs: Object.assign(members, { last }) })],
   ["nesting", (last) => many.reduce<object>((inner) => [inner], last)],
-])("%s that is longer than the stack is walked to its end", ([, around]) => {
+])("%s longer than the stack is walked to its end", ([, around]) => {
   expect(isStrictSchema(around(closed))).toBe(true);
   expect(isStrictSchema(around(open))).toBe(false);
 });

@@ -87,7 +87,7 @@ function wholeOf({ reasoning, text, tools }: Sample): object {
   return { ...completion(message, { finish_reason: tools.length > 0 ? "tool_calls" : "stop" }), usage: USAGE };
 }
 
-describe("a stream, read by the official SDK, is the whole answer", () => {
+describe("a stream, read by the official SDK, equals the complete answer", () => {
   test("for any answer, in any pieces", async () => {
     await fc.assert(
       fc.asyncProperty(samples, async (sample) => {
@@ -99,7 +99,7 @@ describe("a stream, read by the official SDK, is the whole answer", () => {
     );
   });
 
-  test("for any answer, by the other SDK's reading of what the upstream sent", async () => {
+  test("for any answer, according to the other SDK's reading of the upstream", async () => {
     await fc.assert(
       fc.asyncProperty(samples, async (sample) => {
         // OpenAI's helper knows no reasoning, and needs ids that are there and apart.
@@ -139,10 +139,10 @@ describe("every golden stream that is complete", () => {
     expect(plain(read)).toEqual(whole);
   });
 
-  test("there are some", () => expect(complete.length).toBeGreaterThan(30));
+  test("at least one exists", () => expect(complete.length).toBeGreaterThan(30));
 });
 
-describe("every golden stream that is not", () => {
+describe("every golden stream that is incomplete", () => {
   const broken = streams.filter(({ fixture, bytes }) => playStream(fixture, [bytes]).outcome !== "complete");
 
   test.for(broken)("$name is an error to the SDK", async ({ fixture, bytes }) => {
@@ -151,10 +151,10 @@ describe("every golden stream that is not", () => {
     );
   });
 
-  test("there are some", () => expect(broken.length).toBeGreaterThan(5));
+  test("at least one exists", () => expect(broken.length).toBeGreaterThan(5));
 });
 
-test("a thinking block survives the way back: its text reaches the upstream as it came", async () => {
+test("a thinking block survives the round trip: its text reaches the upstream unchanged", async () => {
   const { text } = play([
     ...chunksOf({ reasoning: "Because.", text: "So.", tools: [], pieceSize: 3, isInterleaved: false }),
     "[DONE]",

@@ -71,7 +71,7 @@ function withValue(text: string, path: readonly (string | number)[], value: unkn
   return root.body;
 }
 
-describe("a wrong value at any place is refused by name, or does no harm (S21)", () => {
+describe("a wrong value in any position is refused by name, or harmless (S21)", () => {
   test.for(requests)("$name", ({ request }) => {
     const paths = pathsOf(JSON.parse(request)).filter((path) => path.length > 0);
     const outcomes = paths.flatMap((path) => VALUES.map((value) => outcomeOf(withValue(request, path, value))));
@@ -103,7 +103,7 @@ describe("a wrong value at any place is refused by name, or does no harm (S21)",
     );
   });
 
-  test("the sentence names the field, what it holds and what to send, and repeats nothing of it", () => {
+  test("the sentence names the field, its value's type and what to send, and repeats none of it", () => {
     const secret = "my password";
     expect(() => translate({ ...PLAIN, max_tokens: secret })).toThrow(
       "`max_tokens` is a string that is not accepted there. Send a positive integer.",
@@ -134,14 +134,14 @@ describe("absurd input", () => {
     expect(upstream).toContain(`"arguments":${JSON.stringify(deep)}`);
   });
 
-  test("the same at places that we read is refused", () => {
+  test("the same in positions that we read is refused", () => {
     const deep = nested(15_000);
     expect(() => translate(user(deep))).toThrow(GatewayError);
     expect(() => translate(user(`[${deep}]`))).toThrow(GatewayError);
     expect(translate(`{"deep":${deep},${user('"x"').slice(1)}`).dropped).toEqual(["deep"]);
   });
 
-  test("of several members with one name the last counts, as JSON.parse has it", () => {
+  test("of several members with one name the last counts, as with JSON.parse", () => {
     const body =
       '{"model":"m","model":"n","max_tokens":9,"messages":[],"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":1}},"input_schema":{"type":"object","properties":{"b":1}}}]}';
     expect(JSON.parse(translate(body).upstream.body.toString())).toMatchObject({
@@ -150,13 +150,13 @@ describe("absurd input", () => {
     });
   });
 
-  test("lone surrogates stay what they are, and the upstream's bytes are UTF-8", () => {
+  test("lone surrogates are preserved, and the upstream's bytes are UTF-8", () => {
     const body = translate(user('"a\\ud800b"')).upstream.body;
     expect(body.toString("utf8")).toContain("a\\ud800b");
     expect(JSON.parse(body.toString("utf8"))).toMatchObject({ messages: [{ content: "a\ud800b" }] });
   });
 
-  test("32 MB of text, and as many small blocks and turns as are read, pass in bounded time", { timeout: BOUND_MS }, () => {
+  test("32 MB of text, and the maximum number of small blocks and turns, pass in bounded time", { timeout: BOUND_MS }, () => {
     translate(user(`"${"x".repeat(32_000_000)}"`));
     translate(user(`[${Array(30_000).fill('{"type":"text","text":"x"}').join(",")}]`));
     translate(
@@ -182,7 +182,7 @@ describe("an answer with more tool calls than any model makes", () => {
   const call = (index: number) => ({ index, id: `c${index}`, type: "function", function: { name: "f", arguments: "{}" } });
   const calls = (count: number) => Array.from({ length: count }, (_, index) => call(index));
 
-  test("is refused, whole and as a stream", { timeout: BOUND_MS }, () => {
+  test("is refused, complete and as a stream", { timeout: BOUND_MS }, () => {
     const message = { role: "assistant", content: null, tool_calls: calls(90_000) };
     expect(() => answer({ choices: [{ message, finish_reason: "tool_calls" }] })).toThrow("more than 4096 tool calls");
     const chunks = calls(90_000).map((each) => ({ choices: [{ delta: { tool_calls: [each] } }] }));
@@ -191,7 +191,7 @@ describe("an answer with more tool calls than any model makes", () => {
     expect(text).toContain("more than 4096 tool calls");
   });
 
-  test("and thousands are read, each in its place, whatever the order of their pieces", () => {
+  test("and thousands are read, each in its position, whatever the order of their pieces", () => {
     const begun = calls(4_000).map((each) => ({ ...each, function: { name: "f", arguments: "" } }));
     const rest = calls(4_000).map(({ index }) => ({ index, function: { arguments: JSON.stringify({ index }) } }));
     const chunks = [...begun, ...rest.toReversed()].map((each) => ({ choices: [{ delta: { tool_calls: [each] } }] }));
@@ -205,7 +205,7 @@ describe("an answer with more tool calls than any model makes", () => {
     ["text", { content: "x".repeat(1_000_000) }, 40],
     ["many blocks", { reasoning_content: "x", content: "y" }, 10_000],
     ["arguments that are no object", { tool_calls: [{ index: 0, function: { arguments: "1".repeat(1_000_000) } }] }, 40],
-  ] as const)("%s without end does not wait in memory for a call that never ends", ([, delta, count]) => {
+  ] as const)("endless %s do not wait in memory for a call that never ends", ([, delta, count]) => {
     const start = { index: 0, id: "a", function: { name: "f", arguments: "tool_calls" in delta ? "[" : "{" } };
     const chunks = [{ tool_calls: [start] }, ...Array.from({ length: count }, () => delta)];
     const { text, outcome } = play(chunks.map((each) => ({ choices: [{ delta: each }] })));
@@ -215,7 +215,7 @@ describe("an answer with more tool calls than any model makes", () => {
 });
 
 describe("an upstream's absurd answer is an upstream error or a correct answer", () => {
-  test("any JSON, whole and as a chunk", () => {
+  test("any JSON, complete and as a chunk", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), fc.constantFrom(...PROFILE_NAMES), (json, inner, profile) => {
         const shapes = [
@@ -247,7 +247,7 @@ describe("an upstream's absurd answer is an upstream error or a correct answer",
     );
   });
 
-  test("arguments nested deeper than the stack stay as they are", () => {
+  test("arguments nested deeper than the stack stay unchanged", () => {
     const deep = `${'{"a":['.repeat(50_000)}1${"]}".repeat(50_000)}`;
     const body = JSON.stringify({
       choices: [

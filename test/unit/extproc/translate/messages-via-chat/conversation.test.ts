@@ -13,7 +13,7 @@ const png = { type: "image", source: { type: "base64", media_type: "image/png", 
 const refusedAt = (field: string) => expect.objectContaining({ code: "invalid_request", status: 400, field });
 
 describe("tool results", () => {
-  test("come right behind their calls, before what the user says, in their order", () => {
+  test("directly follow their calls, before the user's text, in order", () => {
     const { messages } = chatFor(
       turns(
         ["user", "go"],
@@ -41,7 +41,7 @@ describe("tool results", () => {
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "system"]);
   });
 
-  test("without content have an empty one: chat demands the member", () => {
+  test("without content have an empty one: chat requires the member", () => {
     for (const content of ["", [], null, undefined]) {
       const { messages } = chatFor(
         turns(["user", "go"], ["assistant", [use("a")]], ["user", [{ type: "tool_result", tool_use_id: "a", content }]]),
@@ -62,7 +62,7 @@ describe("tool results", () => {
     expect(messages.at(-1)).toMatchObject({ content: '{"error":"x"}' });
   });
 
-  test("with images are followed by one user message that holds all of them", () => {
+  test("with images are followed by one user message that contains all of them", () => {
     const { messages } = chatFor(
       turns(
         ["user", "go"],
@@ -86,14 +86,14 @@ describe("tool results", () => {
     ]);
   });
 
-  test("keep their images where the server takes them there", () => {
+  test("keep their images if the server accepts them there", () => {
     const { messages } = chatFor(turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a", [png])]]), {
       flags: { imageInToolResult: true },
     });
     expect(messages.at(-1)).toMatchObject({ role: "tool", content: [{ type: "image_url" }] });
   });
 
-  test("missing, or for a call that nobody made, are refused by name", () => {
+  test("missing, or for an unknown call, are refused by name", () => {
     const request = (...messages: [string, unknown][]) => ({ ...PLAIN, ...turns(...messages) });
     expect(() => translate(request(["user", "go"], ["assistant", [use("a"), use("b")]], ["user", [result("a")]]))).toThrow(
       refusedAt("messages[1]"),
@@ -116,7 +116,7 @@ describe("tool results", () => {
   });
 });
 
-test("marks inside tool results and documents are named, wishes for none are not", () => {
+test("cache marks inside tool results and documents are listed, empty requests for them are not", () => {
   const marked = [{ ...text("x"), cache_control: { type: "ephemeral" } }];
   const document = (enabled: boolean) => ({ type: "document", source: { type: "text", data: "x" }, citations: { enabled } });
   const within = turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a", marked)]]);
@@ -126,7 +126,7 @@ test("marks inside tool results and documents are named, wishes for none are not
 });
 
 describe("the assistant's turns", () => {
-  test("hold text, thinking and calls in one message", () => {
+  test("contain text, thinking and calls in one message", () => {
     const blocks = [{ type: "thinking", thinking: "hm", signature: "s" }, text("I "), text("look."), use("a", { path: "x" })];
     const { messages } = chatFor(turns(["user", "go"], ["assistant", blocks], ["user", [result("a")]]));
     expect(messages[1]).toEqual({
@@ -137,7 +137,7 @@ describe("the assistant's turns", () => {
     });
   });
 
-  test("without text have null beside calls, and an empty string without", () => {
+  test("without text have null next to calls, and an empty string without", () => {
     expect(chatFor(turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a")]])).messages[1]).toMatchObject({
       content: null,
     });
@@ -147,7 +147,7 @@ describe("the assistant's turns", () => {
     });
   });
 
-  test("side by side are one, as messages reads them", () => {
+  test("that are adjacent are merged, as Messages reads them", () => {
     const { messages } = chatFor(
       turns(["user", "go"], ["assistant", "I "], ["assistant", [text("look."), use("a")]], ["user", [result("a")]]),
     );
@@ -162,7 +162,7 @@ describe("the assistant's turns", () => {
     expect(chat).toMatchObject({ messages: [{}, { tool_calls: [{ function: { arguments: input } }] }, {}] });
   });
 
-  test("give the upstream back the ids and the broken arguments that were its own", () => {
+  test("return the upstream's own ids and invalid arguments to it", () => {
     const broken = use("toolu_gw0ZnVuY3Rpb25zLmY6MA", { _raw: "city: Rome" });
     const { messages } = chatFor(
       turns(["user", "go"], ["assistant", [broken]], ["user", [result("toolu_gw0ZnVuY3Rpb25zLmY6MA")]]),
@@ -179,7 +179,7 @@ describe("the assistant's turns", () => {
     expect(answer).toContain(`"tool_call_id":"${short}"`);
   });
 
-  test("with blocks that are not theirs are refused by name", () => {
+  test("with invalid blocks are refused by name", () => {
     expect(() => translate({ ...PLAIN, ...turns(["user", "go"], ["assistant", [text("x"), png]], ["user", "y"]) })).toThrow(
       refusedAt("messages[1].content[1]"),
     );
@@ -195,21 +195,21 @@ describe("thinking in the history", () => {
   const history = turns(["user", "go"], ["assistant", blocks], ["user", "on"]);
   const tools = turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a")]]);
 
-  test("goes into the server's own field", () => {
+  test("uses the server's own field", () => {
     expect(chatFor(history).messages[1]).toHaveProperty("reasoning_content", "hm");
     expect(chatFor(history, { flags: { reasoningField: "reasoning" } }).messages[1]).toHaveProperty("reasoning", "hm");
   });
 
-  test("goes with tool calls alone, even empty, where the server demands it so", () => {
+  test("goes with tool calls alone, even empty, if the server requires that", () => {
     expect(chatFor(history, { profile: "deepseek" }).messages[1]).not.toHaveProperty("reasoning_content");
     expect(chatFor(tools, { profile: "deepseek" }).messages[1]).toHaveProperty("reasoning_content", "");
   });
 
-  test("is left out and named where the server takes none", () => {
+  test("is dropped and listed if the server accepts none", () => {
     expect(translate({ ...PLAIN, ...history }, { profile: "openai" }).dropped).toEqual(["messages.content.thinking"]);
   });
 
-  test("that was hidden from the client leaves nothing", () => {
+  test("hidden from the client leaves nothing", () => {
     const hidden = [{ type: "thinking", thinking: "", signature: "abc" }, text("Well.")];
     expect(chatFor(turns(["user", "go"], ["assistant", hidden], ["user", "on"])).messages[1]).toEqual({
       role: "assistant",
@@ -221,18 +221,18 @@ describe("thinking in the history", () => {
 describe("system messages in the conversation", () => {
   const request = turns(["user", "go"], ["assistant", [use("a")]], ["system", "note"], ["user", [result("a"), text("on")]]);
 
-  test("stay in their place, behind the tool results", () => {
+  test("stay in position, after the tool results", () => {
     const { messages } = chatFor({ ...request, system: "head" });
     expect(messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "system", "user"]);
   });
 
-  test("become reminders where only the first may be one", () => {
+  test("become reminders if only the first message may be one", () => {
     const { messages } = chatFor(request, { profile: "vllm" });
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
     expect(messages.at(-1)?.content).toEqual([text("<system-reminder>\nnote\n</system-reminder>"), text("on")]);
   });
 
-  test("join the tool result where the user says nothing", () => {
+  test("join the tool result if the user says nothing", () => {
     const { messages } = chatFor(
       turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a", "1")]], ["system", "note"]),
       { profile: "vllm" },
@@ -244,12 +244,12 @@ describe("system messages in the conversation", () => {
     });
   });
 
-  test("are the user's where nothing else is there", () => {
+  test("become the user's text if there is nothing else", () => {
     const { messages } = chatFor(turns(["user", "go"], ["assistant", "ok"], ["system", "note"]), { profile: "vllm" });
     expect(messages.at(-1)).toEqual({ role: "user", content: "<system-reminder>\nnote\n</system-reminder>" });
   });
 
-  test("at the head join the system prompt where only one may be", () => {
+  test("at the beginning join the system prompt if only one is allowed", () => {
     const head = { ...turns(["system", "note"], ["user", "go"]), system: "head" };
     expect(chatFor(head, { profile: "vllm" }).messages).toEqual([
       { role: "system", content: "head\nnote" },
@@ -258,11 +258,11 @@ describe("system messages in the conversation", () => {
   });
 });
 
-describe("reminders behind tool results", () => {
+describe("reminders after tool results", () => {
   const reminder = "<system-reminder>\nbe brief\n</system-reminder>";
   const request = turns(["user", "go"], ["assistant", [use("a")]], ["user", [result("a", "1"), text(reminder)]]);
 
-  test("join the last result for servers whose template forgets reasoning behind a user message", () => {
+  test("join the last result for servers whose template discards reasoning after a user message", () => {
     expect(chatFor(request, { profile: "vllm" }).messages.at(-1)).toEqual({
       role: "tool",
       tool_call_id: "a",
@@ -270,7 +270,7 @@ describe("reminders behind tool results", () => {
     });
   });
 
-  test("are the user's for others", () => {
+  test("become the user's text for others", () => {
     expect(chatFor(request).messages.at(-1)).toEqual({ role: "user", content: reminder });
   });
 });

@@ -92,15 +92,15 @@ function messagesOf(body: Buffer): string {
   return text.slice(0, -1);
 }
 
-describe.for(CHAT_PROFILES)("an agent's conversation of twenty turns, behind %s", (profile) => {
-  test("its prompt grows by prefix only, so that prompt caches hit", () => {
+describe.for(CHAT_PROFILES)("an agent's conversation of twenty turns, with %s", (profile) => {
+  test("its prompt grows only at its end, so that prompt caches hit", () => {
     const { prompts } = playConversation(profile);
     for (const [turn, prompt] of prompts.entries())
       expect(prompt.startsWith(prompts[turn - 1] ?? "["), `turn ${turn}`).toBe(true);
     expect(prompts).toHaveLength(TURNS);
   });
 
-  test("no tool id comes twice to the client, and all come back to the upstream as they were", () => {
+  test("no tool id reaches the client twice, and all are returned to the upstream unchanged", () => {
     const { prompts, ids } = playConversation(profile);
     expect(new Set(ids).size).toBe(2 * TURNS);
     const last = prompts.at(-1) ?? "";
@@ -109,7 +109,7 @@ describe.for(CHAT_PROFILES)("an agent's conversation of twenty turns, behind %s"
   });
 });
 
-test("the upstream's reasoning and arguments come back to it byte for byte", () => {
+test("the upstream's reasoning and arguments are returned to it byte for byte", () => {
   const last = playConversation("generic").prompts.at(-1) ?? "";
   for (let turn = 0; turn < TURNS - 1; turn += 1) {
     expect(last).toContain(`"reasoning_content":"Because ${turn}."`);
@@ -117,7 +117,7 @@ test("the upstream's reasoning and arguments come back to it byte for byte", () 
   }
 });
 
-test("the same request is translated to the same bytes, always", () => {
+test("the same request is always translated to the same bytes", () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (system, content) => {
       const request = { model: "m", max_tokens: 9, system, messages: [{ role: "user", content }] };

@@ -12,7 +12,7 @@ describe("the output limit", () => {
 });
 
 describe("the system prompt", () => {
-  test("is one leading message, joined or in parts as the server takes it", () => {
+  test("is one leading message, joined or in parts as the server accepts it", () => {
     const system = [
       { type: "text", text: "One." },
       { type: "text", text: "Two." },
@@ -21,7 +21,7 @@ describe("the system prompt", () => {
     expect(chatFor({ system }, { profile: "openai" }).messages[0]).toEqual({ role: "system", content: system });
   });
 
-  test("loses the agents' billing line, which would break every prompt cache", () => {
+  test("loses the agents' billing line, which would invalidate every prompt cache", () => {
     const system = [
       { type: "text", text: "x-anthropic-billing-header: cch=1;" },
       { type: "text", text: "You code." },
@@ -34,13 +34,13 @@ describe("the system prompt", () => {
     expect(chatFor({ system: "x-anthropic-billing-header: cch=1;" }).messages).toEqual([{ role: "user", content: "hi" }]);
   });
 
-  test("is absent where it is empty", () => {
+  test("is absent if it is empty", () => {
     for (const system of ["", [], null]) expect(chatFor({ system }).messages).toEqual([{ role: "user", content: "hi" }]);
   });
 });
 
 describe("sampling and stop", () => {
-  test("go as they are", () => {
+  test("are passed on unchanged", () => {
     expect(chatFor({ temperature: 0, top_p: 1, top_k: 5, stop_sequences: ["a", "b"] })).toMatchObject({
       temperature: 0,
       top_p: 1,
@@ -49,14 +49,14 @@ describe("sampling and stop", () => {
     });
   });
 
-  test("are left out and named where the server rejects them", () => {
+  test("are dropped and listed if the server rejects them", () => {
     const request = { ...PLAIN, temperature: 1, top_k: 5, stop_sequences: ["a"] };
     const translation = translate(request, { flags: { rejects: ["temperature", "top_k", "stop"] } });
     expect(translation.dropped).toEqual(["temperature", "top_k", "stop_sequences"]);
     expect(Object.keys(JSON.parse(translation.upstream.body.toString()))).toEqual(["model", "messages", "max_tokens"]);
   });
 
-  test("more stop sequences than the server takes are refused: one that is not seen would change the answer", () => {
+  test("more stop sequences than the server accepts are refused: a missing one would change the answer", () => {
     const request = { ...PLAIN, stop_sequences: ["a", "b", "c", "d", "e"] };
     expect(() => translate(request, { profile: "openai" })).toThrow(refusedAt("stop_sequences"));
     expect(translate(request).dropped).toEqual([]);
@@ -64,14 +64,14 @@ describe("sampling and stop", () => {
 });
 
 describe("streaming", () => {
-  test("always asks for usage (S28)", () => {
+  test("always requests usage (S28)", () => {
     expect(chatFor({ stream: true })).toMatchObject({ stream: true, stream_options: { include_usage: true } });
     expect(chatFor({ stream: true }, { profile: "vllm" })).toMatchObject({
       stream_options: { include_usage: true, continuous_usage_stats: true },
     });
   });
 
-  test("is not mentioned where it was not asked for", () => {
+  test("is not mentioned unless it was requested", () => {
     for (const stream of [false, null, undefined]) {
       const translation = translate({ ...PLAIN, stream });
       expect(translation.wantsStream).toBe(false);
@@ -93,7 +93,7 @@ describe("thinking", () => {
     expect(chatFor(on(budget), { profile: "openai" })).toMatchObject({ reasoning_effort: effort });
   });
 
-  test("the effort that is named wins over a budget", () => {
+  test("an explicit effort takes precedence over a budget", () => {
     expect(chatFor({ ...on(60_000), output_config: { effort: "low" } })).toMatchObject({ reasoning_effort: "low" });
   });
 
@@ -110,7 +110,7 @@ describe("thinking", () => {
     }
   });
 
-  test("is switched off in the server's own way", () => {
+  test("is disabled in the server's own way", () => {
     const thinking = { type: "disabled" };
     expect(chatFor({ thinking })).toMatchObject({ reasoning_effort: "none" });
     expect(chatFor({ thinking }, { profile: "deepseek" })).toMatchObject({ thinking: { type: "disabled" } });
@@ -119,14 +119,14 @@ describe("thinking", () => {
     });
   });
 
-  test("that is off stays off, whatever effort is named", () => {
+  test("that is off stays off, whatever the effort", () => {
     const request = { ...PLAIN, thinking: { type: "disabled" }, output_config: { effort: "high" } };
     expect(chatFor(request)).toMatchObject({ reasoning_effort: "none" });
     expect(chatFor(request, { profile: "deepseek" })).not.toHaveProperty("reasoning_effort");
     expect(translate(request).dropped).toEqual(["output_config"]);
   });
 
-  test("is left out and named where the server has no switch", () => {
+  test("is dropped and listed if the server has no switch", () => {
     const translation = translate(
       { ...PLAIN, ...on(2048), output_config: { effort: "high" } },
       { flags: { thinkingControl: "none" } },
@@ -139,7 +139,7 @@ describe("a response schema", () => {
   const closed = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
   const format = (schema: object) => ({ output_config: { format: { type: "json_schema", schema } } });
 
-  test("is response_format with a name; strict only where chat's strict allows it", () => {
+  test("is response_format with a name; strict only if chat's strict mode allows it", () => {
     expect(chatFor(format(closed))).toMatchObject({
       response_format: { type: "json_schema", json_schema: { name: "response", strict: true, schema: closed } },
     });
@@ -155,7 +155,7 @@ describe("a response schema", () => {
     });
   });
 
-  test("is an instruction where the server knows no schemas", () => {
+  test("is an instruction if the server does not support schemas", () => {
     const chat = chatFor({ ...format(closed), system: "Be nice." }, { flags: { jsonSchema: "instruct" } });
     expect(chat).not.toHaveProperty("response_format");
     expect(chat.messages[0]?.content).toContain(`Be nice.\nAnswer with one JSON object`);
@@ -163,8 +163,8 @@ describe("a response schema", () => {
   });
 });
 
-describe("who asks", () => {
-  test("is sent where the server takes it, never longer than 64 characters, the same each time", () => {
+describe("the end user", () => {
+  test("is sent if the server accepts it, at most 64 characters, the same each time", () => {
     const user = (userId: string) => chatFor({ metadata: { user_id: userId } }, { profile: "openai" })["user"];
     expect(user("user-17")).toBe("user-17");
     expect(user("x".repeat(200))).toMatch(/^[0-9a-f]{64}$/);
@@ -176,7 +176,7 @@ describe("who asks", () => {
 describe("a prefilled answer", () => {
   const request = turns(["user", "2+2?"], ["assistant", "The answer is"]);
 
-  test("is continued where the server can", () => {
+  test("is continued if the server can", () => {
     expect(chatFor(request, { profile: "vllm" })).toMatchObject({ continue_final_message: true, add_generation_prompt: false });
     expect(chatFor(request, { flags: { prefill: "prefix" } }).messages.at(-1)).toEqual({
       role: "assistant",
@@ -185,7 +185,7 @@ describe("a prefilled answer", () => {
     });
   });
 
-  test("is refused where it would be answered and not continued", () => {
+  test("is refused if it would be answered instead of continued", () => {
     expect(() => translate({ ...PLAIN, ...request })).toThrow(refusedAt("messages[1]"));
   });
 });

@@ -107,7 +107,7 @@ function throughChat(request: object): object {
   return JSON.parse(translate(request, { flags: { systemParts: true } }).upstream.body.toString("utf8"));
 }
 
-describe("text, images and tools in any mixture come back as they were", () => {
+describe("text, images and tools in any mixture survive the round trip", () => {
   test("messages ⇒ chat ⇒ messages", () => {
     fc.assert(
       fc.property(conversations, (conversation) => {

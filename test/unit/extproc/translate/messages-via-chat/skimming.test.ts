@@ -32,7 +32,7 @@ const FINISH = [
   Buffer.from("data: [DONE]\n\n"),
 ];
 
-test("pieces of text that pass unread become the same events, and count the same, as if each had been read", () => {
+test("pieces of text that pass unread become the same events, and are counted the same, as if each had been read", () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
       const chunks = [...pieces, ...FINISH];
@@ -48,7 +48,7 @@ test("pieces of text that pass unread become the same events, and count the same
   );
 });
 
-test("most pieces of a plain stream pass unread, each in a chunk of its own or all in one", () => {
+test("most pieces of a plain stream pass unread, each in its own chunk or all in one", () => {
   const pieces = Array.from({ length: 50 }, (_, index) => encode(chunk({ content: `word ${index} ` })));
   expect(play([...pieces, ...FINISH]).passed).toBeGreaterThan(45);
   expect(play([Buffer.concat([...pieces, ...FINISH])]).passed).toBe(1);

@@ -11,7 +11,7 @@ const more = (index: number, text: string) => ({ tool_calls: [{ index, function:
 const eventsOf = (text: string) => [...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
 const data = (value: object | string) => Buffer.from(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
 
-describe("text goes on as it comes (S14)", () => {
+describe("text is sent as it arrives (S14)", () => {
   test("each chunk is answered by its own events", () => {
     const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
     expect(String(stream.push(data(chunk({ role: "assistant", content: "" }))))).toContain("message_start");
@@ -19,14 +19,14 @@ describe("text goes on as it comes (S14)", () => {
     expect(String(stream.push(data(chunk({ content: " day" }))))).toContain('"text_delta","text":" day"');
   });
 
-  test("a tool's arguments too, and the next tool's as soon as the first are whole", () => {
+  test("a tool's arguments too, and the next tool's as soon as the first are complete", () => {
     const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
     stream.push(data(chunk(call(0, "a", '{"x":'))));
     expect(String(stream.push(data(chunk(more(0, "1}")))))).toContain('"partial_json":"1}"');
     expect(String(stream.push(data(chunk(call(1, "b", '{"y"')))))).toContain('"partial_json":"{\\"y\\""');
   });
 
-  test("a second tool waits while the first is not whole, and loses nothing", () => {
+  test("a second tool waits while the first is incomplete, and loses nothing", () => {
     const played = play([chunk(call(0, "a", '{"x":"}')), chunk(call(1, "b", '{"y":2}')), chunk(more(0, '"}')), FINISH, "[DONE]"]);
     const deltas = [...played.text.matchAll(/"index":(\d),"delta":\{"type":"input_json_delta","partial_json":"(.*?)"\}\}$/gm)];
     expect(deltas.map(([, index, json]) => `${index} ${json}`)).toEqual(['0 {\\"x\\":\\"}', '0 \\"}', '1 {\\"y\\":2}']);
@@ -45,7 +45,7 @@ describe("a last chunk that repeats the whole message", () => {
     expect(outcome).toBe("complete");
   });
 
-  test("is the answer where nothing came before it", () => {
+  test("is the answer if nothing came before it", () => {
     expect(play([last]).text).toContain("Good day");
   });
 });
@@ -76,7 +76,7 @@ describe("a stream ends exactly once", () => {
     expect(played.outcome).toBe("failed");
   });
 
-  test("the gateway's own error ends it too, once, and not behind an ending", () => {
+  test("the gateway's own error ends it too, once, and not after an ending", () => {
     const error = new GatewayError("insufficient_balance", "Insufficient balance.");
     const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
     stream.push(data(chunk({ content: "x" })));
@@ -90,7 +90,7 @@ describe("a stream ends exactly once", () => {
     expect(ended.outcome()).toBe("complete");
   });
 
-  test("a stream that holds nothing is an error", () => {
+  test("an empty stream is an error", () => {
     for (const body of ["", "\n\n", "data: [DONE]\n\n", "<html>busy</html>", ": comment\n\n"]) {
       const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
       const text = String(stream.push(Buffer.from(body))) + String(stream.end());
@@ -100,8 +100,8 @@ describe("a stream ends exactly once", () => {
   });
 });
 
-describe("what is counted", () => {
-  test("is the upstream's last word, never a sum", () => {
+describe("the usage", () => {
+  test("is the upstream's last report, never a sum", () => {
     const meter = createMeter(1_000);
     const stream = translate({ ...PLAIN, stream: true }).stream(meter);
     for (const completionTokens of [1, 2, 3]) {
@@ -111,7 +111,7 @@ describe("what is counted", () => {
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 50, outputTokens: 3 }, isEstimated: false });
   });
 
-  test("is exact as far as it went where a stream with usage on every chunk is cut", () => {
+  test("is exact as far as it went if a stream with usage on every chunk is cut", () => {
     const meter = createMeter(1_000);
     const stream = translate({ ...PLAIN, stream: true }, { profile: "vllm" }).stream(meter);
     stream.push(data(chunk({ content: "x" }, { usage: { prompt_tokens: 50, completion_tokens: 7 } })));
@@ -120,7 +120,7 @@ describe("what is counted", () => {
     expect(stream.outcome()).toBe("truncated");
   });
 
-  test("is our own count of text, reasoning and arguments where the upstream is silent", () => {
+  test("is our own count of text, reasoning and arguments if the upstream reports none", () => {
     const meter = createMeter(100);
     const stream = translate({ ...PLAIN, stream: true }).stream(meter);
     stream.push(
@@ -133,7 +133,7 @@ describe("what is counted", () => {
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 100, outputTokens: 30 }, isEstimated: true });
   });
 
-  test("is what the client reads", () => {
+  test("is the one that the client reads", () => {
     const usage = { prompt_tokens: 100, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 64 } };
     const message = answer({ ...completion({ content: "x" }), usage });
     expect(message).toMatchObject({
@@ -142,8 +142,8 @@ describe("what is counted", () => {
   });
 });
 
-describe("whole answers", () => {
-  test("become a stream where the client asked for one", () => {
+describe("complete answers", () => {
+  test("become a stream if the client requested one", () => {
     const body = Buffer.from(JSON.stringify(completion({ content: "Good day" })));
     const stream = translate({ ...PLAIN, stream: true }).stream(createMeter(0));
     const text = `${String(stream.push(body))}${String(stream.end())}`;
@@ -169,11 +169,11 @@ describe("whole answers", () => {
     '{"choices":[{"index":0}]}',
     '{"choices":{"0":{}}}',
   ];
-  test.for(noAnswers)("that are none are upstream errors, never bugs: %j", (body) => {
+  test.for(noAnswers)("that are invalid are upstream errors, never bugs: %j", (body) => {
     expect(() => answer(body)).toThrow(expect.objectContaining({ code: "upstream_error", status: 502 }));
   });
 
-  test("that hold an error throw it with its class", () => {
+  test("that contain an error throw it with its class", () => {
     expect(() => answer({ error: { message: "slow down", code: 429 } })).toThrow(
       expect.objectContaining({ code: "rate_limited" }),
     );
@@ -202,7 +202,7 @@ describe("whole answers", () => {
     expect(answer(completion({ content: "x", ...message }, { finish_reason: finish }))).toMatchObject({ stop_reason: stop });
   });
 
-  test("a stop sequence is named when it is one that was asked for", () => {
+  test("a stop sequence is named if it was requested", () => {
     const stopped = (rest: object) => answer(completion({ content: "x" }, rest), { stop_sequences: ["END"] });
     expect(stopped({ stop_reason: "END" })).toMatchObject({ stop_reason: "stop_sequence", stop_sequence: "END" });
     expect(stopped({ matched_stop: "END" })).toMatchObject({ stop_reason: "stop_sequence", stop_sequence: "END" });
@@ -210,7 +210,7 @@ describe("whole answers", () => {
     expect(stopped({ stop_reason: "OTHER" })).toMatchObject({ stop_reason: "end_turn", stop_sequence: null });
   });
 
-  test("repeat the name that the client asked for", () => {
+  test("repeat the name that the client requested", () => {
     expect(answer(completion({ content: "x" }), { model: "my-alias" })).toMatchObject({ model: "my-alias" });
   });
 });

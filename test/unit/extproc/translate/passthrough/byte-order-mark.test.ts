@@ -11,7 +11,7 @@ test.for([
     { choices: [{ message: { content: "hello" }, finish_reason: "stop" }], usage: { prompt_tokens: 5, completion_tokens: 2 } },
   ],
   ["messages", { content: [{ type: "text", text: "hello" }], usage: { input_tokens: 5, output_tokens: 2 } }],
-] as const)("a whole %s answer behind a byte order mark passes without it", ([protocol, answer]) => {
+] as const)("a complete %s answer after a byte order mark passes without it", ([protocol, answer]) => {
   const meter = createMeter(10);
   const text = JSON.stringify(answer);
   const translation = createTranslation(protocol, inputFor(REQUEST, { upstream: protocol, upstreamModel: "m" }));

@@ -142,7 +142,7 @@ test.each([
   ["blank lines", "\n\n"],
   ["comments", ":\n\n"],
   ["data over several lines", "data: 1\ndata: 2\n\n"],
-])("a chunk full of %s behind an event of a known form is decoded a few times, not once for each block", (_, block) => {
+])("a chunk full of %s after an event of a known form is decoded a few times, not once for each block", (_, block) => {
   const known = `data: ${JSON.stringify(chatChunk({ content: "a" }))}\n\n`;
   const chunk = Buffer.from(block.repeat(4_000));
   const toString = vi.spyOn(Buffer.prototype, "toString");

@@ -26,7 +26,7 @@ const SEALED = { type: "thinking", thinking: "B", signature: sealReasoning({ mod
 const UNSIGNED = { type: "thinking", thinking: "C", signature: "" };
 const SIGNED = { type: "thinking", thinking: "D", signature: "EqQBCgIYAhIM" };
 
-test("thinking that the gateway signed, sealed, or that nobody signed, is left out of a messages passthrough", () => {
+test("thinking that the gateway signed or sealed, or that nobody signed, is removed from a messages passthrough", () => {
   expect(sent([OWN, SEALED, UNSIGNED, SIGNED, TEXT])).toEqual([
     { role: "user", content: "a" },
     { role: "assistant", content: [SIGNED, TEXT] },
@@ -34,14 +34,14 @@ test("thinking that the gateway signed, sealed, or that nobody signed, is left o
   ]);
 });
 
-test("a turn that said nothing else is left out", () => {
+test("a turn with nothing else is removed", () => {
   expect(sent([OWN])).toEqual([
     { role: "user", content: "a" },
     { role: "user", content: "b" },
   ]);
 });
 
-test("a conversation of one server passes byte for byte", () => {
+test("a conversation with one server passes byte for byte", () => {
   const request = `{"model":"upstream-model", "max_tokens":50,"messages":[ {"role":"assistant","content":[${JSON.stringify(SIGNED)} ]}]}`;
   const input = inputFor(request, { upstream: "messages", upstreamModel: "upstream-model" });
   expect(createTranslation("messages", input).upstream.body.toString()).toBe(request);
@@ -63,13 +63,13 @@ function sentMidway(content: readonly object[], thinking: object | undefined) {
   return { content: body.messages[1]?.content, thinking: body.thinking, dropped };
 }
 
-test("calls that another model thought of are answered without a budget for thinking, which a server would refuse", () => {
+test("calls from another model are answered without a thinking budget, which a server would reject", () => {
   const off = { content: [USE], thinking: { type: "disabled" }, dropped: ["thinking"] };
   expect(sentMidway([OWN, USE], BUDGET)).toEqual(off);
   expect(sentMidway([UNSIGNED, USE], BUDGET)).toEqual(off);
 });
 
-test("thinking of any other kind, or before the calls of the server's own, stays as it was asked for", () => {
+test("thinking of any other kind, or before the server's own calls, stays as requested", () => {
   expect(sentMidway([OWN, USE], { type: "adaptive" })).toEqual({ content: [USE], thinking: { type: "adaptive" }, dropped: [] });
   expect(sentMidway([OWN, USE], undefined)).toEqual({ content: [USE], thinking: undefined, dropped: [] });
   expect(sentMidway([SIGNED, OWN, USE], BUDGET)).toEqual({ content: [SIGNED, USE], thinking: BUDGET, dropped: [] });

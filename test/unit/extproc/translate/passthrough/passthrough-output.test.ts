@@ -5,7 +5,7 @@ import { chatOutput, messagesOutput } from "../../../../../extproc/translate/rea
 const chat = (delta: object, choice: object = {}) => ({ choices: [{ index: 0, delta, ...choice }] });
 const sorted = ({ texts }: { texts: string[] }) => texts.toSorted();
 
-describe("what a chat client can read is counted, whatever shape it has (S38)", () => {
+describe("everything that a chat client can read is counted, whatever its shape (S38)", () => {
   const cases: [string, object, string[]][] = [
     ["text", chat({ role: "assistant", content: "a" }), ["a"]],
     [
@@ -56,14 +56,14 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
     expect(sorted(chatOutput({ ...json }))).toEqual(texts);
   });
 
-  test("more texts than a call can have arguments are counted one by one", () => {
+  test("more texts than a call can have arguments are counted individually", () => {
     const many = Array.from({ length: 200_000 }, () => ({ token: "a", text: "a" }));
     expect(chatOutput(chat({}, { logprobs: { content: many } })).texts).toHaveLength(many.length);
     expect(chatOutput({ content: many }).texts).toHaveLength(many.length);
     expect(chatOutput(chat({ tool_calls: [{ function: { arguments: "a" }, parts: many }] })).texts).not.toEqual([]);
   });
 
-  test("strings in members that the gateway does not know count as text, and disprove no report", () => {
+  test("strings in unknown members count as text, and do not invalidate a report", () => {
     const delta = { content: "a", commentary: "bb", extra: { deep: [["cc"]] } };
     expect(chatOutput(chat(delta))).toEqual({ texts: ["a"], otherBytes: 4 });
   });
@@ -73,7 +73,7 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
     expect(chatOutput(chat({ tool_calls: [call] }))).toEqual({ texts: ["a"], otherBytes: 0 });
   });
 
-  test("a picture counts as a picture, whatever its bytes", () => {
+  test("a picture counts as a picture, whatever its size", () => {
     const picture = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(1_000_000)}` } };
     expect(chatOutput(chat({ images: [picture] }))).toEqual({ texts: [], otherBytes: 6_400 });
   });
@@ -97,7 +97,7 @@ describe("what a chat client can read is counted, whatever shape it has (S38)", 
   });
 });
 
-describe("what a messages client can read is counted (S38)", () => {
+describe("everything that a messages client can read is counted (S38)", () => {
   const cases: [string, object, string[], number][] = [
     ["text", { type: "text_delta", text: "a" }, ["a"], 0],
     ["thinking, not its signature", { type: "thinking", thinking: "a", signature: "long".repeat(50) }, ["a"], 0],

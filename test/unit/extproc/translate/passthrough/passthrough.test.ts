@@ -13,8 +13,8 @@ const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
 const FINISH = chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
 
-describe("bytes pass as they are", () => {
-  test("a messages stream, cut anywhere, comes out as it went in", () => {
+describe("bytes pass unchanged", () => {
+  test("a messages stream, split anywhere, comes out as it went in", () => {
     fc.assert(
       fc.property(
         messageArbitrary,
@@ -33,7 +33,7 @@ describe("bytes pass as they are", () => {
     );
   });
 
-  test("chunks of whole events pass without a copy, on both interfaces", () => {
+  test("chunks of complete events pass without a copy, on both interfaces", () => {
     const chat = [chunk({ role: "assistant" }), chunk({ content: "a" }) + chunk({ content: "b" }), FINISH, USAGE, DONE];
     expect(
       play(
@@ -56,7 +56,7 @@ describe("bytes pass as they are", () => {
     ).toMatchObject({ text: messages.join(""), unchanged: 3 });
   });
 
-  test("usage that the client did not ask for is hidden and counted", () => {
+  test("usage that the client did not request is hidden and counted", () => {
     const text = chunk({ content: "a" }, { usage: null }) + FINISH + USAGE + DONE;
     const run = play(CHAT, [Buffer.from(text)], { protocol: "chat" });
     expect(run.text).toBe(chunk({ content: "a" }) + FINISH + DONE);
@@ -70,7 +70,7 @@ describe("bytes pass as they are", () => {
     expect(upstream.body.toString()).toBe(request.replace('"model":"m"', '"model":"other"'));
   });
 
-  test("a request in which nothing changes goes on as the very same buffer", () => {
+  test("a request in which nothing changes is passed on as the same buffer", () => {
     const input = inputFor({ ...MESSAGES, stream: false }, { upstream: "messages", upstreamModel: "m" });
     expect(createTranslation("messages", input).upstream.body).toBe(input.body.bytes);
   });
@@ -82,7 +82,7 @@ describe("bytes pass as they are", () => {
     expect(body.subarray(-18).toString()).toBe('],"model":"other"}');
   });
 
-  test("an event of 8 MB in small chunks is held and edited in linear time", () => {
+  test("an event of 8 MB in small chunks is buffered and edited in linear time", () => {
     const text = chunk({ content: "x".repeat(8_000_000) }).replace('"model":"m"', '"model":"other"');
     const bytes = Buffer.from(text + FINISH + DONE);
     const chunks = Array.from({ length: Math.ceil(bytes.length / 100) }, (_, index) =>
@@ -107,7 +107,7 @@ describe("how a stream ends", () => {
     expect(run).toMatchObject({ outcome: "complete", text: FINISH + DONE });
   });
 
-  test("an empty finish_reason is none", () => {
+  test("an empty finish_reason does not count", () => {
     const text = chunk({}, { choices: [{ index: 0, delta: { content: "a" }, finish_reason: "" }] });
     expect(play(CHAT, [Buffer.from(text)], { protocol: "chat" }).outcome).toBe("truncated");
   });
@@ -126,12 +126,12 @@ describe("how a stream ends", () => {
     expect(run.text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error".*\}\n\n$/);
   });
 
-  test("an upstream's error event passes as it is and is the end", () => {
+  test("an upstream's error event passes unchanged and is the end", () => {
     const text = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
     expect(play(MESSAGES, [Buffer.from(text)], { protocol: "messages" })).toMatchObject({ text, outcome: "failed" });
   });
 
-  test("what was produced is counted where a cut stream brought no usage", () => {
+  test("output is counted if a cut stream had no usage", () => {
     const text =
       'data: {"type":"message_start","message":{"usage":{"input_tokens":7,"output_tokens":1}}}\n\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"four and twenty characters"}}\n\n';
     const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
@@ -142,7 +142,7 @@ describe("how a stream ends", () => {
   });
 });
 
-test("of several answers, each with its own usage along the way, a stream that is cut is counted by us (S28)", () => {
+test("if a stream of several answers, each with its own usage, is cut, we count it (S28)", () => {
   const of = (index: number, tokens: number) => ({
     choices: [{ index, delta: { content: "x".repeat(40) }, finish_reason: null }],
     usage: { prompt_tokens: 5, completion_tokens: tokens },
@@ -156,7 +156,7 @@ test("of several answers, each with its own usage along the way, a stream that i
   expect(complete.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 44 }, isEstimated: false });
 });
 
-test("a start that says zero input tokens is no count: a stream cut after it is estimated", () => {
+test("a start with zero input tokens is not a count: a stream cut after it is estimated", () => {
   const text = 'data: {"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}\n\n';
   const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
   // Our own count of the prompt.
@@ -200,7 +200,7 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
   );
 });
 
-describe("a whole answer to a stream request becomes a stream", () => {
+describe("a complete answer to a streaming request becomes a stream", () => {
   test("messages, as the anthropic SDK reads it", async () => {
     await fc.assert(
       fc.asyncProperty(messageArbitrary, async (message) => {
@@ -230,7 +230,7 @@ describe("a whole answer to a stream request becomes a stream", () => {
     ["a byte order mark", "\u{FEFF}"],
     ["a byte order mark and a line break", "\u{FEFF}\n"],
     ["many blank lines", "\n".repeat(2_000)],
-  ] as const)("behind %s, cut anywhere", ([, lead]) => {
+  ] as const)("after %s, split anywhere", ([, lead]) => {
     const bytes = Buffer.from(lead + completion);
     for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
       const run = play(WITH_USAGE, chunks, { protocol: "chat" });
@@ -239,7 +239,7 @@ describe("a whole answer to a stream request becomes a stream", () => {
     }
   });
 
-  test("a stream behind blank lines is none, however many they are", () => {
+  test("a stream after blank lines is still a stream, however many they are", () => {
     const stream = chunk({ content: "hello" }) + FINISH + USAGE + DONE;
     for (const lead of ["\n", "\u{FEFF}", "\r\n".repeat(10_000)]) {
       const bytes = Buffer.from(lead + stream);
@@ -302,7 +302,7 @@ describe("the limit that credit is held for is the one that is sent (S30)", () =
     expect(sent("messages", fields, { outputTokens: 50 })).toEqual(expected);
   });
 
-  test("messages: a budget of thinking stays below it", () => {
+  test("messages: a thinking budget stays below it", () => {
     const thinking = (budget: number, outputTokens: number) =>
       sent("messages", { max_tokens: 32_000, thinking: { type: "enabled", budget_tokens: budget } }, { outputTokens });
     expect(thinking(20_000, 4_000)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 3_999 } });
@@ -313,13 +313,13 @@ describe("the limit that credit is held for is the one that is sent (S30)", () =
     });
   });
 
-  test("messages: a number of answers is refused, for credit is held for one", () => {
+  test("messages: a number of answers is refused, because credit is held for one", () => {
     for (const fields of [{ n: 10 }, { best_of: 2 }, { n: "2" }])
       expect(() => sent("messages", { max_tokens: 9, ...fields }, { outputTokens: 9 })).toThrow("`n` must be 1");
   });
 });
 
-describe("the official SDKs read what passes", () => {
+describe("the official SDKs read passthrough answers", () => {
   test("chat, renamed and with its usage hidden", async () => {
     const text = chunk({ role: "assistant", content: "a" }, { usage: null, model: "other" }) + FINISH + USAGE + DONE;
     const run = play(CHAT, [Buffer.from(text)], { protocol: "chat", upstreamModel: "other" });

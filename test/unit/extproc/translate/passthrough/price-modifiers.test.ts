@@ -14,7 +14,7 @@ test.for([
   { service_tier: ["priority"] },
   { speed: "fast" },
   { inference_geo: "us" },
-])("%o asks the provider for a dearer answer than is charged, and is refused by its name", (fields) => {
+])("%o asks the provider for a more expensive answer than is charged, and is refused by name", (fields) => {
   const [field] = Object.keys(fields);
   expect(() => refusePriceModifiers(bodyWith(fields))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
 });

@@ -16,7 +16,7 @@ describe("a last event that repeats the whole message, as MiniMax sends it (S28)
   const deltas = ["x".repeat(20), "y".repeat(20)].map((content) => contentChunk(0, content));
   const content = "x".repeat(20) + "y".repeat(20);
 
-  test("is counted once, whether reasoning is repeated or not", () => {
+  test("is counted once, whether or not reasoning is repeated", () => {
     expect(counted([...deltas, whole(0, { role: "assistant", content })])).toBe(10);
     expect(counted([...deltas, whole(0, { content }, { delta: { content: "" } })])).toBe(10);
     const thought = chunk({ reasoning_content: "z".repeat(40) });
@@ -30,7 +30,7 @@ describe("a last event that repeats the whole message, as MiniMax sends it (S28)
     expect(counted([...deltas, second, ...wholes], 2)).toBe(20);
   });
 
-  test("is counted where it says more than the deltas, or is repeated itself", () => {
+  test("is counted if it contains more than the deltas, or is repeated itself", () => {
     expect(counted([whole(0, { content })])).toBe(10);
     expect(counted([...deltas, whole(0, { content: `${content}${content}` })])).toBe(30);
     expect(counted([...deltas, whole(0, { content }), whole(0, { content })])).toBe(20);

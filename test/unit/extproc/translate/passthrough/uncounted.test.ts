@@ -29,9 +29,9 @@ const delta = (text: string) =>
 describe.for<[Dialect, string]>([
   ["chat", chunk("one")],
   ["messages", delta("one")],
-])("a stream of %s in which a server says what the meter cannot read (S38)", ([protocol, piece]) => {
+])("a stream of %s with content that the meter cannot read (S38)", ([protocol, piece]) => {
   test.for(["words for nobody to count", "{", "[]", '["words"]', '"words"', "null", "5", "[DONE] words", "words\ndata: words"])(
-    "ends with an error at data of %s; what came before it is delivered, what comes behind it is not",
+    "ends with an error at data of %s; earlier output is delivered, later output is not",
     (data) => {
       for (const chunks of [[piece, `data: ${data}\n\n`, piece], [`${piece}data: ${data}\n\n${piece}`]]) {
         const { text, outcome, outputBytes } = play(protocol, chunks);
@@ -64,7 +64,7 @@ describe.for<[Dialect, string]>([
     }
   });
 
-  test("keeps a few comments and ids as they are", () => {
+  test("keeps a few comments and ids unchanged", () => {
     const stream = `: keep-alive\n\nid: 1\n${piece}: keep-alive\r\n\r\n${piece}`;
     expect(play(protocol, [stream]).text.startsWith(stream)).toBe(true);
   });
@@ -73,7 +73,7 @@ describe.for<[Dialect, string]>([
 describe("a stream of several answers", () => {
   const streamed = (chunks: readonly string[], n = 2) => play("chat", chunks, { n }).outcome;
 
-  test("that breaks behind the first answer's finish is truncated (S22)", () => {
+  test("that breaks after the first answer's finish is truncated (S22)", () => {
     expect(streamed([chunk("a"), chunk("", 0, "stop")])).toBe("truncated");
     expect(streamed([chunk("a"), chunk("", 0, "stop"), chunk("b", 1)])).toBe("truncated");
     expect(streamed([chunk("a"), chunk("", 0, "stop"), chunk("", 0, "stop")])).toBe("truncated");
@@ -84,14 +84,14 @@ describe("a stream of several answers", () => {
     expect(streamed([chunk("a"), chunk("", 0, "stop")], 1)).toBe("complete");
   });
 
-  test("of which the server gives fewer is complete when it says so", () => {
+  test("with fewer answers from the server is complete when it says so", () => {
     const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })}\n\n`;
     expect(streamed([chunk("a"), chunk("", 0, "stop"), DONE])).toBe("complete");
     expect(streamed([chunk("a"), chunk("", 0, "stop"), usage])).toBe("complete");
     expect(streamed([chunk("a"), chunk("b", 1), chunk("", 0, "stop"), usage])).toBe("truncated");
   });
 
-  test("that nobody asked for and that breaks behind the first finish is no answer", () => {
+  test("that nobody requested and that breaks after the first finish is not an answer", () => {
     const input = inputFor({ ...CHAT, stream: false, n: 2 }, { upstream: "chat", upstreamModel: "m" });
     const response = (body: string) => createTranslation("chat", input).response(Buffer.from(body), createMeter(1)).toString();
     expect(() => response(chunk("a") + chunk("", 0, "stop") + chunk("b", 1))).toThrow("stopped in the middle");
@@ -105,7 +105,7 @@ test.for<[Dialect, object]>([
   ["chat", { error: { message: "words ".repeat(8_000) } }],
   ["messages", { type: "error", error: { type: "api_error", message: "words ".repeat(8_000) } }],
   ["messages", { error: { message: "words ".repeat(8_000) } }],
-])("a stream of %s may say in two errors what no answer says, and counts the others (S38)", ([protocol, error]) => {
+])("a stream of %s may have two errors with uncounted text, and counts the others (S38)", ([protocol, error]) => {
   // Each is another text: repeated ones are counted once in any case.
   const events = (count: number) =>
     Array.from(

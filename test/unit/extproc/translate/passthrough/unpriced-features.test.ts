@@ -23,12 +23,12 @@ const billed: [string, object][] = [
   ["tools[0].type", { tools: [{ type: ["web_search"] }] }],
 ];
 
-test.for(billed)("%s of %j is billed beside tokens, and refused by its name", ([field, fields]) => {
+test.for(billed)("%s of %j is billed in addition to tokens, and refused by name", ([field, fields]) => {
   const refuse = () => refuseUnpriced(bodyWith(fields), { profile: generic });
   expect(refuse).toThrow(expect.objectContaining({ code: "invalid_request", field }));
 });
 
-test.for(billed)("%s of %j passes where an administrator allows what is not priced", ([, fields]) => {
+test.for(billed)("%s of %j passes if an administrator allows unpriced features", ([, fields]) => {
   expect(() => refuseUnpriced(bodyWith(fields), { profile: { ...generic, unpricedFeatures: true } })).not.toThrow();
 });
 
@@ -52,6 +52,6 @@ test.for([
   { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] },
   { tools: [{ type: "tool_search_tool_regex_20251119", name: "search" }] },
   { mcp_servers: [{ type: "url", url: "https://x", name: "x" }], tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] },
-])("%j costs tokens alone", (fields) => {
+])("%j costs only tokens", (fields) => {
   expect(() => refuseUnpriced(bodyWith(fields), { profile: generic })).not.toThrow();
 });

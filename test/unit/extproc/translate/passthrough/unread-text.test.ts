@@ -7,7 +7,7 @@ function find(json: object, countedBytes = 0): number {
   return createUnreadText().find({ data: JSON.stringify(json), json: { ...json }, countedBytes });
 }
 
-describe("what a client can read beside the counted text (S38)", () => {
+describe("text that a client can read outside the counted text (S38)", () => {
   test.for<[string, object]>([
     ["a value", { id: BIG }],
     ["a member's name", { [BIG]: 1 }],
@@ -22,18 +22,18 @@ describe("what a client can read beside the counted text (S38)", () => {
     expect(find(json)).toBeLessThan(bytes - 4_096);
   });
 
-  test("a member there twice is counted, whichever of them the client reads", () => {
+  test("a duplicate member is counted, whichever of the two the client reads", () => {
     const data = `{"id":${JSON.stringify(BIG)},"id":"c"}`;
     expect(createUnreadText().find({ data, json: { id: "c" }, countedBytes: 0 })).toBeGreaterThan(6_000);
   });
 
-  test("escapes count as the characters that they stand for", () => {
+  test("escapes count as the characters that they represent", () => {
     const id = "\u4e2d\u6587 \"'\\".repeat(1_000) + "end";
     const data = `{"id":${JSON.stringify(id).replaceAll(/[\u4e2d\u6587]/g, (letter) => String.raw`\u${letter.charCodeAt(0).toString(16)}`)}}`;
     expect(createUnreadText().find({ data, json: { id }, countedBytes: 0 })).toBe(find({ id }));
   });
 
-  test("what was counted, or said before, is not counted again", () => {
+  test("repeated text is not counted again", () => {
     expect(find({ text: BIG }, BIG.length)).toBe(0);
     expect(find({ reasoning: BIG, reasoning_content: BIG }, BIG.length)).toBe(0);
     const unread = createUnreadText();
@@ -50,7 +50,7 @@ describe("what a client can read beside the counted text (S38)", () => {
     }
   });
 
-  test("base64 counts a token for each KiB", () => {
+  test("base64 counts one token per KiB", () => {
     expect(find({ data: "QUJD".repeat(16_384) })).toBeGreaterThanOrEqual(255);
     expect(find({ data: "QUJD".repeat(16_384) })).toBeLessThanOrEqual(256);
   });

@@ -38,7 +38,7 @@ function streamed(message: TestMessage) {
   return { text, metered: meter.final(), outcome: stream.outcome() };
 }
 
-test("the openai SDK makes of the stream what the whole answer says", async () => {
+test("the openai SDK reads the same from the stream as from the complete answer", async () => {
   await fc.assert(
     fc.asyncProperty(messageArbitrary, async (message) => {
       const { answer, metered } = whole(message);
@@ -59,7 +59,7 @@ test("the openai SDK makes of the stream what the whole answer says", async () =
   );
 });
 
-test("every item and every call has an id of its own", () => {
+test("every item and every call has its own id", () => {
   fc.assert(
     fc.property(messageArbitrary, (message) => {
       const { output } = whole(message).answer;
@@ -85,13 +85,13 @@ describe.for(["responses-via-chat", "responses-via-messages"] as const)("the off
   });
 
   test.for(streams.filter(({ outcome }) => outcome !== "complete"))(
-    "$name is an error, never a whole answer (S22)",
+    "$name is an error, never a complete answer (S22)",
     async ({ text }) => {
       await expect(replayResponses(text)).rejects.toBeInstanceOf(OpenAI.APIError);
     },
   );
 
-  test.for(streams)("$name: deltas add up to what the items say, and events are numbered", ({ text }) => {
+  test.for(streams)("$name: deltas add up to the items, and events are numbered", ({ text }) => {
     const events = eventsOf(text);
     expect(events.map((event) => event["sequence_number"])).toEqual(events.map((_, index) => index));
     const texts = new Map(events.flatMap((event) => wholeText(event)));

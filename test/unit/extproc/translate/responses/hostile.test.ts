@@ -68,12 +68,12 @@ function attempt(request: object | string, upstream: Protocol): "translated" | "
   }
 }
 
-describe.for(UPSTREAMS)("a request with something wrong in it is translated or refused by field, for a %s server", (upstream) => {
-  test("the request that the others start from is translated", () => {
+describe.for(UPSTREAMS)("a request with an error in it is translated or refused by field, for a %s server", (upstream) => {
+  test("the base request is translated", () => {
     expect(attempt(FULL, upstream)).toBe("translated");
   });
 
-  test("any wrong value in any place, or none", () => {
+  test("any wrong value in any position, or none", () => {
     const outcomes = [...wrongTypesOf(FULL), ...missingFieldsOf(FULL)].map(({ body }) => attempt(JSON.stringify(body), upstream));
     expect(outcomes).toContain("refused");
     expect(outcomes).toContain("translated");

@@ -9,7 +9,7 @@ const thought = (text: string) => ({
   encrypted_content: encodeThought({ model: "modelx-v4-pro", thinking: text, signature: `signed ${text}` }),
 });
 
-test("thinking between text and calls goes back where it stood: a messages server refuses it anywhere else", () => {
+test("thinking between text and calls returns to its position: a messages server rejects it anywhere else", () => {
   const input = [
     { role: "user", content: "Weather?" },
     thought("A"),
