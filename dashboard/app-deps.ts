@@ -12,37 +12,37 @@ import type { SignUpRules } from "./config/sign-up-rules.ts";
 import type { TrustedProxies } from "./config/trusted-proxies.ts";
 import type { WebhookNetworks } from "./webhooks/networks.ts";
 
-/** What pages and the management API work with. */
+/** Dependencies of the pages and the management API. */
 export interface AppDeps {
   database: Database;
-  /** Where reports are read; not given: from the database. */
+  /** Database for reports; if absent, the main database. */
   reports?: Reader | undefined;
   log: Logger;
   pepper: Buffer;
   publicBaseUrl: string;
   signUp: SignUpRules;
-  /** Not given: required. */
+  /** Required if absent. */
   adminSecondFactor?: AdminSecondFactor | undefined;
   /** The service's terms, plain text. */
   terms?: string | undefined;
-  /** Not given: documents name the host, and there is no contact. */
+  /** If absent, documents name the host, and there is no contact. */
   operator?: Operator | undefined;
-  /** Not given: nobody can be written to. */
+  /** If absent, no mail can be sent. */
   mailer?: Mailer | undefined;
-  /** Not given: nobody signs in elsewhere. */
+  /** If absent, there are no sign-in providers. */
   providers?: readonly Provider[] | undefined;
-  /** Not given: of none. */
+  /** If absent, no domain is bound. */
   providerDomains?: ProviderDomains | undefined;
-  /** Not given: browsers offer none at this address. */
+  /** If absent, browsers offer no passkeys at this address. */
   passkeys?: Passkeys | undefined;
-  /** Not given: nobody can pay. */
+  /** If absent, payments are not possible. */
   payments?: Payments | undefined;
-  /** Not given: none; who comes to Envoy is the client. */
+  /** If absent, no proxy is trusted: the client is the peer that connected to Envoy. */
   trustedProxies?: TrustedProxies | undefined;
-  /** Where webhooks may be; not given: on the public internet. */
+  /** Allowed targets of webhooks; if absent, the public internet. */
   webhookNetworks?: WebhookNetworks | undefined;
-  /** Not given: plain HTTP. */
+  /** If absent, plain HTTP. */
   serverFactory?: FastifyServerFactory | undefined;
-  /** Told of each route, so that a test can try them all. */
+  /** Is called for each route, so that a test can try them all. */
   onRoute?: (route: RouteOptions) => void;
 }

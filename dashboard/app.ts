@@ -19,12 +19,12 @@ import { setSecurityHeaders } from "./http/security-headers.ts";
 import { isTrustedHop } from "./config/trusted-proxies.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
-/** More than the largest form has: a key's list of models. What follows is not read. */
+/** More than the largest form has: a key's list of models. Further fields are not read. */
 const MAX_FORM_FIELDS = 1_000;
 
 const NUL = "\0";
 
-/** Postgres takes no NUL in a text, and nothing of ours is called so. */
+/** Postgres rejects a NUL in a text, and none of our names contains one. */
 async function refuseNul({ params }: FastifyRequest): Promise<void> {
   const parameters = z.record(z.string(), z.string()).safeParse(params).data ?? {};
   if (Object.values(parameters).some((value) => value.includes(NUL))) throw new GatewayError("not_found", NO_SUCH_PAGE);
@@ -35,9 +35,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
     bodyLimit: MAX_FORM_BYTES,
-    // Envoy may send a request on a connection that is still open; by itself the framework answers with a bare JSON 503.
+    // Envoy may send a request on a connection that is still open; by default, the framework answers with a bare JSON 503.
     return503OnClosing: false,
-    // Envoy is the hop before this process, and says who came in.
+    // Envoy is the hop before this process, and reports the client's address.
     trustProxy: isTrustedHop(deps.trustedProxies ?? { hops: 0, networks: [] }),
     genReqId: () => randomUUID(),
     ...(deps.serverFactory === undefined ? { http: { maxHeaderSize: MAX_HEADER_BYTES } } : { serverFactory: deps.serverFactory }),

@@ -8,15 +8,15 @@ import type { FastifyInstance } from "fastify";
 const FOLDER = path.join(import.meta.dirname, "assets");
 const PREFIX = "/dashboard/assets/";
 
-/** Files that are made of others, or come with a package. */
+/** Files that are built from others, or come from a package. */
 const MADE = {
-  /** The design system in the order of its files, as one: a page loads one style sheet. */
+  /** The design system's files joined in order, so that a page loads one style sheet. */
   "style.css": { type: "text/css", text: filesOf(path.join(import.meta.dirname, "styles")).join("\n") },
   /** Reads Markdown for the playground. */
   "marked.js": { type: "text/javascript", text: readFileSync(fileURLToPath(import.meta.resolve("marked")), "utf8") },
 } as const;
 
-/** Changes with any file: a browser may keep what it has for as long as it likes. */
+/** Changes with any file, so browsers may cache it indefinitely. */
 const VERSION = [
   ...Object.values(MADE).map(({ text }) => text),
   ...namesOf(FOLDER).map((file) => path.relative(FOLDER, file)),
@@ -48,7 +48,7 @@ export function asset(name: string): string {
   return `${PREFIX}${VERSION}/${name}`;
 }
 
-/** Files of a folder and of those in it. */
+/** Files of a folder, recursively. */
 function namesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -22,7 +22,7 @@ const environment = readEnv(
     PUBLIC_BASE_URL: z.url(),
     DASHBOARD_HOST: z.string().default("127.0.0.1"),
     DASHBOARD_PORT: portVariable.default(8090),
-    /** With ca.crt, tls.crt and tls.key: callers need a certificate of that authority. Not given: plain HTTP. */
+    /** With ca.crt, tls.crt and tls.key: callers need a certificate of that authority. If absent, plain HTTP. */
     DASHBOARD_TLS_DIRECTORY: z.string().min(1).optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
     ADMIN_PORT: portVariable.default(9006),

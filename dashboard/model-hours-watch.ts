@@ -6,7 +6,7 @@ import { startRounds, type Rounds } from "../runtime/wait.ts";
 
 const EVERY_MS = 60_000;
 
-/** Adds up how models answered, for the pages that show it. */
+/** Adds up the models' results by hour, for the pages that show them. */
 export function startModelHoursWatch({ database, log }: { database: Database; log: Logger }): Rounds {
   return startRounds(
     async () => {

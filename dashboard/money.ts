@@ -1,13 +1,13 @@
 import { formatNanoUsd, type Price } from "../ledger/money.ts";
 
-/** For people: "$4.99", with more places where two would hide what is there; never rounded up. */
+/** For people: "$4.99", with more decimals if two would hide digits; never rounded up. */
 export function showUsd(nanoUsd: bigint): string {
   const [whole = "0", decimals = ""] = formatNanoUsd(nanoUsd < 0n ? -nanoUsd : nanoUsd).split(".");
   const shown = decimals.replace(/0+$/, "").padEnd(2, "0");
   return `${nanoUsd < 0n ? "−" : ""}$${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${whole === "0" ? shown : shown.slice(0, 4)}`;
 }
 
-/** A price, as it is published: USD per million tokens. */
+/** A published price: USD per million tokens. */
 export function showPrice(picoUsd: bigint): string {
   return `$${pricePerMillion(picoUsd)}`;
 }
@@ -22,12 +22,12 @@ export function showPricePerMillion({ inputPicoUsd, cachedInputPicoUsd, cacheWri
   };
 }
 
-/** Without the zeros that say nothing. */
+/** Without trailing zeros. */
 function pricePerMillion(picoUsd: bigint): string {
   return perMillion(picoUsd).replace(/0{1,4}$/, "");
 }
 
-/** Six decimals: pico-USD a token is micro-USD for a million tokens. */
+/** Six decimals: pico-USD per token is micro-USD per million tokens. */
 export function perMillion(picoUsd: bigint): string {
   return formatNanoUsd(picoUsd * 1000n).slice(0, -3);
 }

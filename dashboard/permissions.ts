@@ -1,8 +1,8 @@
 import type { Role } from "../ledger/people/members.ts";
 
 /**
- * Who may do what in an account: the one table of it. Routes of the pages and of the API ask for a permission, never for a
- * role; docs/permissions.md is the same table for readers.
+ * Who may do what in an account, in one table. Routes of the pages and of the API ask for a permission, never for a role;
+ * docs/permissions.md is the same table for readers.
  */
 export const PERMISSIONS = {
   see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },

@@ -34,11 +34,11 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       scope.addHook("onRoute", (route) => {
         route.config = { ...route.config, isApi: true };
       });
-      // JSON alone: no form of another site can send it.
+      // Only JSON: no form of another site can send it.
       scope.removeContentTypeParser(["text/plain", "application/x-www-form-urlencoded"]);
       const parseJson = scope.getDefaultJsonParser("error", "error");
       scope.removeContentTypeParser("application/json");
-      // Many clients send the type with every request: no body is none, whatever the type.
+      // Many clients send the content type with every request: an empty body counts as no body.
       scope.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
         if (body === "") done(null, undefined);
         else void parseJson(request, String(body), done);
@@ -54,7 +54,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       await scope.register(rateLimit, {
         max: ACCOUNT_BOUNDS.apiRequestsAMinute,
         timeWindow: "1 minute",
-        // Of the account: more tokens get no more through.
+        // Per account: more tokens do not allow more requests.
         keyGenerator: ({ caller, ip }) => caller?.accountId ?? ip,
         errorResponseBuilder: (_request, { ttl }) =>
           new GatewayError(

@@ -8,25 +8,25 @@ import { isFromOwnPage } from "../session/csrf.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../permissions.ts";
 import { readVisitor, type GuardDeps } from "../session/guard.ts";
 
-/** Whose account a request is about, and what it may do there. */
+/** The account that a request is about, and what the caller may do there. */
 export interface Caller {
-  /** Tells callers apart; no secret. */
+  /** Distinguishes callers; not secret. */
   id: string;
   accountId: string;
   role: Role;
-  /** null: a token has called. */
+  /** null: the caller is a token. */
   personId: string | null;
-  /** null: a person has, from a page. */
+  /** null: the caller is a person, from a page. */
   tokenId: string | null;
-  /** Runs the service, or has a token of somebody who does and lets it read the service's figures. */
+  /** An administrator of the service, or a token of one that may read the service's figures. */
   readsService: boolean;
-  /** See Member; who makes a token has proved it. */
+  /** See Member; the creator of a token has shown a second factor. */
   mustProveEmail: boolean;
 }
 
 const WHERE = "Create a management token in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
 
-/** Knows the caller of each request of this scope; refuses those that have none before anything else is looked at. */
+/** Identifies the caller of each request in this scope; refuses requests without one before anything else. */
 export function recognizeCallers(scope: FastifyInstance, deps: GuardDeps): void {
   const { database, publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
@@ -40,7 +40,7 @@ export function recognizeCallers(scope: FastifyInstance, deps: GuardDeps): void 
         : callerOfToken(database, credential),
     );
   });
-  // After the body has come: whoever sends it slowly takes nobody's turn.
+  // After the body has arrived, so that a slow sender does not occupy a turn.
   scope.addHook("preHandler", (request) => inFlight.enter(request, request.caller?.accountId));
 }
 
@@ -68,7 +68,7 @@ export function adminCallerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
-/** What the request brings in a header; undefined: nothing, so a session's cookie may count. */
+/** The credential in a header; undefined if there is none, so a session cookie may count. */
 function readCredential({ headers }: FastifyRequest): string | undefined {
   const { authorization, "x-api-key": apiKey } = headers;
   if (authorization === undefined) return typeof apiKey === "string" ? apiKey : undefined;
@@ -91,7 +91,7 @@ async function callerOfSession(
   const visitor = await readVisitor(deps, token);
   if (visitor === null) throw refused(`Authentication required. ${WHERE}`);
   const isRead = request.method === "GET" || request.method === "HEAD";
-  // A browser sends its cookies along with what another site asks for; a header of a program's own it does not.
+  // A browser sends its cookies with other sites' requests too, but not a program's own header.
   if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
     throw new GatewayError("permission_denied", "With a session cookie, only pages of this dashboard can send this, as JSON.");
   if (visitor.mustProveFactor)
@@ -119,7 +119,7 @@ declare module "fastify" {
     caller: Caller | null;
   }
   interface FastifyContextConfig {
-    /** For everybody, without a token. */
+    /** Public; needs no token. */
     isOpen?: boolean;
   }
 }

@@ -3,12 +3,12 @@ import { isPublicId } from "../../ledger/keys/keys.ts";
 import type { KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import type { RequestPosition } from "../../ledger/usage/request-list.ts";
 
-/** Where a page ended, as a text that callers send back and look no further into. */
+/** The position where a page ended, as an opaque text for callers. */
 export function encodeCursor(position: string): string {
   return Buffer.from(position).toString("base64url");
 }
 
-/** Of a list of entries. @throws GatewayError `invalid_request` for a text that is none of ours. */
+/** Of a list of entries. @throws GatewayError `invalid_request` for a foreign text. */
 export function readEntryCursor(cursor: string): bigint {
   const text = decode(cursor);
   if (!/^\d{1,18}$/.test(text)) throw unknownCursor();
@@ -26,7 +26,7 @@ export function encodeKeyUsageCursor({ keyId, chargeNanoUsd }: KeyUsagePosition)
   return encodeCursor(`${keyId}.${chargeNanoUsd}`);
 }
 
-/** Of a list of keys by what they used. @throws as `readEntryCursor`. */
+/** Of a list of keys sorted by use. @throws as `readEntryCursor`. */
 export function readKeyUsageCursor(cursor: string): KeyUsagePosition {
   const [, keyId, charge] = /^([0-9A-Za-z]{12})\.(\d{1,18})$/.exec(decode(cursor)) ?? [];
   if (keyId === undefined || charge === undefined) throw unknownCursor();

@@ -1,7 +1,7 @@
 import type { FastifyDynamicSwaggerOptions } from "@fastify/swagger";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 
-/** The head of the API's description; what is below it follows from the routes. */
+/** The head of the API's description; the rest follows from the routes. */
 export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions {
   return {
     transform: jsonSchemaTransform,
@@ -38,7 +38,7 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
 
 type Document = ReturnType<typeof jsonSchemaTransformObject>;
 
-/** Each named schema is there twice, once as an answer and once as a request's; only answers are named here. */
+/** Each named schema exists twice, as an answer and as a request; only answers are named here. */
 function withoutInputs(document: Document): Document {
   const schemas = "components" in document ? document.components?.schemas : undefined;
   for (const name of Object.keys(schemas ?? {})) if (name.endsWith("Input")) delete schemas?.[name];

@@ -4,7 +4,7 @@ import { GatewayError, toGatewayError, type ErrorCode } from "../../contract/err
 import type { Logger } from "../../runtime/log.ts";
 import type { ApiError } from "./schemas/error.ts";
 
-/** Any failure as JSON: what the caller can act on in words, the rest as "something failed". */
+/** Any failure as JSON: the caller gets a message for errors that they can act on, and "something failed" otherwise. */
 export function answerApiError({
   error,
   request,
@@ -25,7 +25,7 @@ export function answerApiError({
       .status(known.status)
       .headers({ ...known.headers, "x-request-id": request.id })
       .type("application/json; charset=utf-8")
-      // By hand, so that no schema of the route can stand in the way of saying what is wrong.
+      // Sent directly, so that no schema of the route can prevent the error.
       .serializer((payload: unknown) => JSON.stringify(payload))
       .send(body)
   );

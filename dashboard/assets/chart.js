@@ -1,4 +1,4 @@
-// Shows what a chart's column stands for: to a mouse, a finger, and the arrow keys. Without scripts its title does.
+// Explains a chart's columns to mouse, touch and arrow keys. Without scripts, the title does.
 for (const chart of document.querySelectorAll("[data-chart]")) {
   const tooltip = chart.querySelector(".tooltip");
   for (const svg of chart.querySelectorAll("svg")) {

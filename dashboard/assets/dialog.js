@@ -1,5 +1,5 @@
-// Links and forms that ask before they act: the form of the page that they lead to is shown in a dialog. Where that page
-// has no form, or asks for a new sign-in, the browser goes there, as it does without scripts.
+// Links and forms that ask before they act: the form of their target page is shown in a dialog. If that page has no form, or
+// requires a new sign-in, the browser goes there, as it does without scripts.
 for (const link of document.querySelectorAll("a[data-dialog]"))
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -50,7 +50,7 @@ function open(question, form, opener) {
     event.preventDefault();
     dialog.close();
   });
-  // A press of Enter that was meant for the link must not do what it asks about.
+  // Pressing Enter on the link must not also confirm the dialog.
   (form.querySelector("input:not([type=hidden])") ?? cancel)?.setAttribute("autofocus", "");
   const menu = opener.closest("details.menu");
   dialog.addEventListener("close", () => {

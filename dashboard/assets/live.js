@@ -1,4 +1,4 @@
-// Follows a list: while "Live" is on, its part of the page is loaded anew every few seconds.
+// Follows a list: while "Live" is on, its part of the page is reloaded every few seconds.
 const EVERY_MS = 5000;
 const button = document.querySelector("button[data-live]");
 let timer;
@@ -6,7 +6,7 @@ let timer;
 async function refresh() {
   if (!document.hidden) {
     const response = await fetch(location.href);
-    // A session that ended leads to the sign-in page, and an error has no list.
+    // An ended session leads to the sign-in page, and an error page has no list.
     if (!response.ok || response.redirected) return stop();
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const part = page.querySelector("[data-live-part]");

@@ -1,4 +1,4 @@
-// What every page does where scripts run: buttons that copy, menus that close, toasts that go away.
+// Scripts of every page: buttons that copy, menus that close, toasts that disappear.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const text = document.getElementById(button.dataset.copy);
   if (text === null || navigator.clipboard === undefined) continue;
@@ -33,7 +33,7 @@ for (const toast of document.querySelectorAll(".toast")) {
   button.addEventListener("click", () => toast.remove());
 }
 
-// What was typed before a session ended.
+// Input typed before a session ended.
 const draft = document.querySelector("[data-draft]");
 if (draft !== null) {
   const fields = JSON.parse(draft.dataset.fields);

@@ -1,4 +1,4 @@
-// Passkeys: a form says what to ask the browser for, and brings what the browser answered.
+// Passkeys: a form carries the options for the browser, and returns the browser's answer.
 const isSupported = typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === "function";
 
 async function answer(form) {

@@ -1,4 +1,4 @@
-// Chosen here, the theme is kept in this browser; otherwise, and without scripts, it follows the system.
+// A theme chosen here is stored in this browser; otherwise, and without scripts, pages follow the system.
 const root = document.documentElement;
 const KEY = "theme";
 
@@ -19,11 +19,11 @@ function keep(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // A browser that keeps nothing shows the choice until the next page.
+    // A browser without storage keeps the choice only until the next page.
   }
 }
 
-// Before the page is drawn, so that it does not flash.
+// Before the page is drawn, to avoid a flash.
 show(read());
 
 document.addEventListener("DOMContentLoaded", () => {

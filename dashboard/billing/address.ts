@@ -1,6 +1,6 @@
 export const MAX_ADDRESS_LINES = 6;
 
-/** Lines that have something in them. */
+/** Non-empty lines. */
 export function addressLines(text: string): string[] {
   return text
     .split(/\r?\n/)

@@ -2,7 +2,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 
 const MIN_DECIMALS = 2;
 
-/** Amounts of one column: exact, and all with as many decimals as the most precise one needs. */
+/** Amounts of one column: exact, with as many decimals as the most precise one. */
 export function exactAmounts(nanoUsd: readonly bigint[]): string[] {
   const texts = nanoUsd.map((amount) => formatNanoUsd(amount < 0n ? -amount : amount));
   const needed = texts.map((text) => (text.split(".")[1] ?? "").replace(/0+$/, "").length);

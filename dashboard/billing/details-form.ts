@@ -3,12 +3,12 @@ import type { BillingDetails } from "../../ledger/billing/billing-details.ts";
 import { loadFonts } from "../pdf/fonts.ts";
 import { addressLines, MAX_ADDRESS_LINES } from "./address.ts";
 
-/** Control characters, and marks that nobody sees. */
+/** Control characters and invisible marks. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u;
 const isVisible = (text: string) => !INVISIBLE.test(text.replaceAll("\n", ""));
 const HIDDEN = "Remove invisible characters.";
 
-/** Of the pages' form and of the management API. */
+/** For the pages' form and the management API. */
 const billingDetailsSchema = z.object({
   name: z
     .string("Enter a name.")
@@ -34,7 +34,7 @@ const billingDetailsSchema = z.object({
     .default(""),
 });
 
-/** @throws ZodError with a sentence for each field that is wrong. */
+/** @throws ZodError with a sentence for each invalid field. */
 export async function parseBillingDetails(values: unknown): Promise<BillingDetails> {
   const fonts = await loadFonts();
   const printable = billingDetailsSchema.superRefine((details, context) => {

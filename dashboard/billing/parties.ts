@@ -2,7 +2,7 @@ import type { BillingDetails } from "../../ledger/billing/billing-details.ts";
 import type { Seller } from "../config/operator.ts";
 import type { Party } from "../pdf/document.ts";
 
-/** Who a document is from and to. */
+/** The sender and recipient of a document. */
 export interface Parties {
   seller: Seller | undefined;
   publicBaseUrl: string;

@@ -6,7 +6,7 @@ import { partiesOf, type Parties } from "./parties.ts";
 const NO_INVOICE = "This receipt is not a tax invoice. The payment provider issues the tax invoice, if there is one.";
 const TEST = "A test payment: no money was charged.";
 
-/** That a payment was received, as a document. */
+/** A document that confirms a payment. */
 export function receiptDocument(payment: Payment, paidAt: Date, parties: Parties): DocumentText {
   const { id, currency, provider, providerChargeId, providerPaymentId, amountNanoUsd, refundedNanoUsd, disputedNanoUsd } =
     payment;

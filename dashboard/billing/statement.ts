@@ -8,7 +8,7 @@ import { partiesOf, type Parties } from "./parties.ts";
 
 const AMOUNT = { name: "Amount (USD)", share: 3, isNumber: true } as const;
 
-/** What an account's month came to, as a document: balances, credits, and usage by model. */
+/** A month of an account as a document: balances, credits, and usage by model. */
 export function statementDocument(statement: Statement, parties: Parties, now: Date): DocumentText {
   const { month } = statement;
   const name = monthName(month);

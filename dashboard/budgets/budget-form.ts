@@ -6,7 +6,7 @@ import { parseNanoUsd } from "../../ledger/money.ts";
 const AMOUNT = "Enter an amount in USD, such as 100.00.";
 const CHOOSE = "Choose what the budget covers.";
 
-/** What a budget covers, as one word: `account`, `key:` or `member:` and the id. */
+/** The scope of a budget as one word: `account`, `key:` or `member:` and the id. */
 const covered = z.string(CHOOSE).transform((text, context): BudgetScope => {
   const [scope, id = ""] = text.split(":");
   if (text === "account") return { scope: "account" };
@@ -22,5 +22,5 @@ export const budgetAmount = z
   .transform(parseNanoUsd)
   .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
 
-/** Throws a ZodError with a sentence for each field that is wrong. */
+/** Throws a ZodError with a sentence for each invalid field. */
 export const budgetForm = z.object({ covered, amount: budgetAmount });

@@ -3,7 +3,7 @@ import { formatNanoUsd } from "../../ledger/money.ts";
 
 export const BUDGET_EVENT = "budget.threshold_reached";
 
-/** What a webhook is told of a budget. */
+/** The body of a webhook event about a budget. */
 export function budgetEventData(alert: BudgetAlert): Record<string, unknown> {
   return {
     account_id: alert.accountId,

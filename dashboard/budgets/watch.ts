@@ -9,7 +9,7 @@ import { BUDGET_EVENT, budgetEventData } from "./event.ts";
 
 export interface BudgetWatchDeps {
   database: Database;
-  /** Not given: only the page and the webhook tell. */
+  /** If absent, only the page and the webhook report it. */
   mailer: Mailer | undefined;
   publicBaseUrl: string;
   log: Logger;
@@ -18,7 +18,7 @@ export interface BudgetWatchDeps {
 
 const EVERY_MS = 60_000;
 
-/** Tells owners, members and webhooks when spend passes a part of a budget, once a month, whichever replica sees it first. */
+/** Notifies owners, members and webhooks when spend reaches a threshold, once a month, by whichever replica sees it first. */
 export function startBudgetWatch(deps: BudgetWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to check budgets");

@@ -6,13 +6,13 @@ export type Step = "hour" | "day" | "week" | "month";
 /** A bar of a chart. Its id is the UTC day on which it starts, or the day and the hour. */
 export interface Bucket {
   id: string;
-  /** Under the bar. */
+  /** Shown under the bar. */
   label: string;
-  /** In its tooltip and its table. */
+  /** Shown in its tooltip and its table. */
   name: string;
 }
 
-/** Up to so many days are drawn by hour, day or week: about as many bars as a chart has room for. */
+/** Up to this many days are drawn by hour, day or week: about as many bars as a chart has room for. */
 const MAX_HOUR_DAYS = 2;
 const MAX_DAY_DAYS = 62;
 const MAX_WEEK_DAYS = 186;
@@ -24,7 +24,7 @@ export function stepOf(range: DaySpan): Step {
   return days <= MAX_WEEK_DAYS ? "week" : "month";
 }
 
-/** All buckets of a range, the first one first. */
+/** All buckets of a range, in order. */
 export function bucketsOf({ fromDay, toDay }: DaySpan, step: Step): Bucket[] {
   const days = daysOf(fromDay, toDay);
   if (step === "hour") return days.flatMap((day) => HOURS.map((hour) => hourBucket(day, hour, days.length > 1)));

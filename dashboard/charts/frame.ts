@@ -3,15 +3,15 @@ import { html } from "ghtml";
 import { asset } from "../assets.ts";
 import type { Bucket } from "./buckets.ts";
 
-/** What every chart is made from. */
+/** The input of every chart. */
 export interface Chart<One extends { name: string }> {
-  /** What it shows, and where the same numbers stand as a table. */
+  /** What it shows, and where the same numbers are in a table. */
   title: string;
   buckets: readonly Bucket[];
   series: readonly One[];
-  /** Of each series; that of its index if absent. */
+  /** Of each series; by its index if absent. */
   colours?: readonly number[] | undefined;
-  /** The one that is drawn; undefined: all. */
+  /** The series that is drawn; undefined: all. */
   only?: string | undefined;
   /** In tooltips. */
   showValue: (value: number) => string;
@@ -30,16 +30,16 @@ export function drawn<One extends { name: string }>({
     .filter(({ name }) => only === undefined || name === only);
 }
 
-/** What every chart has: an axis, a column for each bucket with a tooltip, and room for what is drawn. */
+/** Parts of every chart: an axis, a column with a tooltip for each bucket, and the drawing area. */
 export interface Frame {
-  /** What it shows, and where the same numbers stand as a table. */
+  /** What it shows, and where the same numbers are in a table. */
   title: string;
   buckets: readonly Bucket[];
   /** At the top of the axis, or a little below it. */
   highest: number;
   /** On the axis. */
   showTick: (value: number) => string;
-  /** Marks in a column and its tooltip's lines, the first one of which names it. */
+  /** Marks in a column, and the lines of its tooltip; the first line is its name. */
   column(index: number, room: Room): { marks: string; words: string };
   /** Across the columns. */
   across?: (room: Room) => string;
@@ -56,7 +56,7 @@ interface Room {
   y(value: number): number;
 }
 
-/** Drawn for each, for text keeps its size: CSS shows what fits. */
+/** Drawn for each width, because text keeps its size: CSS shows the one that fits. */
 const SIZES = {
   wide: { width: 960, height: 280, labelWidth: 64 },
   medium: { width: 660, height: 260, labelWidth: 60 },
@@ -69,7 +69,7 @@ const TICKS = 4;
 /** Of the axis' font, about. */
 const DIGIT_WIDTH = 7;
 
-/** As an SVG with a tooltip. Numbers here are for its geometry: what is exact stands in the table. */
+/** An SVG with a tooltip. Numbers here are only for geometry; exact values are in the table. */
 export function framed(frame: Frame): string {
   return html`<div class="chart" data-chart>
       !${draw(frame, SIZES.wide, "wide")} !${draw(frame, SIZES.medium, "medium")} !${draw(frame, SIZES.small, "small")}

@@ -2,7 +2,7 @@ import { line } from "d3-shape";
 import { html } from "ghtml";
 import { colour, drawn, framed, type Chart } from "./frame.ts";
 
-/** null: nothing was measured in this bucket. */
+/** null if nothing was measured in this bucket. */
 export interface LineSeries {
   name: string;
   values: readonly (number | null)[];
@@ -10,7 +10,7 @@ export interface LineSeries {
 
 export type Lines = Chart<LineSeries>;
 
-/** A line breaks where nothing was measured; points show values that stand alone. */
+/** A line breaks where nothing was measured; isolated values are drawn as points. */
 export function lines(chart: Lines): string {
   const { title, buckets, showValue, showTick } = chart;
   const shown = drawn(chart);

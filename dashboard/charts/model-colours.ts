@@ -1,12 +1,12 @@
 import { MAX_SERIES } from "./series.ts";
 
-/** The last colour is grey, for what stands for several models. */
+/** The last colour is grey, for groups of several models. */
 const GREY = MAX_SERIES - 1;
 
 /**
- * The colour of each series of models. A model has the colour of its rank in the catalogue on every page, and another
- * one only if a model of a lower rank in the same chart has that colour.
- * @param ranked names of all models that were ever published, the first one first: ranks never change.
+ * The colour of each series of models. A model has the colour of its rank in the catalogue on every page, except if a
+ * lower-ranked model in the same chart has that colour.
+ * @param ranked names of all models ever published, in order: ranks never change.
  */
 export function modelColours(names: readonly string[], ranked: readonly string[]): number[] {
   const ranks = new Map(ranked.map((name, rank) => [name, rank]));

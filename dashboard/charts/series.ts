@@ -4,9 +4,9 @@ import { totalTokensOf } from "../../contract/usage.ts";
 export const METRICS = { money: "Spend", requests: "Requests", tokens: "Tokens" } as const;
 export type Metric = keyof typeof METRICS;
 
-/** What one group, a model or a key, used in one bucket. */
+/** Usage of one group, a model or a key, in one bucket. */
 export interface Bar extends UsageSums {
-  /** What it belongs to. */
+  /** The group. */
   group: string;
   /** Id of the bucket. */
   bucket: string;
@@ -18,13 +18,13 @@ export interface Series {
   values: number[];
 }
 
-/** More colours than this are not told apart. */
+/** More colours than this cannot be distinguished. */
 export const MAX_SERIES = 6;
 const NANO = 1e9;
 
 /**
- * Usage as the series of a chart; the smallest of many groups are put together.
- * @param groups all that are in `rows`, the largest first.
+ * Usage as the series of a chart; the smallest of many groups are combined.
+ * @param groups all groups in `rows`, the largest first.
  */
 export function groupSeries(
   rows: readonly Bar[],
@@ -49,7 +49,7 @@ const CLASSES = [
   ["Output", ({ outputTokens }: UsageSums) => outputTokens],
 ] as const;
 
-/** Tokens by the class that they are charged as. */
+/** Tokens by price class. */
 export function classSeries(rows: readonly Bar[], buckets: readonly string[]): Series[] {
   return CLASSES.map(([name, read]) => {
     const amounts = new Map<string, number>();
@@ -58,7 +58,7 @@ export function classSeries(rows: readonly Bar[], buckets: readonly string[]): S
   });
 }
 
-/** What is in all of the usage and in none of the parts, as one group. */
+/** Usage that belongs to none of the parts, as one group. */
 export function restOf(all: readonly Bar[], parts: readonly Bar[], group: string): Bar[] {
   const buckets = [...new Set(all.map(({ bucket }) => bucket))];
   const sumIn = (bars: readonly Bar[], id: string) =>

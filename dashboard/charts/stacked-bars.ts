@@ -35,7 +35,7 @@ export function stackedBars(chart: StackedBars): string {
   });
 }
 
-/** Lines: the bucket, what is in it, and the sum of several. */
+/** Lines of text: the bucket, its values, and their sum if there are several. */
 function tooltip(name: string, parts: readonly { name: string; value: number }[], showValue: (value: number) => string): string {
   const filled = parts.filter(({ value }) => value > 0);
   const sum = filled.reduce((total, { value }) => total + value, 0);

@@ -1,7 +1,7 @@
 import { isLoopback } from "../../contract/loopback.ts";
 import type { DashboardConfig } from "./dashboard-config.ts";
 
-/** @throws Error for settings that are each right and together wrong, with the remedy. */
+/** @throws Error for settings that are valid alone but inconsistent together, with the remedy. */
 export function checkConfig({
   publicBaseUrl,
   signUp,

@@ -10,23 +10,23 @@ import type { WebhookNetworks } from "../webhooks/networks.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
-  /** Of a streaming replica. Not given: reports are read from the database, too. */
+  /** A streaming replica for reports; if absent, the main database. */
   reportsUrl?: string | undefined;
-  /** That keys are hashed with; the same as extproc's. */
+  /** Used to hash keys; the same as extproc's. */
   pepper: Buffer;
-  /** What clients are configured with, without `/v1` and without a slash at the end. */
+  /** Base address for clients, without `/v1` and without a trailing slash. */
   publicBaseUrl: string;
-  /** Reached through Envoy alone. */
+  /** Reached only through Envoy. */
   listen: { host: string; port: number };
-  /** Holds ca.crt, tls.crt and tls.key: Envoy then needs a certificate of that authority. Not given: plain. */
+  /** Directory with ca.crt, tls.crt and tls.key: Envoy then needs a certificate of that authority. If absent, plain HTTP. */
   tlsDirectory?: string | undefined;
   admin: { host: string; port: number };
   signUp: SignUpRules;
   adminSecondFactor: AdminSecondFactor;
   mail: MailConfig;
-  /** Path of a plain text. */
+  /** Path of a plain text file. */
   termsFile: string | undefined;
-  /** Where people sign in, too. */
+  /** Additional sign-in providers. */
   providers: readonly ProviderConfig[];
   providerDomains: ProviderDomains;
   payments: PaymentsConfig;

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { addressLines, MAX_ADDRESS_LINES } from "../billing/address.ts";
 
-/** Who runs the service: the seller on receipts and statements, and where customers get help. */
+/** The operator of the service: the seller on receipts and statements, and the contact for customers. */
 export interface Operator {
-  /** Not given: documents name the service's host. */
+  /** If absent, documents name the service's host. */
   seller?: Seller | undefined;
   /** An email address or an https address. */
   support?: string | undefined;
@@ -18,7 +18,7 @@ export interface Seller {
 /** Variables of the process. */
 export const OPERATOR_VARIABLES = {
   SELLER_NAME: z.string().trim().min(1).max(120).optional(),
-  /** Containers' settings hold no line breaks easily: `\n` in it is one, too. */
+  /** Container settings rarely allow line breaks, so `\n` counts as one, too. */
   SELLER_ADDRESS: z
     .string()
     .transform((text) => addressLines(text.replaceAll("\\n", "\n")))

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Must administrators of the service have a second factor? */
+/** Whether administrators of the service must have a second factor. */
 export type AdminSecondFactor = "required" | "optional";
 
 /** Variables of the process. */

@@ -4,7 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 /** Who may sign up without an invitation. */
 export interface SignUpRules {
   isOpen: boolean;
-  /** Only addresses of these domains, in lower case; null: of all. */
+  /** Only addresses of these domains, in lower case; null: any. */
   domains: readonly string[] | null;
 }
 
@@ -22,7 +22,7 @@ export function signUpRules(environment: { SIGN_UP: "open" | "closed"; SIGN_UP_D
   return { isOpen: environment.SIGN_UP === "open", domains: environment.SIGN_UP_DOMAINS ?? null };
 }
 
-/** @throws GatewayError `not_found` where sign-up is closed. */
+/** @throws GatewayError `not_found` if sign-up is closed. */
 export function checkSignUpOpen({ isOpen }: SignUpRules): void {
   if (!isOpen) throw new GatewayError("not_found", "Sign-up is closed. Ask the operator of this service for an invitation.");
 }

@@ -1,9 +1,9 @@
 import { BlockList, isIPv6 } from "node:net";
 import * as z from "zod";
 
-/** What stands before Envoy, and says truly in `x-forwarded-for` who came to it. */
+/** The proxies in front of Envoy whose `x-forwarded-for` is trusted. */
 export interface TrustedProxies {
-  /** How many proxies each request passes. */
+  /** Number of proxies that each request passes. */
   hops: number;
   /** Networks of such proxies, in CIDR notation. */
   networks: readonly string[];
@@ -27,8 +27,8 @@ export function trustedProxies(environment: { TRUSTED_PROXY_HOPS: number; TRUSTE
 }
 
 /**
- * Whom to believe about who came before. The first address that is not believed is the client's.
- * @returns as fastify asks for it: hop 0 is Envoy, the only one that reaches this process; hop 1 is who came to Envoy.
+ * Which addresses to trust. The first address that is not trusted is the client's.
+ * @returns as fastify expects: hop 0 is Envoy, the only one that reaches this process; hop 1 is the peer that connected to Envoy.
  */
 export function isTrustedHop({ hops, networks }: TrustedProxies): (address: string, hop: number) => boolean {
   const list = new BlockList();
@@ -47,7 +47,7 @@ function familyOf(address: string): "ipv4" | "ipv6" {
   return isIPv6(address) ? "ipv6" : "ipv4";
 }
 
-/** Whoever writes the header may write anything. */
+/** Anyone can send this header with any content. */
 function isAddress(text: string): boolean {
   return z.union([z.ipv4(), z.ipv6()]).safeParse(text).success;
 }

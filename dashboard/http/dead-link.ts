@@ -1,8 +1,8 @@
 import { GatewayError } from "../../contract/errors.ts";
 
-/** A mailed link that no longer works: its page says so, and where to get another. */
+/** An emailed link that no longer works: its page says so, and where to get another. */
 export class DeadLink extends GatewayError {
-  /** null: only somebody else can send another. */
+  /** null if only somebody else can send another. */
   readonly renewal: { path: string; words: string } | null;
 
   constructor(message: string, renewal: DeadLink["renewal"] = null) {
@@ -11,7 +11,7 @@ export class DeadLink extends GatewayError {
   }
 }
 
-/** Turns the refusal of a link's token into its page; other failures stay what they are. */
+/** Turns the rejection of a link's token into its page; other failures are unchanged. */
 export async function orDeadLink<Found>(found: Promise<Found>, renewal: DeadLink["renewal"] = null): Promise<Found> {
   try {
     return await found;

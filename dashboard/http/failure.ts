@@ -8,7 +8,7 @@ import { FreshSignInNeeded } from "../session/fresh.ts";
 import { NO_SUCH_PAGE, SecondFactorNeeded, SignInNeeded } from "../session/guard.ts";
 import { failurePage } from "../views/failure.ts";
 
-/** Any failure as a page: what the visitor can act on in words, the rest as "something failed". */
+/** Any failure as a page: the visitor gets a message for errors that they can act on, and "something failed" otherwise. */
 export function answerError({
   error,
   request,
@@ -25,7 +25,7 @@ export function answerError({
   support: string | undefined;
 }) {
   if (error instanceof SignInNeeded) {
-    // A form leads back to its page, with what was typed: its own address is none that can be opened.
+    // A form leads back to its page, with its input: its own address cannot be opened.
     const page = request.method === "GET" ? request.url : pageOfForm(request, publicBaseUrl);
     if (request.method === "POST") request.draft = { page, action: request.url, fields: readForm(request) };
     return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(page)}`, 303);
@@ -52,7 +52,7 @@ export function answerError({
     );
 }
 
-/** Who has a second factor shows it; who has none sets one up. */
+/** People with a second factor use it; others set one up. */
 function secondFactorPath({ visitor, method, url }: FastifyRequest): string {
   if (visitor?.person.hasSecondFactor !== true) return "/dashboard/settings/second-factor";
   return `/dashboard/confirm-identity?next=${encodeURIComponent(method === "GET" ? url : "/dashboard")}`;
@@ -82,14 +82,14 @@ function secondsIn(header: string | undefined): number | null {
   return header === undefined || !/^\d{1,9}$/.test(header) ? null : Number(header);
 }
 
-/** In words for people; the cause is logged. */
+/** For people; the cause is logged. */
 function unexpected(error: unknown): GatewayError {
   return new GatewayError("internal_error", "This page failed because of an error on our side, which we have logged.", {
     cause: toGatewayError(error),
   });
 }
 
-/** The framework's own refusals: a form that is too large, or no form at all. */
+/** The framework's own errors: a form that is too large, or not a form at all. */
 function fromFastify(error: unknown): GatewayError | undefined {
   if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
   if (error.statusCode < 400 || error.statusCode >= 500) return undefined;

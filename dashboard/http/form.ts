@@ -3,22 +3,22 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { sendPage } from "./reply.ts";
 
-/** What a form said, to be shown again beside what was wrong with it. */
+/** The values of a form, to be shown again next to its errors. */
 export interface FormState {
   values: Readonly<Record<string, string>>;
-  /** By field; "" is about the form as a whole. */
+  /** By field; "" is for the form as a whole. */
   problems: Readonly<Record<string, string>>;
-  /** Headers of an answer that asks to wait: 429 instead of the page's usual status. */
+  /** Headers of an answer that asks to wait: it is a 429 instead of the page's usual status. */
   wait?: Readonly<Record<string, string>>;
 }
 
 export const EMPTY_FORM: FormState = { values: {}, problems: {} };
 
-/** Postgres takes no NUL in a text, and no form of ours sends one. */
+/** Postgres rejects a NUL in a text, and none of our forms sends one. */
 const text = z.string().refine((value) => !value.includes("\0"));
 const bodySchema = z.record(z.string(), z.union([text, z.array(text)]));
 
-/** The fields of a form; of a field that came several times all values, joined by commas. */
+/** The fields of a form; repeated fields are joined by commas. */
 export function readForm(request: FastifyRequest): Record<string, string> {
   const body = bodySchema.safeParse(request.body ?? {});
   if (!body.success) throw new GatewayError("invalid_request", "This form could not be read.");
@@ -28,8 +28,8 @@ export function readForm(request: FastifyRequest): Record<string, string> {
 }
 
 /**
- * Runs what a form asks for. What its sender can mend is said beside the field; passwords are not shown again.
- * @returns undefined when it went well.
+ * Runs the action of a form. Errors that the sender can fix are shown next to the field; passwords are not shown again.
+ * @returns undefined on success.
  */
 export async function submitForm(values: Record<string, string>, work: () => Promise<void>): Promise<FormState | undefined> {
   try {
@@ -43,7 +43,7 @@ export async function submitForm(values: Record<string, string>, work: () => Pro
   }
 }
 
-/** The page again, with what was wrong; `status` where nothing but the form was. */
+/** The page again, with the errors; `status` applies if only the form was wrong. */
 export function refuseForm(reply: FastifyReply, page: string, { form, status = 400 }: { form: FormState; status?: number }) {
   if (form.wait === undefined) return sendPage(reply, page, status);
   return sendPage(reply.headers(form.wait), page, 429);
@@ -59,7 +59,7 @@ function withoutPasswords(values: Record<string, string>): Record<string, string
   return Object.fromEntries(Object.entries(values).filter(([name]) => !/password|current|code/i.test(name)));
 }
 
-/** A text of the address's query; "" where it is absent or given several times. */
+/** A text in the query; "" if it is missing or repeated. */
 export function readQuery(request: FastifyRequest, name: string): string {
   const query = z.looseObject({ [name]: text }).safeParse(request.query);
   const value = query.success ? query.data[name] : undefined;

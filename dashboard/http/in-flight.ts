@@ -2,21 +2,21 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** Of one address, whoever they are: before a session or a token is looked up. Many people may share one. */
+/** Of one address, before a session or a token is looked up. Many people may share one. */
 const MAX_OF_ADDRESS = 400;
 const WAIT_MS = 5_000;
 const COME_LATER = "Try again in a moment.";
 
 export interface InFlight {
-  /** Finds out whose a request is: a few of one address at once, since wrong tokens and sessions are looked up, too. */
+  /** Identifies the caller of a request: a few at a time per address, because invalid tokens and sessions are looked up, too. */
   identify<Found>(request: FastifyRequest, find: () => Promise<Found>): Promise<Found>;
-  /** Takes the turn of whoever the request is for; it ends with the response. To be called once they are known. */
+  /** Takes a turn of the caller; it ends with the response. To be called once the caller is known. */
   enter(request: FastifyRequest, accountId: string | undefined): Promise<void>;
 }
 
 /**
- * What one account has in work on pages and API takes connections of the database and time of this process from all
- * others, so it is bounded: a browser that opens many pages at once waits a little, and a program that goes on is refused.
+ * An account's work on pages and API uses database connections and time of this process, so it is bounded: a browser that opens
+ * many pages at once waits a little, and a program that continues is refused.
  */
 export function boundInFlight(app: FastifyInstance): InFlight {
   const ends = new WeakMap<FastifyRequest, (() => void)[]>();
@@ -47,13 +47,13 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     refusal: `Too many requests from your IP address are waiting. ${COME_LATER}`,
   });
   const guestPages = createGuestTurns({ inWork: 4, waitingOfAddress: 100, waiting: 400 });
-  // Sign-ins and sign-ups wait for hashes, which have a queue of their own.
+  // Sign-ins and sign-ups wait for hashes, which have their own queue.
   const guestForms = createGuestTurns({ inWork: 8, waitingOfAddress: 32, waiting: 200 });
 
   async function take(turns: Turns, request: FastifyRequest, subject: string): Promise<void> {
     const end = await turns.take(subject);
     const ofRequest = ends.get(request);
-    // Its client left while it waited: nothing tells of its end any more.
+    // The client left while it waited: no later event reports its end.
     if (ofRequest === undefined) end();
     else ofRequest.push(end);
   }
@@ -65,14 +65,14 @@ export function boundInFlight(app: FastifyInstance): InFlight {
 
   app.addHook("onRequest", async (request, reply) => {
     ends.set(request, []);
-    // When the client leaves before the answer, no other event comes.
+    // If the client leaves before the answer, no other event follows.
     reply.raw.once("close", () => leave(request));
     await take(ofAddress, request, request.ip);
   });
   app.addHook("onResponse", async (request) => leave(request));
 
   async function enterAsGuest(request: FastifyRequest): Promise<void> {
-    // Payments are booked whatever strangers do.
+    // Payments are booked even during floods.
     if (request.routeOptions.config.isWebhook === true) return;
     const { ofAddress: own, ofAll } = request.method === "GET" || request.method === "HEAD" ? guestPages : guestForms;
     await take(own, request, request.ip);
@@ -103,7 +103,7 @@ interface GuestTurns {
   ofAll: Turns;
 }
 
-/** Pages for guests are small, but one after another without end they take this process from those who have signed in. */
+/** Pages for guests are small, but an endless flood of them would take this process from people who have signed in. */
 function createGuestTurns({
   inWork,
   waitingOfAddress,

@@ -2,16 +2,16 @@ import { createServer } from "node:https";
 import type { FastifyServerFactory } from "fastify";
 import type { TlsFiles, TlsIdentity } from "../../runtime/tls-files.ts";
 
-/** As fastify has it for the servers that it makes. */
+/** As fastify passes it to the servers that it creates. */
 export const KEEP_ALIVE_MS = 72_000;
 
 /**
- * Envoy takes 64 KiB of headers and adds some. What Node.js finds too large it refuses by closing the connection, on which the
- * requests of others come, too.
+ * Envoy accepts 64 KiB of headers and adds some. Node.js refuses longer ones by closing the connection, which also carries other
+ * clients' requests.
  */
 export const MAX_HEADER_BYTES = 96 * 1024;
 
-/** A server that takes callers with a certificate of its authority and no others. Follows renewals. */
+/** A server that only accepts callers with a certificate of its authority. Follows renewals. */
 export function mutualTlsServer(files: TlsFiles): FastifyServerFactory {
   const contextOf = ({ ca, certificate, key }: TlsIdentity) => ({ ca, cert: certificate, key });
   return (handler) => {

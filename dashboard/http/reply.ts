@@ -5,8 +5,8 @@ export function sendPage(reply: FastifyReply, page: string, status = 200) {
 }
 
 /**
- * After a form: the browser loads the page anew, and a reload sends nothing twice.
- * @param toast what was done; the page says it once.
+ * After a form: the browser loads the page again, and a reload sends nothing twice.
+ * @param toast the result; the page shows it once.
  */
 export function goTo(reply: FastifyReply, path: string, toast?: string) {
   if (toast !== undefined) reply.request.toast = toast;
@@ -14,8 +14,8 @@ export function goTo(reply: FastifyReply, path: string, toast?: string) {
 }
 
 /**
- * Where to go after signing in, as a page of ours asked for it: never to another site.
- * @param next anything at all.
+ * Where to go after signing in, as one of our pages requested: never to another site.
+ * @param next any value.
  */
 export function safeNext(next: unknown): string {
   if (typeof next !== "string" || !/^\/dashboard(?:[/?][\w\-./?=&%,:]*)?$/.test(next) || /\/\/|\.\./.test(next))

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 
-/** Scripts and styles are files of our own: nothing inline runs, so markup that slipped into a name would do nothing. */
+/** Scripts and styles are our own files: nothing inline runs, so markup that slipped into a name has no effect. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -14,7 +14,7 @@ const POLICY = [
 
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
-/** On every answer, errors included. */
+/** On every answer, including errors. */
 export function setSecurityHeaders(app: FastifyInstance, { publicBaseUrl }: { publicBaseUrl: string }): void {
   const isSecure = publicBaseUrl.startsWith("https:");
   app.addHook("onRequest", async (_request, reply) => {
@@ -23,14 +23,14 @@ export function setSecurityHeaders(app: FastifyInstance, { publicBaseUrl }: { pu
       "x-content-type-options": "nosniff",
       "referrer-policy": "same-origin",
       "cross-origin-opener-policy": "same-origin",
-      // Pages hold what is one person's own. Assets set their own.
+      // Pages contain personal data. Assets set their own.
       "cache-control": "no-store",
       ...(isSecure ? { "strict-transport-security": `max-age=${YEAR_SECONDS}` } : {}),
     });
   });
 }
 
-/** Browsers apply the policy of a page to where its form is sent on to, too. null: nowhere else. */
+/** Browsers apply a page's policy to the redirect of its form, too. null: no other target. */
 export function allowFormsTo(reply: FastifyReply, origin: string | null): void {
   if (origin !== null)
     reply.header("content-security-policy", POLICY.replace("form-action 'self'", `form-action 'self' ${origin}`));

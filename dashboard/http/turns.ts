@@ -1,10 +1,10 @@
 import { GatewayError } from "../../contract/errors.ts";
 
-/** Lets so many requests of one account be worked on at once; a few more wait for their turn. */
+/** Lets a bounded number of requests per account run at once; a few more wait for their turn. */
 export interface Turns {
   /**
-   * Resolves when the turn has come, with what ends it; calling that again changes nothing.
-   * @throws GatewayError `rate_limited` when too many wait already, or the turn did not come in time.
+   * Resolves with a function that ends the turn, when it has come; further calls have no effect.
+   * @throws GatewayError `rate_limited` if too many are waiting, or the turn did not come in time.
    */
   take(subject: string): Promise<() => void>;
 }
@@ -13,7 +13,7 @@ export interface TurnBounds {
   inWork: number;
   waiting: number;
   waitMs: number;
-  /** Said to whoever is refused. */
+  /** The message of a refusal. */
   refusal: string;
 }
 
@@ -25,7 +25,7 @@ interface Line {
 const RETRY_AFTER_SECONDS = 2;
 
 export function createTurns({ inWork: maxInWork, waiting: maxWaiting, waitMs, refusal }: TurnBounds): Turns {
-  /** Only of those who have something in work: it grows no larger than the requests that are open. */
+  /** Only accounts with open requests: the map never exceeds their number. */
   const lines = new Map<string, Line>();
 
   function refused(): GatewayError {

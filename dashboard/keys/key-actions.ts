@@ -10,50 +10,50 @@ import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../ledger/people/email-proof.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 
-/** Who acts on an account's keys: a person on a page, or a program with a management token. */
+/** The actor in an account's keys: a person on a page, or a program with a management token. */
 export interface KeyActor {
   accountId: string;
-  /** null: a token acts. */
+  /** null if a token acts. */
   personId: string | null;
-  /** null: a person acts. */
+  /** null if a person acts. */
   tokenId: string | null;
   mustProveEmail: boolean;
 }
 
 interface KeyWithValue {
   key: ListedKey;
-  /** The full value, which exists nowhere else. */
+  /** The full value, which is stored nowhere. */
   value: string;
 }
 
 /**
- * Changes to keys, for pages and the management API alike. Each is one transaction with its audit entry: both are stored, or
- * neither. Disabling and deleting always work; everything else counts against the account's changes per day.
+ * Changes to keys, for pages and the management API. Each is one transaction with its audit entry: both are stored, or neither.
+ * Disabling and deleting always work; everything else counts against the account's changes per day.
  */
 export interface KeyActions {
-  /** @throws GatewayError `not_found` for a key of another account too, so that nobody learns that it exists. */
+  /** @throws GatewayError `not_found` for a key of another account too, so that its existence is not revealed. */
   find(actor: KeyActor, publicId: string): Promise<ListedKey>;
   create(actor: KeyActor, settings: Omit<KeySettings, "isDisabled">): Promise<KeyWithValue>;
-  /** Members that are absent or undefined stay unchanged. */
+  /** Missing or undefined members stay unchanged. */
   change(actor: KeyActor, publicId: string, change: KeyChange): Promise<ListedKey>;
   /** @returns how many were enabled before. */
   disable(actor: KeyActor, publicIds: readonly string[]): Promise<number>;
   /** @param options.overlapHours how long the previous value keeps working; 0: not at all. */
   rotate(actor: KeyActor, publicId: string, options: { overlapHours: number }): Promise<KeyWithValue>;
-  /** @returns the key as it was. */
+  /** @returns the key before the change. */
   delete(actor: KeyActor, publicId: string): Promise<ListedKey>;
 }
 
 export interface KeyActionsDeps {
   database: Database;
   pepper: Buffer;
-  /** The caller's name for a key's models, for errors. */
+  /** The caller's name for the field of models, for errors. */
   modelsField: string;
 }
 
 export function createKeyActions({ database, pepper, modelsField }: KeyActionsDeps): KeyActions {
   async function find({ accountId }: KeyActor, publicId: string, queryable: Queryable = database): Promise<ListedKey> {
-    // Anything else may contain a NUL, which Postgres accepts in no text.
+    // Anything else may contain a NUL, which Postgres rejects.
     const key = isPublicId(publicId) ? await findKey(queryable, { accountId, publicId }) : undefined;
     if (key === undefined) throw new GatewayError("not_found", "This account has no such key.", { field: "id" });
     return key;
@@ -118,7 +118,7 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
   };
 }
 
-/** Does the change do nothing but enable or disable the key? */
+/** Whether the change only enables or disables the key. */
 function switchIn({ isDisabled, ...others }: KeyChange): "enabled" | "disabled" | undefined {
   if (isDisabled === undefined || Object.values(others).some((value) => value !== undefined)) return undefined;
   return isDisabled ? "disabled" : "enabled";

@@ -12,8 +12,8 @@ const keyForm = z.object({
 });
 
 /**
- * A key's settings as its form has them; what is left empty is not limited.
- * @throws ZodError with a sentence for each field that is wrong.
+ * A key's settings as form values; an empty field means no limit.
+ * @throws ZodError with a sentence for each invalid field.
  */
 export function parseKeyForm(values: Readonly<Record<string, string>>): Omit<KeySettings, "isDisabled"> {
   const { name, models, expires, ...limits } = keyForm.parse(filledIn(values));
@@ -21,13 +21,13 @@ export function parseKeyForm(values: Readonly<Record<string, string>>): Omit<Key
   return {
     name,
     allowedModels: allowedModels.length === 0 ? null : allowedModels,
-    // The day that is named is the last one.
+    // The given day is included.
     expiresAt: expires === undefined ? null : endOfDay(expires),
     limits: limitsSchema.parse(limits),
   };
 }
 
-/** The other way round, to be shown in the form. */
+/** The reverse, to be shown in the form. */
 export function writeKeyForm({
   name,
   allowedModels,

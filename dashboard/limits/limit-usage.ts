@@ -2,7 +2,7 @@ import { LIMIT_NAMES, LIMITS, type Limit, type Limits } from "../../contract/lim
 import { amountOf } from "../../ledger/leases/account-limits.ts";
 import type { CountsInUse } from "../../ledger/leases/limit-use.ts";
 
-/** A limit that applies, and how much of it is used now. */
+/** A limit that applies, and its current use. */
 export interface LimitUsage {
   name: (typeof LIMIT_NAMES)[number];
   definition: Limit;
@@ -25,7 +25,7 @@ export function limitUsage(limits: Limits, used: UsedNow): LimitUsage[] {
   });
 }
 
-/** Money counts when it is charged: what running requests may cost is not in it. */
+/** Charges count when they are made: possible charges of running requests are not included. */
 function usedOf({ kind, unit, period }: Limit, { counts, spentTodayNanoUsd, spentThisMonthNanoUsd }: UsedNow): bigint {
   if (unit !== "usd") return counts?.get(kind) ?? 0n;
   return period === "day" ? spentTodayNanoUsd : spentThisMonthNanoUsd;

@@ -13,19 +13,19 @@ export const limitFields = Object.fromEntries(LIMIT_NAMES.map((name) => [name, C
 const limitsForm = z.object(limitFields);
 
 /**
- * Limits as a form has them; what is left empty is not limited.
- * @throws ZodError with a sentence for each field that is wrong.
+ * Limits as form values; an empty field means no limit.
+ * @throws ZodError with a sentence for each invalid field.
  */
 export function parseLimitsForm(values: Readonly<Record<string, string>>): Limits {
   return limitsSchema.parse(limitsForm.parse(filledIn(values)));
 }
 
-/** What is left empty is not there. */
+/** Empty fields are absent. */
 export function filledIn(values: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
 }
 
-/** The other way round, to be shown in the form. */
+/** The reverse, to be shown in the form. */
 export function writeLimitsForm(limits: Limits): Record<string, string> {
   return Object.fromEntries(Object.entries(limits).map(([field, value]) => [field, String(value)]));
 }

@@ -12,7 +12,7 @@ export interface AccountLimitsInUse extends AccountLimits {
   usage: readonly LimitUsage[];
 }
 
-/** @throws GatewayError `not_found` when there is no such account. */
+/** @throws GatewayError `not_found` if the account does not exist. */
 export async function readAccountLimitsInUse(database: Queryable, accountId: string): Promise<AccountLimitsInUse> {
   const nowMs = Date.now();
   const subject = `account:${accountId}`;

@@ -5,22 +5,22 @@ export interface Letter {
   text: string;
 }
 
-/** The letters that were written last, newest first; one machine's own use: anybody can read them. */
+/** The latest emails, newest first; only for use on one machine, because anybody can read them. */
 export interface Outbox {
   readonly letters: readonly { letter: Letter; at: Date }[];
 }
 
-/** How people are written to. */
+/** How people receive mail. */
 export interface Mailer {
-  /** @throws Error where the letter was not taken. */
+  /** @throws Error if the email was not accepted. */
   send(letter: Letter): Promise<void>;
-  /** Where letters can be read that go to nobody; null where they go out. */
+  /** Where undelivered emails can be read; null if they are sent. */
   readonly outbox: Outbox | null;
 }
 
 /**
- * The same news to several people: one address that takes no mail keeps it from nobody else.
- * @returns false where nobody could be written to, though there was somebody.
+ * The same news to several people: one address that rejects mail does not keep it from the others.
+ * @returns false if nobody could be reached, although there was somebody.
  */
 export async function sendToAny(
   mailer: Mailer,

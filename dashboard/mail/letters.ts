@@ -1,7 +1,7 @@
 import { toPersonName } from "../../ledger/people/person-name.ts";
 import type { Letter } from "./letter.ts";
 
-/** What people are written: each says why it came, and what happens when they do nothing. */
+/** Emails to people: each explains why it was sent, and what happens without a reaction. */
 
 export function resetLetter({ to, name, link }: { to: string; name: string; link: string }): Letter {
   return {
@@ -48,7 +48,7 @@ If you did not request this, ignore this email: nothing changes without this lin
   };
 }
 
-/** Instead of that link, so that the page need not say who is here already. */
+/** Sent instead of that link, so that the page does not reveal who has an account. */
 export function emailTakenLetter({ to }: { to: string }): Letter {
   return {
     to,
@@ -65,9 +65,9 @@ If this was you, sign in with this address or choose another one.
 export interface ClosedAccountLetter {
   to: string;
   accountName: string;
-  /** Who closed it. */
+  /** The person who closed it. */
   by: string;
-  /** Credit, in USD. */
+  /** Remaining credit, in USD. */
   left: string;
   link: string;
 }
@@ -89,7 +89,7 @@ You received this because you are an owner of the account.
   };
 }
 
-/** Instead of a link to sign up, so that the page need not say who is here already. */
+/** Sent instead of a sign-up link, so that the page does not reveal who has an account. */
 export function knownAddressLetter({ to, link }: { to: string; link: string }): Letter {
   return {
     to,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Mailer } from "./letter.ts";
 import { createOutbox } from "./outbox.ts";
 
-/** How mail goes out, as settings say it. */
+/** How mail is sent, as configured. */
 export type MailConfig = { kind: "none" } | { kind: "outbox" } | { kind: "smtp"; url: string; from: string };
 
 /** Variables of the process. */
@@ -12,7 +12,7 @@ export const MAIL_VARIABLES = {
   MAIL_FROM: z.string().min(3).optional(),
 };
 
-/** @throws Error where SMTP is chosen without a server or a sender. */
+/** @throws Error if SMTP is configured without a server or a sender. */
 export function mailConfig(environment: {
   MAIL: "none" | "smtp" | "outbox";
   SMTP_URL?: string | undefined;
@@ -24,7 +24,7 @@ export function mailConfig(environment: {
   return { kind, url, from };
 }
 
-/** @returns undefined where nobody can be written to: then pages that need it say whom to ask instead. */
+/** @returns undefined if no mail can be sent: then pages that need it say whom to ask instead. */
 export async function createMailer(config: MailConfig): Promise<Mailer | undefined> {
   switch (config.kind) {
     case "none":

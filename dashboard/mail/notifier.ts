@@ -2,10 +2,7 @@ import { listMembers } from "../../ledger/people/members.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { Letter } from "./letter.ts";
 
-/**
- * Writes to people about what was done. Not waited for: what was done is done, whether or not the mail server takes the
- * letter.
- */
+/** Notifies people of actions. Not awaited: the action is complete, whether or not the mail server accepts the email. */
 export type Notify = (letter: Letter) => void;
 
 export function createNotifier({ mailer, log }: Pick<AppDeps, "mailer" | "log">): Notify {
@@ -15,7 +12,7 @@ export function createNotifier({ mailer, log }: Pick<AppDeps, "mailer" | "log">)
   };
 }
 
-/** All owners of an account hear what concerns it. More are not written to: they share a mailbox, or should. */
+/** All owners of an account are notified of what concerns it. Beyond this number they are not: they should share a mailbox. */
 const MAX_OWNERS = 20;
 
 export function createOwnerNotifier(deps: Pick<AppDeps, "mailer" | "log" | "database">) {

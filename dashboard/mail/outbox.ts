@@ -2,7 +2,7 @@ import type { Mailer, Outbox } from "./letter.ts";
 
 const MAX_LETTERS = 50;
 
-/** Keeps letters in memory instead of sending them. */
+/** Keeps emails in memory instead of sending them. */
 export function createOutbox(): Mailer {
   let letters: Outbox["letters"] = [];
   return {

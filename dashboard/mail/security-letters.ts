@@ -2,7 +2,7 @@ import { toPersonName } from "../../ledger/people/person-name.ts";
 import type { Person } from "../../ledger/people/persons.ts";
 import type { Letter } from "./letter.ts";
 
-/** What people are told about the safety of their sign-in; each says what to do if it was somebody else. */
+/** Emails about the security of a sign-in; each explains what to do if it was somebody else. */
 
 interface ToPerson {
   person: Pick<Person, "email" | "name">;
@@ -77,7 +77,7 @@ export function recoveryCodesLetter(to: ToPerson): Letter {
 
 interface AboutAccount extends ToPerson {
   accountName: string;
-  /** Who did it. */
+  /** The person who did it. */
   by: Pick<Person, "email">;
 }
 

@@ -5,13 +5,13 @@ import type { Mailer } from "./letter.ts";
 const PATIENCE_MS = 15_000;
 
 /**
- * @param config.url `smtps://`, or `smtp://`, which is upgraded to TLS where the server offers it; with user and password.
- *   Options of nodemailer's may follow as a query: `?requireTLS=false` for a server of one's own that has no TLS.
+ * @param config.url `smtps://`, or `smtp://`, which is upgraded to TLS if the server offers it; with user and password. Options
+ * of nodemailer may follow as a query: `?requireTLS=false` for your own server without TLS.
  */
 export function createSmtpMailer({ url, from }: { url: string; from: string }): Mailer {
   const transport = createTransport(requiringTls(url), {
     from,
-    // What somebody typed into a form is text, and never the name of a file or an address to fetch.
+    // Form input is text, never the name of a file or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -26,7 +26,7 @@ export function createSmtpMailer({ url, from }: { url: string; from: string }): 
   };
 }
 
-/** Whoever is between could hide that the server offers TLS, and so read the password. */
+/** An attacker in between could hide that the server offers TLS, and so read the password. */
 export function requiringTls(address: string): string {
   const url = new URL(address);
   if (url.protocol === "smtp:" && url.username !== "" && !isLoopback(url) && !url.searchParams.has("requireTLS"))
@@ -34,7 +34,7 @@ export function requiringTls(address: string): string {
   return url.href;
 }
 
-/** A name may hold anything; a header is one line. */
+/** A name may contain anything; a header is one line. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
 }

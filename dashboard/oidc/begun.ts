@@ -7,31 +7,31 @@ import { signedNote } from "../session/signed-note.ts";
 const MINUTES_15_MS = 15 * 60_000;
 
 const begunSchema = z.strictObject({
-  /** Where it was begun: an answer of another provider is none. */
+  /** The provider where it started: another provider's answer is rejected. */
   provider: z.enum(PROVIDER_IDS),
   state: z.string(),
   nonce: z.string(),
   codeVerifier: z.string(),
-  /** Path of ours to go to afterwards. */
+  /** Path to go to afterwards. */
   next: z.string(),
-  /** Did a page of ours lead there? A link elsewhere may carry an invitation that nobody has read. */
+  /** Whether one of our pages led there: a link from elsewhere may carry an invitation that nobody has read. */
   isAsked: z.boolean(),
 });
 
-/** A sign-in elsewhere that this browser has begun. */
+/** A sign-in elsewhere that this browser has started. */
 type Begun = z.infer<typeof begunSchema>;
 
-/** The cookie that holds it: whoever comes back must be the browser that left. */
+/** The cookie that contains it: the returning browser must be the one that left. */
 interface BegunCookie {
   set(reply: FastifyReply, begun: Begun): void;
-  /** It counts once. @throws GatewayError `invalid_request` for a browser that has begun nothing lately. */
+  /** It counts once. @throws GatewayError `invalid_request` for a browser that has not started a sign-in recently. */
   take(request: FastifyRequest, reply: FastifyReply): Begun;
 }
 
 export function begunCookie({ publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer }): BegunCookie {
   const isSecure = publicBaseUrl.startsWith("https:");
   const name = isSecure ? "__Host-oidc" : "oidc";
-  // Lax: the browser comes back from another site.
+  // Lax: the browser returns from another site.
   const options = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
   const notes = signedNote(begunSchema, { purpose: "sign-in elsewhere", pepper, forMs: MINUTES_15_MS });
 

@@ -1,8 +1,7 @@
 const MAX_BYTES = 256 * 1024;
 
 /**
- * As `fetch`, for providers: an answer is read up to a bound, within the time that its signal gives, and leads nowhere
- * else.
+ * Like `fetch`, for providers: an answer is read up to a bound, within the time of its signal, and redirects are not followed.
  */
 export async function boundedFetch(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, redirect: "manual" });

@@ -1,26 +1,26 @@
 import * as z from "zod";
 import { isLoopback } from "../../contract/loopback.ts";
 
-/** Services where people can sign in, besides here. Each has its own addresses, which are registered there. */
+/** Additional providers where people can sign in. Each has its own addresses, which are registered there. */
 export const PROVIDER_IDS = ["oidc", "google", "github"] as const;
 export type ProviderId = (typeof PROVIDER_IDS)[number];
 
 interface Client {
   clientId: string;
   clientSecret: string;
-  /** What people call it: "Sign in with …". */
+  /** Display name: "Sign in with …". */
   name: string;
 }
 
-/** An OpenID Connect provider, as settings name it. */
+/** An OpenID Connect provider, as configured. */
 export interface OidcConfig extends Client {
   id: "oidc" | "google";
   issuer: string;
-  /** It asks for a second factor itself: where one is required, its sign-in is enough. */
+  /** Whether it asks for a second factor itself: its sign-in then meets that requirement. */
   hasSecondFactor: boolean;
 }
 
-/** GitHub, or a GitHub Enterprise Server: OAuth 2 and an API, no OpenID Connect. */
+/** GitHub, or a GitHub Enterprise Server: OAuth 2 and an API, not OpenID Connect. */
 export interface GithubConfig extends Client {
   id: "github";
   url: string;
@@ -30,7 +30,7 @@ export type ProviderConfig = OidcConfig | GithubConfig;
 
 const safeUrl = z.url().refine(isSafe, "must begin with https:// (http:// only for a server on this machine)").or(z.literal(""));
 
-/** Variables of the process. An empty one is none: a chart sets what nobody gave to "". */
+/** Variables of the process. An empty one counts as unset: the chart sets missing values to "". */
 export const OIDC_VARIABLES = {
   OIDC_ISSUER: safeUrl.optional(),
   OIDC_CLIENT_ID: z.string().optional(),
@@ -47,8 +47,8 @@ export const OIDC_VARIABLES = {
 type Environment = Readonly<Partial<Record<keyof typeof OIDC_VARIABLES, string | undefined>>>;
 
 /**
- * @returns those that are named, in the order of their buttons.
- * @throws Error where one is named without the client that it knows.
+ * @returns the configured ones, in the order of their buttons.
+ * @throws Error if one is configured without its client.
  */
 export function providerConfigs(environment: Environment): ProviderConfig[] {
   const read = (name: keyof Environment) => environment[name] ?? "";
@@ -86,7 +86,7 @@ export function providerConfigs(environment: Environment): ProviderConfig[] {
   }
 }
 
-/** Who can read or change what goes to the provider can sign in as anybody. */
+/** Anyone who can read or change traffic to the provider can sign in as anybody. */
 function isSafe(address: string): boolean {
   const url = URL.parse(address);
   return url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url));

@@ -3,7 +3,7 @@ import { createGithub } from "./github.ts";
 import { createOidc } from "./openid-connect.ts";
 import type { Provider } from "./provider.ts";
 
-/** Nothing is asked of a provider until somebody signs in. */
+/** The provider is not contacted until somebody signs in. */
 export function createProvider(config: ProviderConfig, options: { publicBaseUrl: string }): Provider {
   return config.id === "github" ? createGithub(config, options) : createOidc(config, options);
 }

@@ -3,12 +3,12 @@ import { GatewayError } from "../../contract/errors.ts";
 
 const AGAIN = "Go to the sign-in page and start again.";
 
-/** A token for another sign-in: its nonce, or whom it is for, is not what was asked. */
+/** A token for another sign-in: its nonce or its audience is wrong. */
 const OTHER_CLAIMS = "OAUTH_JWT_CLAIM_COMPARISON_FAILED";
 
 /**
- * What went wrong with a provider, in words for whoever signs in.
- * @param name what people call the provider.
+ * A provider's failure, as a message for the person who signs in.
+ * @param name display name of the provider.
  */
 export function oidcFailure(error: unknown, name: string): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -27,7 +27,7 @@ export function oidcFailure(error: unknown, name: string): GatewayError {
   return away(name, cause);
 }
 
-/** Somebody comes back with what belongs to another sign-in. */
+/** Somebody returns with another sign-in's data. */
 export function notBegunHere(cause?: Error): GatewayError {
   return new GatewayError("invalid_request", `This response does not match the sign-in that this browser started. ${AGAIN}`, {
     cause,
@@ -42,7 +42,7 @@ function away(name: string, cause: Error): GatewayError {
   );
 }
 
-/** The library's errors carry what the provider answered, tokens included: a log gets the words alone. */
+/** The library's errors contain the provider's answer, including tokens: only the message is logged. */
 function withoutTokens(error: unknown): Error {
   if (!(error instanceof Error)) return new Error("the provider failed");
   const code = "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";

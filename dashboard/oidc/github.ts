@@ -10,7 +10,7 @@ import { PATIENCE_SECONDS, type Arrived, type Provider } from "./provider.ts";
 const userSchema = z.object({ id: z.int().positive(), login: z.string(), name: z.string().nullish() });
 const emailsSchema = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }));
 
-/** GitHub's OAuth 2: who somebody is, and which addresses of theirs are verified, its API says. */
+/** GitHub's OAuth 2: its API returns who somebody is, and which of their addresses are verified. */
 export function createGithub(config: GithubConfig, { publicBaseUrl }: { publicBaseUrl: string }): Provider {
   const { url, clientId, clientSecret, name } = config;
   const callback = `${publicBaseUrl}${callbackPath(config.id)}`;
@@ -27,7 +27,7 @@ export function createGithub(config: GithubConfig, { publicBaseUrl }: { publicBa
   );
   configuration.timeout = PATIENCE_SECONDS;
   configuration[openid.customFetch] = fetchAsOauth;
-  // Settings take http on loopback alone.
+  // Settings allow http only on loopback.
   if (url.startsWith("http:")) openid.allowInsecureRequests(configuration);
 
   async function ask<T>(path: string, { token, schema }: { token: string; schema: z.ZodType<T> }): Promise<T> {
@@ -80,14 +80,14 @@ function arrivedAs(
   emails: z.infer<typeof emailsSchema>,
   issuer: string,
 ): Arrived {
-  // A login can be given up and taken by another; the number never is.
+  // A login can be given up and taken by another person; the number never is.
   const identity = { issuer, subject: String(id) };
   const email = emails.find(({ primary, verified }) => primary && verified)?.email.trim() ?? null;
   const called = [name ?? "", login].map(toPersonName).find((text) => text !== "");
   return { identity, email, name: called ?? "Somebody", organization: null };
 }
 
-/** GitHub answers 200 with an error inside, where OAuth 2 has 400 (RFC 6749, 5.2). */
+/** GitHub answers 200 with an error in the body, where OAuth 2 requires 400 (RFC 6749, 5.2). */
 async function fetchAsOauth(address: string, init: RequestInit): Promise<Response> {
   const answer = await boundedFetch(address, init);
   if (!answer.ok || !new URL(address).pathname.endsWith("/access_token")) return answer;

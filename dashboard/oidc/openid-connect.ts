@@ -7,12 +7,12 @@ import { notBegunHere, oidcFailure } from "./failure.ts";
 import { callbackPath } from "./paths.ts";
 import { PATIENCE_SECONDS, type Arrived, type Provider } from "./provider.ts";
 
-/** Nothing is asked of the provider until somebody signs in. */
+/** The provider is not contacted until somebody signs in. */
 export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUrl: string }): Provider {
   const callback = `${publicBaseUrl}${callbackPath(config.id)}`;
   let discovered: Promise<openid.Configuration> | undefined;
 
-  /** What the provider says of itself; asked anew after a failure. */
+  /** The provider's metadata; requested again after a failure. */
   async function provider(): Promise<openid.Configuration> {
     discovered ??= discover(config);
     try {
@@ -67,7 +67,7 @@ export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUr
         const claims = claimsSchema.parse(tokens.claims());
         const hasMore = configuration.serverMetadata().userinfo_endpoint !== undefined;
         if (claims.email_verified !== undefined || !hasMore) return vouchedBy(claims);
-        // Many providers put no more than who somebody is into the token itself.
+        // Many providers put only the subject into the token itself.
         const more = await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub);
         return vouchedBy({ ...claims, ...profileSchema.parse(more) });
       }),
@@ -77,7 +77,7 @@ export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUr
 async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise<openid.Configuration> {
   const server = new URL(issuer);
   const configuration = await openid.discovery(server, clientId, clientSecret, clientAuthentication(clientSecret), {
-    // Settings take http on loopback alone.
+    // Settings allow http only on loopback.
     execute: [openid.enableNonRepudiationChecks, ...(server.protocol === "http:" ? [openid.allowInsecureRequests] : [])],
     timeout: PATIENCE_SECONDS,
     [openid.customFetch]: boundedFetch,
@@ -85,7 +85,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise
   return configuration;
 }
 
-/** Basic is what a provider must take that says nothing else. */
+/** Basic is the method that a provider must accept by default. */
 function clientAuthentication(clientSecret: string): openid.ClientAuth {
   const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];
   return (server, ...rest) => {
@@ -96,7 +96,7 @@ function clientAuthentication(clientSecret: string): openid.ClientAuth {
 
 const profileSchema = z.object({
   email: z.string().optional().catch(undefined),
-  // Some providers write it as a text.
+  // Some providers send it as a text.
   email_verified: z.union([z.boolean(), z.stringbool()]).optional().catch(false),
   name: z.string().optional().catch(undefined),
   preferred_username: z.string().optional().catch(undefined),

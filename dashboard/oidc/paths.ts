@@ -5,7 +5,7 @@ export function startPath(id: ProviderId): string {
   return `/dashboard/${id}/start`;
 }
 
-/** Where it comes back: one address for each provider, so that none can answer for another (RFC 9700, 4.4). */
+/** Where it returns: a separate address for each provider, so that none can answer for another (RFC 9700, 4.4). */
 export function callbackPath(id: ProviderId): string {
   return `/dashboard/${id}/callback`;
 }

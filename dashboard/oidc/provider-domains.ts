@@ -2,7 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { PROVIDER_IDS, type ProviderConfig, type ProviderId } from "./config.ts";
 
-/** Whose addresses sign in through one provider alone, by domain in lower case. */
+/** The domains whose addresses sign in through one provider only, in lower case. */
 export type ProviderDomains = ReadonlyMap<string, ProviderId>;
 
 /** Variables of the process. */
@@ -16,7 +16,7 @@ export const PROVIDER_DOMAIN_VARIABLES = {
 
 const providerId = z.enum(PROVIDER_IDS);
 
-/** @throws Error for a provider that is not set up, or that cannot speak for a domain. */
+/** @throws Error for a provider that is not configured, or that cannot confirm a domain. */
 export function providerDomains(
   { PROVIDER_DOMAINS: text = "" }: { PROVIDER_DOMAINS?: string | undefined },
   configs: readonly ProviderConfig[],
@@ -28,7 +28,7 @@ export function providerDomains(
     const id = providerId.safeParse(name).data;
     if (id === undefined || !configs.some((config) => config.id === id))
       throw new Error(`PROVIDER_DOMAINS names ${name} for ${domain}, which is not set up: it can be oidc or google.`);
-    // GitHub has verified an address once, for whoever had it then.
+    // GitHub verified an address once, for whoever owned it then.
     if (id === "github")
       throw new Error(
         `PROVIDER_DOMAINS names github for ${domain}: GitHub cannot confirm that a person still works there. Use oidc or google.`,
@@ -39,7 +39,7 @@ export function providerDomains(
   return domains;
 }
 
-/** @returns the one provider by which this address signs in; undefined: it may sign in in any way. */
+/** @returns the only provider for this address; undefined if there is no restriction. */
 export function providerFor(domains: ProviderDomains | undefined, email: string): ProviderId | undefined {
   return domains?.get(domainOf(email));
 }
@@ -48,7 +48,7 @@ export function domainOf(email: string): string {
   return (email.trim().toLowerCase().split("@").at(-1) ?? "").replace(/\.$/, "");
 }
 
-/** @throws GatewayError `permission_denied` for an address that signs in through another provider than this, if any. */
+/** @throws GatewayError `permission_denied` for an address that must sign in through another provider. */
 export function checkProvider(domains: ProviderDomains | undefined, email: string, used: ProviderId | undefined): void {
   const wanted = providerFor(domains, email);
   if (wanted === undefined || wanted === used) return;

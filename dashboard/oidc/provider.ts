@@ -1,36 +1,36 @@
 import type { Vouched } from "../../ledger/sign-in/vouched.ts";
 import type { ProviderId } from "./config.ts";
 
-/** Of every answer, with its body. */
+/** For every request, including the body. */
 export const PATIENCE_SECONDS = 8;
 
-/** What must come back with somebody whom the provider sends here. */
+/** Values that must return with somebody whom the provider sends here. */
 interface ProviderChecks {
   state: string;
   nonce: string;
-  /** PKCE: proves that who asked for the code is who redeems it. */
+  /** PKCE: proves that the one who requested the code redeems it. */
   codeVerifier: string;
 }
 
-/** Somebody as a provider knows them. */
+/** A person as the provider knows them. */
 export interface Arrived extends Vouched {
-  /** Google: the organization that they belong to now; an address alone may be of one that they have left. */
+  /** Google: their current organization; an address alone may belong to one that they have left. */
   organization: string | null;
 }
 
-/** Sign-in at another service. */
+/** Sign-in with another service. */
 export interface Provider {
   id: ProviderId;
-  /** What people call it. */
+  /** Display name. */
   name: string;
   /** It asks for a second factor itself. */
   hasSecondFactor: boolean;
-  /** @throws GatewayError `upstream_unavailable` while the provider is away. */
+  /** @throws GatewayError `upstream_unavailable` if the provider cannot be reached. */
   begin(): Promise<{ address: string; checks: ProviderChecks }>;
   /**
-   * @param query of the address that the browser came back to.
-   * @throws GatewayError `permission_denied` for somebody whom the provider refused; `invalid_request` for an answer to
-   *   another question, or one that was used; `upstream_unavailable`.
+   * @param query of the address that the browser returned to.
+   * @throws GatewayError `permission_denied` for somebody whom the provider rejected; `invalid_request` for an answer to another
+   * request, or a used one; `upstream_unavailable`.
    */
   finish(query: URLSearchParams, checks: ProviderChecks): Promise<Arrived>;
 }

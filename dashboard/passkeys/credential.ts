@@ -2,7 +2,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simp
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 
-/** What a browser's `PublicKeyCredential.toJSON()` says. Extensions are neither asked for nor read. */
+/** The content of a browser's `PublicKeyCredential.toJSON()`. Extensions are neither requested nor read. */
 
 const base64url = z.string().regex(/^[\w-]+$/);
 const credentialId = base64url.max(1364);
@@ -13,7 +13,7 @@ const registrationSchema = z.object({
   response: z.object({
     clientDataJSON: base64url,
     attestationObject: base64url,
-    // Only handed back to the browser; new words come along.
+    // Only returned to the browser, so unknown values are passed on.
     transports: z.array(z.string().max(40)).max(10).default([]),
   }),
 });
@@ -39,7 +39,7 @@ export function readRegistration(text: string): ReadRegistration {
   return { response: { ...rest, response: attestation, clientExtensionResults: {} }, transports };
 }
 
-/** @returns userHandle: whose passkey the authenticator says that it is; null where it does not say. */
+/** @returns userHandle: the owner of the passkey according to the authenticator; null if it does not say. */
 export function readAuthentication(text: string): { response: AuthenticationResponseJSON; userHandle: Buffer | null } {
   const { response, ...rest } = read(authenticationSchema, text);
   const { userHandle, ...assertion } = response;

@@ -8,18 +8,18 @@ import { signedNote } from "../session/signed-note.ts";
 import { readAuthentication, readRegistration } from "./credential.ts";
 import type { RelyingParty } from "./relying-party.ts";
 
-/** ES256, EdDSA and RS256: what authenticators make. */
+/** ES256, EdDSA and RS256: the algorithms of common authenticators. */
 const ALGORITHMS = [-7, -8, -257];
 const ANSWER_WITHIN_MS = 10 * 60_000;
 
 /** Three hundred modules, for the first who uses a passkey: the other processes start in less time and memory. */
 const loadWebAuthn = () => import("@simplewebauthn/server");
 
-/** What a page's script hands to the browser, and what its form brings back beside the browser's answer. */
+/** What a page's script gives to the browser, and what its form returns along with the browser's answer. */
 export interface PasskeyChallenge {
   /** JSON for `navigator.credentials`. */
   options: string;
-  /** Proves that the challenge is ours, for what and for whom. */
+  /** Proves that the challenge is ours, and its purpose and person. */
   note: string;
 }
 
@@ -30,22 +30,21 @@ interface PasskeyAnswer {
 }
 
 /**
- * Passkeys by WebAuthn. The authenticator must have verified its person, by a PIN or a fingerprint: a passkey alone is two
+ * Passkeys with WebAuthn. The authenticator must have verified its person, by a PIN or a fingerprint: a passkey alone is two
  * factors, and signs in.
  */
 export interface Passkeys {
   offer(person: Person): Promise<PasskeyChallenge>;
   /**
-   * @returns recovery codes with the first factor; null where the person has them.
+   * @returns recovery codes with the first factor; null if the person has them.
    * @throws GatewayError `invalid_request`.
    */
   register(person: Person, answer: PasskeyAnswer & { name: string }): Promise<string[] | null>;
-  /** @param personId whose passkeys count; null: anybody's, and the page says nothing of whose there are. */
+  /** @param personId whose passkeys count; null: anybody's, and the page does not reveal whose exist. */
   ask(personId: string | null): Promise<PasskeyChallenge>;
   /**
    * An answer counts once.
-   * @throws GatewayError `permission_denied` for a passkey that is not known here, is another person's than was asked for,
-   *   or does not count.
+   * @throws GatewayError `permission_denied` for an unknown passkey, another person's, or one whose verification fails.
    */
   check(answer: PasskeyAnswer): Promise<Passkey>;
 }
@@ -126,7 +125,7 @@ export function createPasskeys(
       const { response, userHandle } = readAuthentication(credential);
       const passkey = await findPasskey(database, Buffer.from(response.rawId, "base64url"));
       if (passkey === undefined || (personId !== null && passkey.personId !== personId)) throw unknownPasskey();
-      // Where nobody was named, the authenticator must say whose it is (WebAuthn, 7.2).
+      // If no person was named, the authenticator must name one (WebAuthn, 7.2).
       const isOwners = userHandle === null ? personId !== null : userHandle.equals(parseUuid(passkey.personId));
       if (!isOwners) throw unknownPasskey();
       const { verifyAuthenticationResponse } = await loadWebAuthn();
@@ -158,14 +157,14 @@ function describe({ credentialId, transports }: Passkey): { id: string; transpor
   return { id: credentialId.toString("base64url"), transports: [...transports] };
 }
 
-/** We ask for no attestation. The library would look at certificates, and may ask their lists of revoked ones for them. */
+/** We do not request attestation. The library would check certificates, and might download revocation lists. */
 async function refuseCertificates(attestationObject: string): Promise<void> {
   const { decodeAttestationObject } = await import("@simplewebauthn/server/helpers");
   const statement = decodeAttestationObject(Uint8Array.from(Buffer.from(attestationObject, "base64url"))).get("attStmt");
   if (statement.get("x5c") !== undefined) throw new Error("an attestation that nobody asked for");
 }
 
-/** Whatever the library objects to is the sender's. */
+/** Every error of the library is the sender's. */
 async function verifying<T>(verify: () => Promise<T>): Promise<T> {
   try {
     return await verify();

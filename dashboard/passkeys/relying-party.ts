@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 
-/** This service, as browsers and authenticators tell it from others. */
+/** The identity of this service for browsers and authenticators. */
 export interface RelyingParty {
-  /** A domain: a passkey of one is unknown to all others. */
+  /** A domain: a passkey for one is unknown to all others. */
   id: string;
   origin: string;
 }
 
-/** @returns undefined where browsers offer no passkeys: for an IP address, and for plain HTTP off this machine. */
+/** @returns undefined if browsers offer no passkeys: for an IP address, and for plain HTTP on another machine. */
 export function relyingPartyOf(publicBaseUrl: string): RelyingParty | undefined {
   const { hostname, protocol, origin } = new URL(publicBaseUrl);
   const isAddress = isIP(hostname.replaceAll(/[[\]]/g, "")) !== 0;

@@ -28,7 +28,7 @@ const autoTopUpForm = z
     message: "Enter at least the amount of one charge.",
   });
 
-/** @throws ZodError with a sentence for each field that is wrong. */
+/** @throws ZodError with a sentence for each invalid field. */
 export function parseAutoTopUpForm(values: Readonly<Record<string, string>>): AutoTopUpTerms {
   const { below, charge, monthly } = autoTopUpForm.parse(values);
   return { belowNanoUsd: below, amountNanoUsd: charge, monthlyNanoUsd: monthly };

@@ -19,7 +19,7 @@ import { startRounds, type Rounds } from "../../runtime/wait.ts";
 export interface AutoTopUpDeps {
   database: Database;
   provider: PaymentProvider;
-  /** Not given: the page alone says that it went off. */
+  /** If absent, only the page shows that it was turned off. */
   mailer: Mailer | undefined;
   publicBaseUrl: string;
   log: Logger;
@@ -28,14 +28,14 @@ export interface AutoTopUpDeps {
 
 const EVERY_MS = 20_000;
 
-/** Charges the saved cards of accounts whose credit runs low, each fall once, whichever replica sees it first. */
+/** Charges the saved cards of accounts with low credit, once for each fall, by whichever replica sees it first. */
 export function startAutoTopUp(deps: AutoTopUpDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to run automatic top-ups");
   return startRounds(() => topUpAutomatically(deps), { everyMs, onFailure });
 }
 
-/** One round of it. What a round before left unfinished is finished with the same key. */
+/** One round of it. Charges that an earlier round left unfinished are completed with the same key. */
 export async function topUpAutomatically(deps: Omit<AutoTopUpDeps, "everyMs">): Promise<void> {
   const { database, provider, log } = deps;
   for (const accountId of await listDueAutoTopUps(database, provider.name))
@@ -70,7 +70,7 @@ async function ask(charge: AutoTopUpCharge, { database, provider, log }: Pick<Au
   }
 }
 
-/** Nobody is charged for what they no longer want; of what the provider was asked before, it knows whether it was made. */
+/** Nobody is charged for a top-up that is no longer wanted; the provider knows whether an earlier request was charged. */
 async function answerFor(charge: AutoTopUpCharge, provider: PaymentProvider): Promise<ChargeAnswer> {
   if (charge.isDue) return provider.chargeCard(charge);
   return charge.isTried ? provider.findCharge(charge) : "unknown";

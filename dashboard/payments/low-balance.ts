@@ -16,7 +16,7 @@ export interface LowBalanceWatchDeps {
 
 const EVERY_MS = 60_000;
 
-/** Writes to the owners of accounts whose credit runs out, once for each fall, whichever replica sees it first. */
+/** Notifies the owners of accounts that run out of credit, once for each fall, by whichever replica sees it first. */
 export function startLowBalanceWatch(deps: LowBalanceWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to look for low balances");

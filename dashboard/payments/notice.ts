@@ -6,11 +6,11 @@ import { saveCard } from "../../ledger/payments/saved-cards.ts";
 import type { CardNotice, PaymentNotice, PaymentProvider } from "./provider.ts";
 
 /**
- * Does to the ledger what a notice tells; however often it comes, once. A provider's notices may come in any order: one
- * that is too early is refused, and the provider sends it again.
- * @param provider that signed it: it can only speak of its own payments.
- * @throws GatewayError `not_found` for a payment that is not known, or not yet; `invalid_request` for one that was not paid
- *   yet, and for another amount than was asked for.
+ * Applies a provider's notice to the ledger, once, however often it arrives. Notices may arrive in any order: one that is too
+ * early is refused, and the provider sends it again.
+ * @param provider its signer, which can only report its own payments.
+ * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that is not paid yet, and for another amount
+ * than requested.
  */
 export async function applyNotice(
   database: Database,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { StripeProvider } from "./stripe.ts";
 import { createTestProvider, type TestProvider } from "./test-provider.ts";
 
-/** How customers pay, as settings say it. */
+/** How customers pay, as configured. */
 export type PaymentsConfig =
   | { provider: "none" }
   | { provider: "test" }
@@ -18,7 +18,7 @@ export const PAYMENTS_VARIABLES = {
   STRIPE_WEBHOOK_SECRET: z.string().min(1).optional(),
 };
 
-/** @throws Error where Stripe is chosen without its secrets: a webhook without one would believe anybody. */
+/** @throws Error if Stripe is configured without its secrets: a webhook without one would accept anything. */
 export function paymentsConfig(environment: {
   PAYMENTS: "none" | "stripe" | "test";
   STRIPE_SECRET_KEY?: string | undefined;
@@ -31,7 +31,7 @@ export function paymentsConfig(environment: {
   return { provider, secretKey, webhookSecret };
 }
 
-/** @returns undefined where nobody can pay: then there is no page for it, and no address that takes notices. */
+/** @returns undefined if payments are not possible: then there is no page for them, and no address for notices. */
 export async function createPayments(
   config: PaymentsConfig,
   { publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer },

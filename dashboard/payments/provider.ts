@@ -6,30 +6,30 @@ import type { SavedCard } from "../../ledger/payments/saved-cards.ts";
 export interface Order {
   accountId: string;
   amountNanoUsd: bigint;
-  /** Of the form that asked for it: the same form sent twice is one payment. */
+  /** Identifies the form that requested it: the same form sent twice is one payment. */
   attemptId: string;
 }
 
 export interface OpenedCheckout {
   providerPaymentId: string;
-  /** Where the customer pays. */
+  /** The page where the customer pays. */
   url: string;
 }
 
 /** Whose card is to be saved. */
 export interface CardOrder {
   accountId: string;
-  /** The provider's, where it knows them already. */
+  /** The provider's customer id, if it knows the customer. */
   customerId: string | undefined;
 }
 
 /**
- * What a provider makes of a charge. "taken": its notices tell the rest. "declined": it will not be paid with this card.
- * "unknown": it was asked too long ago to ask again, and never got to the provider.
+ * The result of a charge. "taken": notices report the outcome. "declined": the card will not pay it. "unknown": it was requested
+ * too long ago to repeat, and never reached the provider.
  */
 export type ChargeAnswer = "taken" | "declined" | "unknown";
 
-/** News of a payment, as its provider signed it. `providerPaymentId` is the checkout's, or what `providerChargeId` was. */
+/** A payment's notice, signed by its provider. `providerPaymentId` is the checkout's, or the former `providerChargeId`. */
 export type PaymentNotice =
   | { kind: "paid"; providerPaymentId: string; providerChargeId: string | null; amountNanoUsd: bigint }
   | { kind: "failed"; providerPaymentId: string }
@@ -44,7 +44,7 @@ export type PaymentNotice =
       amountNanoUsd: bigint;
     };
 
-/** News of a card that a customer saved. `setupId`: under which the provider gives it. */
+/** A notice about a card that a customer saved. `setupId` is the provider's reference to it. */
 export interface CardNotice {
   kind: "card_saved";
   accountId: string;
@@ -52,30 +52,30 @@ export interface CardNotice {
   savedAt: Date;
 }
 
-/** Takes customers' money (S26). Nothing is credited but for a notice whose signature is right. */
+/** Takes customers' money (S26). Credit requires a notice with a valid signature. */
 export interface PaymentProvider {
-  /** In the ledger, and in the address that notices are sent to. */
+  /** Used in the ledger, and in the address for notices. */
   name: "stripe" | "test";
-  /** A form may lead there; null: it is a page of ours. */
+  /** Origin that a form may lead to; null if the page is ours. */
   checkoutOrigin: string | null;
   openCheckout(order: Order): Promise<OpenedCheckout>;
-  /** @returns where the customer gives a card to keep. */
+  /** @returns the page where the customer saves a card. */
   openCardCheckout(order: CardOrder): Promise<string>;
-  /** The card that a notice told of. */
+  /** The card that a notice reported. */
   readCard(setupId: string): Promise<SavedCard>;
-  /** It cannot be charged any more, by nobody of ours. One that is forgotten already is no news. */
+  /** Makes the card unusable for us. It is not an error if it is already gone. */
   forgetCard(card: SavedCard): Promise<void>;
   /**
-   * Charges a saved card, nobody being there; the same charge once, however often it is asked for.
-   * @throws GatewayError `upstream_unavailable` where the answer is not known: it is to be asked for again.
+   * Charges a saved card without the customer; the same charge once, however often it is requested.
+   * @throws GatewayError `upstream_unavailable` if the result is unknown: the charge is to be requested again.
    */
   chargeCard(charge: AutoTopUpCharge): Promise<ChargeAnswer>;
-  /** What became of a charge that the provider was asked for. @throws as `chargeCard`. */
+  /** The result of a requested charge. @throws as `chargeCard`. */
   findCharge(charge: AutoTopUpCharge): Promise<ChargeAnswer>;
   /**
-   * @param body as it came, to the byte: the signature is of that.
-   * @returns null for news that moves no credit.
-   * @throws GatewayError `invalid_request` for what the provider did not sign, or signed too long ago.
+   * @param body as received, byte for byte, because the signature covers it.
+   * @returns null for notices that change no credit.
+   * @throws GatewayError `invalid_request` for a notice with an invalid or old signature.
    */
   readNotice(body: Buffer, signature: string | undefined): Promise<PaymentNotice | CardNotice | null>;
 }

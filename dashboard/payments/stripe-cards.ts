@@ -9,7 +9,7 @@ import { CHARGE_ID, NANO_PER_CENT } from "./stripe-notice.ts";
 const KEY_LIVES_MS = 20 * 3_600_000;
 const CLOCKS_DIFFER_S = 300;
 
-/** Cards that Stripe keeps, and charges of them. */
+/** Saved cards at Stripe, and their charges. */
 export function createStripeCards(
   stripe: Stripe,
   publicBaseUrl: string,
@@ -42,7 +42,7 @@ export function createStripeCards(
 
   async function forgetCard({ cardId }: SavedCard): Promise<void> {
     await stripe.paymentMethods.detach(cardId).catch((error: unknown) => {
-      // Detached before, or deleted at Stripe.
+      // Already detached, or deleted at Stripe.
       if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) notAnswered(error);
     });
   }
@@ -56,7 +56,7 @@ export function createStripeCards(
           currency: "usd",
           customer: charge.customerId,
           payment_method: charge.cardId,
-          // A page to send the customer to is of no use: nobody is there.
+          // A page for the customer is useless: nobody is there.
           automatic_payment_methods: { enabled: true, allow_redirects: "never" },
           off_session: true,
           confirm: true,
@@ -90,7 +90,7 @@ function answerOf(status: Stripe.PaymentIntent.Status): ChargeAnswer {
   return status === "succeeded" || status === "processing" ? "taken" : "declined";
 }
 
-/** The bank says no, or there is no such card any more: nothing was charged. Other refusals are of what the operator set. */
+/** The bank declined, or the card no longer exists: nothing was charged. Other errors concern the configuration. */
 function isOfCard(error: unknown): boolean {
   if (error instanceof Stripe.errors.StripeCardError) return true;
   if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) return false;

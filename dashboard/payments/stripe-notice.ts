@@ -4,15 +4,15 @@ import type { CardNotice, PaymentNotice } from "./provider.ts";
 
 /** A cent, Stripe's unit of USD. */
 export const NANO_PER_CENT = 10_000_000n;
-/** A notice that was caught and is sent again later is too old. */
+/** A notice that was intercepted and replayed later is too old. */
 const MAX_AGE_S = 300;
 /** In a payment intent's metadata. */
 export const CHARGE_ID = "auto_top_up";
 
 /**
  * Reads an event of Stripe's webhook.
- * @returns null for events that move no credit.
- * @throws GatewayError `invalid_request` for a wrong or old signature, and for an event of another form or currency.
+ * @returns null for events that change no credit.
+ * @throws GatewayError `invalid_request` for a wrong or old signature, and for an event in another format or currency.
  */
 export async function readStripeNotice(
   body: Buffer,
@@ -24,7 +24,7 @@ export async function readStripeNotice(
 }
 
 async function verify(body: Buffer, signature: string, secret: string): Promise<unknown> {
-  // The empty text is a key that everybody knows.
+  // An empty secret would be a key that everybody knows.
   if (secret === "") throw new Error("A webhook needs a secret.");
   // With the first notice: where the test provider is chosen, most processes get none.
   const { Stripe } = await import("stripe");
@@ -40,7 +40,7 @@ const cents = z
   .nonnegative()
   .transform((count) => BigInt(count) * NANO_PER_CENT);
 const usd = z.literal("usd");
-/** Of a card to keep: nothing is paid. */
+/** For saving a card: nothing is paid. */
 const setupSession = z.object({
   mode: z.literal("setup"),
   client_reference_id: z.string(),
@@ -56,7 +56,7 @@ const paymentSession = z.object({
   payment_intent: z.string().nullish(),
 });
 const session = z.discriminatedUnion("mode", [setupSession, paymentSession]);
-/** Checkouts have intents, too: only those that we began by ourselves carry our name. */
+/** Checkouts have intents, too: only those that we started carry our name. */
 const intent = z.object({
   id: z.string(),
   amount_received: cents,
@@ -84,7 +84,7 @@ const INTENT_PAID = ["payment_intent.succeeded"] as const;
 const INTENT_FAILED = ["payment_intent.payment_failed", "payment_intent.canceled"] as const;
 const REFUND = ["refund.created", "refund.updated"] as const;
 const DISPUTE = ["charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed"] as const;
-/** All that a webhook has to be registered for. */
+/** All events that a webhook must be registered for. */
 const EVENTS = [...SESSION_PAID, ...SESSION_FAILED, ...INTENT_PAID, ...INTENT_FAILED, ...REFUND, ...DISPUTE] as const;
 const KNOWN: ReadonlySet<string> = new Set(EVENTS);
 
@@ -150,7 +150,7 @@ function noticeOfIntent(done: z.output<typeof intent>, isPaid: boolean): Payment
   return { kind: "paid", providerPaymentId, providerChargeId: done.id, amountNanoUsd: done.amount_received };
 }
 
-/** An inquiry ("warning_…") and a dispute that was prevented take no money. */
+/** An inquiry ("warning_…") and a prevented dispute take no money. */
 function disputeStatus(status: string): "open" | "won" | "lost" | null {
   if (status === "won" || status === "lost") return status;
   return /^(appeal_)?(needs_response|under_review)$/.test(status) ? "open" : null;

@@ -6,10 +6,10 @@ import { NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
 
 export interface StripeOptions {
   secretKey: string;
-  /** Notices are signed with it. */
+  /** Signs notices. */
   webhookSecret: string;
   publicBaseUrl: string;
-  /** Of Stripe's API, where it is not Stripe's own. */
+  /** Address of Stripe's API, if not the real one. */
   apiUrl?: URL;
 }
 
@@ -21,7 +21,7 @@ export interface StripeProvider extends PaymentProvider {
   name: "stripe";
 }
 
-/** Stripe Checkout: the customer pays on Stripe's page, cards never come near this process. */
+/** Stripe Checkout: the customer pays on Stripe's page, and card numbers never reach this process. */
 export function createStripeProvider({ secretKey, webhookSecret, publicBaseUrl, apiUrl }: StripeOptions): StripeProvider {
   const stripe = new Stripe(secretKey, {
     timeout: ANSWER_WITHIN_MS,
@@ -46,7 +46,7 @@ export function createStripeProvider({ secretKey, webhookSecret, publicBaseUrl, 
           success_url: `${publicBaseUrl}/dashboard/credit/top-up?paid=yes`,
           cancel_url: `${publicBaseUrl}/dashboard/credit/top-up`,
         },
-        // With the amount: a form that was gone back to and changed is another payment.
+        // Including the amount: a changed form is another payment.
         { idempotencyKey: `${accountId}:${attemptId}:${cents}` },
       )
       .catch((cause: unknown) => {

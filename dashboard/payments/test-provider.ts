@@ -7,15 +7,15 @@ import type { PaymentProvider } from "./provider.ts";
 import { CHARGE_ID, NANO_PER_CENT, readStripeNotice } from "./stripe-notice.ts";
 
 export interface TestProviderOptions {
-  /** Notices are signed with it. */
+  /** Signs notices. */
   secret: string;
   publicBaseUrl: string;
 }
 
-/** Pays with no money, for trying the product on one machine: the same notices as Stripe's, signed and sent the same way. */
+/** Simulated payments for trying the product on one machine: the same notices as Stripe's, signed and sent the same way. */
 export interface TestProvider extends PaymentProvider {
   name: "test";
-  /** Sends the notice of what the customer did on the pay page. */
+  /** Sends the notice of the customer's choice on the pay page. */
   decide(payment: Pick<Payment, "providerPaymentId" | "amountNanoUsd">, decision: "pay" | "decline"): Promise<void>;
   /** Sends the notice of the card that the customer chose to save. */
   giveCard(accountId: string, card: TestCard): Promise<void>;
@@ -58,7 +58,7 @@ export function createTestProvider({ secret, publicBaseUrl }: TestProviderOption
     },
     openCardCheckout: () => Promise.resolve("/dashboard/credit/test-card"),
     readCard: (setupId) => Promise.resolve(CARDS[setupId === setupIdOf("works") ? "works" : "declines"]),
-    // Nothing is kept that could be forgotten.
+    // Nothing is stored.
     forgetCard: () => Promise.resolve(),
     async chargeCard(charge) {
       const isPaid = charge.cardId === CARDS.works.cardId;
@@ -66,7 +66,7 @@ export function createTestProvider({ secret, publicBaseUrl }: TestProviderOption
       await send({ type, data: { object: intentOf(charge, isPaid) } });
       return "taken";
     },
-    // What was charged was told of at once.
+    // Charges were reported immediately.
     findCharge: () => Promise.resolve("unknown"),
     giveCard: (accountId, card) =>
       send({ type: "checkout.session.completed", data: { object: cardSession(accountId, setupIdOf(card)) } }),

@@ -5,14 +5,14 @@ import { loadFonts, type FontName, type Fonts } from "./fonts.ts";
 export type Block =
   | { kind: "heading"; text: string }
   | { kind: "text"; text: string }
-  /** Who it is from and to, side by side. */
+  /** Sender and recipient, side by side. */
   | { kind: "parties"; parties: readonly Party[] }
   | { kind: "facts"; facts: readonly Fact[] }
   | { kind: "table"; columns: readonly Column[]; rows: readonly TableRow[] };
 
 export interface Party {
   label: string;
-  /** The first one stands out. */
+  /** The first one is emphasized. */
   lines: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface Fact {
 
 interface Column {
   name: string;
-  /** Of the table's width, in parts of all columns' shares. */
+  /** Share of the table's width, relative to all columns. */
   share: number;
   isNumber?: boolean;
 }
@@ -55,7 +55,7 @@ interface Pen {
   /** Between the margins. */
   width: number;
   bottom: number;
-  /** Of each character at size 1, by weight: no more than the document has. */
+  /** Of each character at size 1, by weight: a document uses few characters. */
   widths: Map<string, number>;
 }
 
@@ -174,7 +174,7 @@ function drawTable(pen: Pen, columns: readonly Column[], rows: readonly TableRow
   /** A number is never broken: one that is too long is set smaller. */
   function lookOf({ align, width }: { align: string; width: number }, text: string, look: Look): Look {
     const needed = align === "right" ? roughWidth(pen, text, look.weight ?? "regular") * look.size : 0;
-    // A little less: letters in a row may take more than their widths' sum.
+    // Slightly less: a run of letters may be wider than the sum of their widths.
     return needed <= width ? look : { ...look, size: (look.size * width * 0.98) / needed };
   }
   const drawHead = () =>
@@ -215,14 +215,14 @@ function drawFooters(pen: Pen, footer: string): void {
   }
 }
 
-/** One piece of a line, in one font. */
+/** A piece of a line in one font. */
 interface Piece {
   font: FontName;
   text: string;
   width: number;
 }
 
-/** @returns where the text ends. */
+/** @returns the position where the text ends. */
 function write(pen: Pen, text: string, ink: Ink): number {
   const { pdf } = pen;
   const { x, y, width, size, color = COLOR.text, align = "left" } = ink;
@@ -232,7 +232,7 @@ function write(pen: Pen, text: string, ink: Ink): number {
     let at = align === "right" ? x + width - widthOf(pieces) : x;
     for (const { font, text: words, width: taken } of pieces) {
       pdf.font(font).fontSize(size).fillColor(color);
-      // On one line whatever the font: their ascents differ.
+      // On one baseline regardless of the font: their ascents differ.
       pdf.text(words, at, y + index * height + size, { lineBreak: false, baseline: "alphabetic" });
       at += taken;
     }
@@ -252,7 +252,7 @@ function widthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { width }) => sum + width, 0);
 }
 
-/** Lines as long as the width allows; a word that is longer is broken, and so is text without spaces, such as Chinese. */
+/** Lines that fit the width; longer words are broken, and so is text without spaces, such as Chinese. */
 function breakLines(pen: Pen, text: string, { width, size, weight = "regular" }: Ink): Piece[][] {
   const lines: string[] = [];
   for (const paragraph of text.split("\n")) {
@@ -284,7 +284,7 @@ function breakLines(pen: Pen, text: string, { width, size, weight = "regular" }:
   );
 }
 
-/** At size 1, without kerning: laying out a text anew for each place where it could break takes too long. */
+/** At size 1, without kerning: laying out a text again for each possible break takes too long. */
 function roughWidth(pen: Pen, text: string, weight: "regular" | "bold"): number {
   let sum = 0;
   for (const character of text) {

@@ -9,7 +9,7 @@ import type { Font, FontCollection } from "fontkit";
  */
 const HAN_FILE = "../fonts/NotoSansHans-Regular.otf";
 
-/** What is set from left to right, one letter after another: other scripts need a layout engine that PDFKit has not. */
+/** Scripts set from left to right, letter by letter: others need a layout engine that PDFKit lacks. */
 const SCRIPTS =
   /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Georgian}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Common}\p{Script=Inherited}]$/u;
 
@@ -18,9 +18,9 @@ export type FontName = "regular" | "bold" | "han";
 export interface Fonts {
   /** Bytes of each file. */
   files: Readonly<Record<FontName, Buffer>>;
-  /** Characters that no font has, each once. */
+  /** Characters that no font has, without duplicates. */
   missingFrom(text: string): string[];
-  /** A text in pieces, each of which one font has; characters that none has become "?". */
+  /** A text in runs, each covered by one font; characters that none covers become "?". */
   split(text: string, weight: "regular" | "bold"): { font: FontName; text: string }[];
 }
 
@@ -56,7 +56,7 @@ async function readFonts(): Promise<Fonts> {
         const font = fontOf(character, weight);
         const shown = font === undefined ? "?" : character;
         const last = pieces.at(-1);
-        // A space belongs to whatever stands before it.
+        // A space belongs to the preceding run.
         if (last !== undefined && (last.font === (font ?? weight) || character === " ")) last.text += shown;
         else pieces.push({ font: font ?? weight, text: shown });
       }

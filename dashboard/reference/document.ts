@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the reference shows of an OpenAPI 3.1 document. References (`$ref`) are resolved as they are met. */
+/** The parts of an OpenAPI 3.1 document that the reference shows. References (`$ref`) are resolved when used. */
 const schema = z.looseObject({
   $ref: z.string().optional(),
   type: z.union([z.string(), z.array(z.string())]).optional(),
@@ -61,11 +61,11 @@ export interface Reference {
   description: string | undefined;
   tags: { name: string; description: string | undefined }[];
   operations: Operation[];
-  /** A schema, or what it refers to. */
+  /** A schema, or the target of its reference. */
   resolve(value: unknown): Schema;
 }
 
-/** @throws ZodError for what is no OpenAPI document. */
+/** @throws ZodError for anything but an OpenAPI document. */
 export function readReference(raw: unknown): Reference {
   const { info, tags = [], paths } = document.parse(raw);
 

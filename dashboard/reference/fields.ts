@@ -2,14 +2,14 @@ import type { Reference, Schema } from "./document.ts";
 
 /** A member of a JSON object, or of an object within it. */
 export interface Field {
-  /** With those of the objects around it: "data[].price.input". */
+  /** With the names of the enclosing objects: "data[].price.input". */
   name: string;
   type: string;
   isRequired: boolean;
   description: string | undefined;
 }
 
-/** Objects within objects are shown so deep; what is below is called by its type alone. */
+/** The depth to which nested objects are shown; deeper ones are named by their type only. */
 const MAX_DEPTH = 4;
 
 export function fieldsOf(reference: Reference, schema: Schema, prefix = "", depth = 0): Field[] {
@@ -30,7 +30,7 @@ export function fieldsOf(reference: Reference, schema: Schema, prefix = "", dept
     };
     return [field, ...fieldsOf(reference, type, path, depth + 1)];
   });
-  // Of alternatives that share a member, the first one's.
+  // If alternatives share a member, the first one's.
   const all = [...own, ...parts.flatMap((part) => fieldsOf(reference, part, prefix, depth))];
   return all.filter((field, index) => all.findIndex(({ name }) => name === field.name) === index);
 }

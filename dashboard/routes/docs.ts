@@ -15,7 +15,7 @@ import { LANGUAGES } from "../views/quickstart.ts";
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
 const SOURCE = `${DOCS}/openapi.yaml`;
 
-/** Documentation in the product, for everybody. */
+/** Public documentation in the product. */
 export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
   const readSource = () => readFileSync(path.join(import.meta.dirname, "../../docs/openapi.yaml"), "utf8");
   let ofClients: Reference | undefined;
@@ -50,7 +50,7 @@ export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: base
   app.get(SOURCE, (_request, reply) => reply.type("application/yaml; charset=utf-8").send(readSource()));
 
   app.get(`${DOCS}/management-api`, async (request, reply) => {
-    // The routes describe themselves once all of them are there.
+    // The routes describe themselves once all of them exist.
     ofManagement ??= readReference((await app.inject({ method: "GET", url: "/api/v1/openapi.json" })).json());
     return sendPage(
       reply,

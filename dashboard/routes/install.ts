@@ -9,9 +9,9 @@ import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../http/reply.ts";
 import { clientPage, clientsPage } from "../views/clients.ts";
 
-/** The installer, its instruction and the tools' pages (S31, S32): the same for everybody, so nobody has to sign in. */
+/** The installer, its instruction and the tools' pages (S31, S32): the same for everybody, without signing in. */
 export function installRoutes(app: FastifyInstance, { database, publicBaseUrl }: AppDeps): void {
-  // A wrong address is said when the process starts, not to the first visitor.
+  // An invalid address is reported when the process starts, not to the first visitor.
   const baseUrl = checkedUrl(publicBaseUrl);
 
   async function offered(): Promise<OfferedModel[]> {

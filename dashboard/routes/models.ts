@@ -12,14 +12,14 @@ import { firstUptimeDay } from "../views/uptime.ts";
 
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
 
-/** Prices are nobody's secret. */
+/** Prices are public. */
 export function modelRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
   app.get("/dashboard/models", async (request, reply) => {
     const models = await listModels(database, Date.now());
     return sendPage(reply, modelsPage({ visitor: request.visitor, models, baseUrl }));
   });
 
-  // Names may hold slashes.
+  // Names may contain slashes.
   app.get<{ Params: { "*": string } }>("/dashboard/models/*", async (request, reply) => {
     const nowMs = Date.now();
     const name = request.params["*"];

@@ -17,7 +17,7 @@ import { overviewPage } from "../views/overview/overview.ts";
 
 const SHOWN_KEYS = 5;
 const SHOWN_REQUESTS = 5;
-/** Of the newest keys, those with limits are shown. */
+/** The newest keys with limits are shown. */
 const LIMITED_AMONG = 50;
 
 export function overviewRoutes(app: FastifyInstance, { database, reports = database, publicBaseUrl, payments }: AppDeps): void {

@@ -11,7 +11,10 @@ import { playgroundPage } from "../views/playground/playground.ts";
 
 const query = z.object({ model: z.string().optional().catch(undefined) });
 
-/** The page calls `/v1` itself, with a key of an hour that it gets here: no prompt and no answer passes this process (docs/decisions/0054). */
+/**
+ * The page calls `/v1` itself, with a key for an hour that it gets here: no prompt or answer passes through this process
+ * (docs/decisions/0054).
+ */
 export function playgroundRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
   app.get("/dashboard/playground", async (request, reply) => {
     const visitor = memberOf(request);
@@ -33,7 +36,7 @@ export function playgroundRoutes(app: FastifyInstance, { database, pepper, publi
       );
       return reply.send({ value, expires_at: expiresAt.toISOString() });
     } catch (error) {
-      // For the page's script: it shows the sentence where the answer would be.
+      // For the page's script, which shows the sentence in place of the answer.
       if (!(error instanceof GatewayError)) throw error;
       return reply
         .status(error.status)

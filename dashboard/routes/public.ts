@@ -23,7 +23,7 @@ interface Measured {
   days: ModelDay[];
 }
 
-/** Pages for everybody, beside the models. */
+/** Public pages besides the models. */
 export function publicRoutes(app: FastifyInstance, { database, terms, operator }: AppDeps): void {
   let known: { atMs: number; measured: Promise<Measured> } | undefined;
 

@@ -11,21 +11,21 @@ import { browserName } from "../views/people/browser-name.ts";
 import { sessionCookie } from "./cookie.ts";
 import { knownBrowsers } from "./known-browser.ts";
 
-/** Somebody who proved who they are. */
+/** Someone who has proved their identity. */
 interface Arrival {
   person: Person;
-  /** Of the account in view. */
+  /** The account in view. */
   accountId: string;
   action: "person.signed_in" | "person.signed_up" | "person.reset_password";
-  /** Did they prove a second factor? */
+  /** Whether they used a second factor. */
   hasSecondFactor?: boolean;
-  /** The service that vouched for them; not given: none. */
+  /** The provider that confirmed them; absent if none. */
   provider?: ProviderId;
 }
 
 /**
- * Begins a session, however its person came in.
- * @throws GatewayError `permission_denied` for an address that signs in through another service alone.
+ * Starts a session, however its person signed in.
+ * @throws GatewayError `permission_denied` for an address that must sign in through another provider.
  */
 export type Arrive = (request: FastifyRequest, reply: FastifyReply, arrival: Arrival) => Promise<void>;
 
@@ -37,7 +37,7 @@ export function createArrive(deps: AppDeps): Arrive {
 
   return async (request, reply, { person, accountId, action, hasSecondFactor = false, provider }) => {
     checkProvider(providerDomains, person.email, provider);
-    // A session of before ends: what somebody planted in this browser is worth nothing afterwards.
+    // An earlier session ends, so a session planted in this browser is worthless afterwards.
     if (request.visitor !== null) await endSession(database, request.visitor.session);
     const userAgent = request.headers["user-agent"] ?? "";
     cookies.set(
@@ -53,7 +53,7 @@ export function createArrive(deps: AppDeps): Arrive {
   };
 }
 
-/** A sign-up is the account's news, too. */
+/** A sign-up is logged for the account, too. */
 function noteOf({ person, accountId, action }: Arrival): Action {
   return { accountId: action === "person.signed_up" ? accountId : null, personId: person.id, action, subject: person.email };
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 /**
- * The session's cookie. The prefix makes browsers refuse one that was set by another host or without TLS; it is left out
- * on plain HTTP, which is one machine's own use.
+ * The session's cookie. The prefix makes browsers reject one that was set by another host or without TLS; it is omitted on plain
+ * HTTP, which is only for one machine.
  */
 interface SessionCookie {
   read(request: FastifyRequest): string | undefined;

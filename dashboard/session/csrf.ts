@@ -6,8 +6,8 @@ import { GatewayError } from "../../contract/errors.ts";
 export const CSRF_FIELD = "form_token";
 
 /**
- * What a form of this session must bring: follows from the session's secret token, which no other site can read, and from
- * the account that its page showed. Another one on each page, so that the size of a compressed page tells nothing of it.
+ * The token that a form of this session must send: derived from the session's secret token, which no other site can read, and
+ * from the account that its page showed. It differs on each page, so that the size of a compressed page does not reveal it.
  */
 export function csrfToken(sessionToken: string, accountId: string, salt = randomBytes(16).toString("base64url")): string {
   const mac = createHmac("sha256", sessionToken).update(`form ${salt} ${accountId}`).digest("base64url");
@@ -16,14 +16,14 @@ export function csrfToken(sessionToken: string, accountId: string, salt = random
 
 interface FormSession {
   token: string;
-  /** Of the account in view. */
+  /** The account in view. */
   accountId: string;
 }
 
 /**
- * Was the form sent from a page of ours, by this session's browser, about the account that is in view now? Somebody may
- * have taken another account into view in another tab since.
- * @throws GatewayError `permission_denied` when not.
+ * Whether the form was sent from one of our pages, by this session's browser, about the account in view now. Another account may
+ * have been selected in another tab since.
+ * @throws GatewayError `permission_denied` if not.
  */
 export function checkForm(
   request: FastifyRequest,
@@ -45,13 +45,13 @@ export function checkForm(
   throw new GatewayError("permission_denied", "This page has expired. Go back, reload it and try again.");
 }
 
-/** Every browser of today sends one of the headers with a form; a tool that sends neither has no cookies of a victim's. */
+/** Every current browser sends one of the headers with a form; a tool that sends neither has no cookies of a victim. */
 function isForeign({ headers: { origin, "sec-fetch-site": site } }: FastifyRequest, publicBaseUrl: string): boolean {
   if (origin !== undefined) return origin !== new URL(publicBaseUrl).origin;
   return site !== undefined && site !== "same-origin" && site !== "none";
 }
 
-/** Has a browser said that a page of ours sent this? */
+/** Whether the browser states that one of our pages sent this. */
 export function isFromOwnPage({ headers }: FastifyRequest, publicBaseUrl: string): boolean {
   const { origin, "sec-fetch-site": site } = headers;
   return origin === undefined ? site === "same-origin" : origin === new URL(publicBaseUrl).origin;

@@ -3,19 +3,19 @@ import * as z from "zod";
 import { seal, unseal } from "../../ledger/people/sealed.ts";
 import { knownBrowsers } from "./known-browser.ts";
 
-/** What somebody had typed into a form when their session turned out to have ended. */
+/** Form input that was typed before the session turned out to have ended. */
 export interface Draft {
-  /** Path of the page that the form is on. */
+  /** Path of the form's page. */
   page: string;
-  /** Path that the form is sent to. */
+  /** Path of the form's target. */
   action: string;
   fields: Readonly<Record<string, string>>;
 }
 
 const KEPT_FOR_MS = 15 * 60_000;
-/** Browsers keep cookies of 4 KB; a longer draft is lost. */
+/** Browsers limit cookies to 4 KB; a longer draft is lost. */
 const MAX_CHARACTERS = 3_500;
-/** Passwords, codes and the tokens of forms are not kept. */
+/** Passwords, codes and form tokens are not kept. */
 const SECRET = /password|current|code|secret|token/i;
 const PURPOSE = "draft of a form";
 const draftSchema = z.strictObject({
@@ -27,11 +27,11 @@ const draftSchema = z.strictObject({
 });
 
 /**
- * A draft crosses the sign-in in an encrypted cookie, which the page that shows it clears. It belongs to whoever signed in
- * last in this browser: theirs is the session that ended. Anyone else who signs in does not see it.
+ * A draft survives the sign-in in an encrypted cookie, which the page that shows it clears. It belongs to the person whose
+ * session ended, the last to sign in on this browser. Nobody else sees it.
  */
 export interface Drafts {
-  /** For the requested page; null: this person has none there. */
+  /** For the requested page; null if this person has none there. */
   read(request: FastifyRequest, person: { id: string }): Draft | null;
 }
 
@@ -67,7 +67,7 @@ export function createDrafts(app: FastifyInstance, { publicBaseUrl, pepper }: { 
   };
 }
 
-/** Path of the page of ours that a form was sent from; the overview's where the browser does not say. */
+/** Path of our page that a form was sent from; the overview's if the browser does not say. */
 export function pageOfForm({ headers: { referer } }: FastifyRequest, publicBaseUrl: string): string {
   if (referer === undefined || !URL.canParse(referer)) return "/dashboard";
   const { origin, pathname } = new URL(referer);

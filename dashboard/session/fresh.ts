@@ -2,9 +2,9 @@ import type { Member } from "./visitor.ts";
 
 const FRESH_FOR_MS = 30 * 60_000;
 
-/** Somebody signed in too long ago for what they want to do: the answer leads to where they prove who they are. */
+/** The last sign-in is too long ago for this action: the answer leads to the page that asks for proof of identity. */
 export class FreshSignInNeeded extends Error {
-  /** Path of the page to go on from. */
+  /** Path of the page to continue from. */
   readonly next: string;
 
   constructor(next: string) {
@@ -14,8 +14,8 @@ export class FreshSignInNeeded extends Error {
 }
 
 /**
- * For money settings, tokens and second factors: a browser that was left open must not be enough, nor a password where its
- * person has a second factor.
+ * For money settings, tokens and second factors: an unattended browser must not be enough, nor a password if its person has a
+ * second factor.
  * @throws FreshSignInNeeded
  */
 export function checkFresh(visitor: Pick<Member, "session" | "person">, next: string): void {
@@ -26,7 +26,7 @@ export function isFresh({ session }: Pick<Member, "session">): boolean {
   return Date.now() - session.authenticatedAt.getTime() <= FRESH_FOR_MS;
 }
 
-/** They have a second factor, and did not prove it in this session: another service brought them, or they set it up elsewhere. */
+/** They have a second factor, but did not use it in this session: they came through a provider, or set it up elsewhere. */
 function lacksOwnFactor({ person, session }: Pick<Member, "session" | "person">): boolean {
   return person.hasSecondFactor && !session.hasSecondFactor;
 }

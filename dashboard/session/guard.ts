@@ -22,13 +22,13 @@ export interface GuardDeps {
   pepper: Buffer;
   inFlight: InFlight;
   mailer?: Mailer | undefined;
-  /** Not given: required. */
+  /** Required if absent. */
   adminSecondFactor?: AdminSecondFactor | undefined;
-  /** Not given: of none. */
+  /** If absent, no domain is bound. */
   providerDomains?: ProviderDomains | undefined;
 }
 
-/** Who has the session of this token; null: nobody, or they are in no account any more. */
+/** The person of this session token; null if there is none, or they have no account. */
 export async function readVisitor(
   { database, mailer, adminSecondFactor = "required", providerDomains }: Omit<GuardDeps, "publicBaseUrl" | "pepper" | "inFlight">,
   token: string | undefined,
@@ -43,7 +43,7 @@ export async function readVisitor(
   const membership = memberships.find(({ accountId }) => accountId === session.accountId) ?? memberships[0];
   if (person === undefined || membership === undefined) return null;
   const onlyProvider = providerFor(providerDomains, person.email) ?? null;
-  // Also sessions from before the domain's people were bound to it.
+  // Including sessions from before the domain was bound.
   if (onlyProvider !== null && session.provider !== onlyProvider) return null;
   const mustProveEmail = !person.isEmailVerified && canProveAddresses(mailer);
   const isFactorAsked = membership.requiresSecondFactor || (person.isAdmin && adminSecondFactor === "required");
@@ -62,7 +62,7 @@ export async function readVisitor(
   };
 }
 
-/** Knows the visitor of each request, and refuses forms that no page of ours has sent. */
+/** Identifies the visitor of each request, and rejects forms that none of our pages sent. */
 export function guard(app: FastifyInstance, deps: GuardDeps): void {
   const { publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
@@ -86,17 +86,18 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
 /** Options of routes whose form is about the person, whatever account is in view. */
 export const PERSONAL = { config: { isPersonal: true } } as const;
 
-/** The same, of forms by which somebody comes to a second factor where one is required. */
+/** The same, for forms that set up a required second factor. */
 export const BEFORE_FACTOR = { config: { isPersonal: true, isBeforeFactor: true } } as const;
 
-/** The page is for people who have signed in. */
+/** The page requires a sign-in. */
 export class SignInNeeded extends Error {}
 
-/** The page is for people who have shown a second factor. */
+/** The page requires a second factor. */
 export class SecondFactorNeeded extends Error {}
 
 /**
- * @throws SignInNeeded for a guest; SecondFactorNeeded where one is required and missing; GatewayError `permission_denied` for a member whose role does not allow it.
+ * @throws SignInNeeded for a guest; SecondFactorNeeded if one is required and missing; GatewayError `permission_denied` for a
+ * member whose role does not allow it.
  */
 export function memberOf(request: FastifyRequest, permission: Permission = "see"): Member {
   const { visitor } = request;
@@ -111,8 +112,8 @@ export function memberOf(request: FastifyRequest, permission: Permission = "see"
 }
 
 /**
- * For those who run this service.
- * @throws GatewayError `not_found` for everybody else: that there is such a page stays untold; SecondFactorNeeded.
+ * For administrators of this service.
+ * @throws GatewayError `not_found` for everybody else, so that the page's existence is not revealed; SecondFactorNeeded.
  */
 export function adminOf({ visitor }: FastifyRequest): Member {
   if (visitor === null || !visitor.person.isAdmin) throw new GatewayError("not_found", NO_SUCH_PAGE);
@@ -125,11 +126,11 @@ export const NO_SUCH_PAGE = "This page does not exist, or you do not have access
 declare module "fastify" {
   interface FastifyContextConfig {
     isPersonal?: boolean;
-    /** Open to those who lack a second factor that is required of them. */
+    /** Open to people who lack a required second factor. */
     isBeforeFactor?: boolean;
-    /** Sent by a machine, which proves itself in the body. */
+    /** Sent by a machine, which authenticates in the body. */
     isWebhook?: boolean;
-    /** Under /api/v1, which has a guard of its own (dashboard/api/caller.ts). */
+    /** Under /api/v1, which has its own guard (dashboard/api/caller.ts). */
     isApi?: boolean;
   }
 }

@@ -6,13 +6,13 @@ import { signedNote } from "./signed-note.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
 const DAYS_180_MS = 180 * DAY_MS;
-/** Who shares a browser with more signs in as from a new one. */
+/** Someone who shares a browser with more people signs in as from a new one. */
 const MAX_PEOPLE = 5;
 const browserSchema = z.strictObject({ id: z.uuid(), personIds: z.array(z.uuid()).max(MAX_PEOPLE) });
 
 /**
- * The cookie by which a browser is known in which somebody has signed in before. It opens nothing: guesses from other
- * browsers do not lock this one out, and no letter is written about it.
+ * The cookie that identifies a browser in which somebody has signed in before. It grants no access: guesses from other browsers
+ * do not lock this one out, and no email is sent about it.
  */
 export interface KnownBrowsers {
   read(request: FastifyRequest): KnownBrowser | undefined;

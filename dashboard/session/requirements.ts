@@ -2,12 +2,12 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Mailer } from "../mail/letter.ts";
 import type { Member } from "./visitor.ts";
 
-/** Can people be asked to prove an address? Letters that nobody gets prove nothing: locally nobody is asked. */
+/** Whether people can be asked to confirm an address: undelivered mail proves nothing, so locally nobody is asked. */
 export function canProveAddresses(mailer: Mailer | undefined): boolean {
   return mailer !== undefined && mailer.outbox === null;
 }
 
-/** @throws GatewayError `permission_denied` for somebody who has to prove their address first. */
+/** @throws GatewayError `permission_denied` if the address must be confirmed first. */
 export function checkEmailProved({ mustProveEmail, person }: Pick<Member, "mustProveEmail" | "person">): void {
   if (mustProveEmail)
     throw new GatewayError(
@@ -16,7 +16,7 @@ export function checkEmailProved({ mustProveEmail, person }: Pick<Member, "mustP
     );
 }
 
-/** @throws GatewayError `permission_denied` in an account from which nothing is taken. */
+/** @throws GatewayError `permission_denied` in an account that accepts no payments. */
 export function checkNotSuspended({ membership }: Pick<Member, "membership">): void {
   if (membership.isSuspended)
     throw new GatewayError(

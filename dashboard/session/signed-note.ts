@@ -2,15 +2,15 @@ import { createHmac } from "node:crypto";
 import { Signer } from "@fastify/cookie";
 import * as z from "zod";
 
-/** Something that we hand to a browser or a mailbox, and know again when it comes back: signed, readable, for a time. */
+/** Data that we give to a browser or a mailbox, and recognise when it returns: signed, readable, with an expiry. */
 export interface SignedNote<T> {
   write(value: T): string;
-  /** @returns undefined for what we never wrote, or wrote too long ago. */
+  /** @returns undefined for a note that is forged or expired. */
   read(text: string): T | undefined;
 }
 
 /**
- * @param options.purpose a note for one purpose is none for another.
+ * @param options.purpose a note is valid for one purpose only.
  * @param options.pepper the secret of this service.
  */
 export function signedNote<T>(

@@ -3,11 +3,11 @@ import * as z from "zod";
 import type { Member } from "./visitor.ts";
 import { signedNote } from "./signed-note.ts";
 
-/** A page that is slower than this shows no old news. */
+/** A page slower than this does not show old news. */
 const SHOWN_FOR_MS = 60_000;
 const toastSchema = z.strictObject({ personId: z.uuid(), text: z.string().max(300) });
 
-/** What a form did, said on the page that follows it: it crosses the redirect in a signed cookie, which that page clears. */
+/** The result of a form, shown on the page that follows: it survives the redirect in a signed cookie, which that page clears. */
 export interface Toasts {
   /** Of the request's cookie; null if there is none for this person. */
   read(request: FastifyRequest, person: Member["person"]): string | null;

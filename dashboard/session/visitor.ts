@@ -4,29 +4,29 @@ import type { Membership } from "../../ledger/people/members.ts";
 import type { Person } from "../../ledger/people/persons.ts";
 import type { Session } from "../../ledger/sign-in/sessions.ts";
 
-/** Somebody signed in, with the account in view. */
+/** A signed-in person, with the account in view. */
 export interface Member {
   person: Person;
   session: Session;
   membership: Membership;
   memberships: readonly Membership[];
-  /** They have not proved yet that their address is theirs, and can be asked to. */
+  /** Their address is unconfirmed, and they can be asked to confirm it. */
   mustProveEmail: boolean;
-  /** They must show a second factor before anything else: the account in view asks for it, or they run the service. */
+  /** They must use a second factor first: the account in view requires it, or they are an administrator. */
   mustProveFactor: boolean;
-  /** The one service through which their address signs in; null: any way will do. */
+  /** The only provider for their address; null if there is no restriction. */
   onlyProvider: ProviderId | null;
   /** For forms. */
   csrf: string;
-  /** What the form did that led here; null: nothing to say. */
+  /** The result of the form that led here; null if none. */
   toast: string | null;
-  /** What they had typed on this page before their session ended; null: nothing. */
+  /** Their input on this page before the session ended; null if none. */
   draft: Draft | null;
 }
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** null: nobody has signed in. */
+    /** null if nobody is signed in. */
     visitor: Member | null;
   }
 }

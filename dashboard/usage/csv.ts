@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { stringify } from "csv-stringify/sync";
 import type { Cell, TableFile } from "./table-file.ts";
 
-/** A file of any length, never whole in memory. */
+/** A file of any length, never completely in memory. */
 export function streamCsv({ columns, portions }: TableFile): Readable {
   return Readable.from(lines(columns, portions), { objectMode: false });
 }
@@ -25,7 +25,7 @@ function cellText(cell: Cell): string {
   return "number" in cell ? cell.number : withoutFormula(cell.text);
 }
 
-/** A spreadsheet would run a text that begins so as a formula; an apostrophe makes it a text. */
+/** A spreadsheet would run a text that begins like this as a formula; an apostrophe makes it text. */
 function withoutFormula(text: string): string {
   return /^\s*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) ? `'${text}` : text;
 }

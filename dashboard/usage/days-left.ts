@@ -1,10 +1,10 @@
 const DAYS = 7n;
-/** Beyond this nobody plans. */
+/** Forecasts beyond this are useless. */
 const MAX_DAYS = 999n;
 
 /**
  * How many whole days a balance lasts at the pace of the last seven days.
- * @returns undefined where nothing was used, or there is nothing left.
+ * @returns undefined without usage, or without credit.
  */
 export function daysLeft(balanceNanoUsd: bigint, lastSevenDaysNanoUsd: bigint): number | undefined {
   if (balanceNanoUsd <= 0n || lastSevenDaysNanoUsd <= 0n) return undefined;

@@ -15,7 +15,7 @@ import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-l
 import { momentsOf } from "../../contract/days.ts";
 import { perMillion } from "../money.ts";
 
-/** Which of an account's usage. Sums know keys and models; how requests ended is for the file of them. */
+/** A part of an account's usage. Totals know keys and models; outcomes are only in the file of requests. */
 export interface UsageSelection {
   accountId: string;
   range: DayRange;
@@ -57,7 +57,7 @@ export function exportModels(database: Reader, selection: UsageSelection): Table
   return { columns: ["model", ...SUMS], portions: portions() };
 }
 
-/** All keys that were used, those that are deleted by now too. */
+/** All keys that were used, including those deleted since. */
 export function exportKeys(database: Reader, { accountId, range }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
@@ -76,7 +76,7 @@ export function exportKeys(database: Reader, { accountId, range }: UsageSelectio
   return { columns: ["key_id", "key_name", "is_deleted", ...SUMS], portions: portions() };
 }
 
-/** Members by the keys that they created, the dearest first. */
+/** Members by the keys that they created, highest charge first. */
 export function exportMembers(database: Reader, { accountId, range }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;

@@ -5,7 +5,7 @@ import type { Reader } from "../../ledger/postgres/database.ts";
 import { OUTCOMES, type Outcome } from "../../ledger/settlement/settlement.ts";
 import type { RequestListing } from "../../ledger/usage/request-list.ts";
 
-/** Which of an account's requests: those of a key, of a model, that ended so; undefined: all. */
+/** A filter of an account's requests by key, model and outcome; undefined: all. */
 export interface RequestFilter {
   /** Public id. */
   key: string | undefined;
@@ -18,7 +18,7 @@ export interface RequestFilter {
   endUser: string | undefined;
 }
 
-/** A form sends what nobody chose as "". */
+/** A form sends an empty choice as "". */
 function chosen<T extends z.ZodType<string>>(schema: T) {
   return z
     .literal("")
@@ -30,7 +30,7 @@ function chosen<T extends z.ZodType<string>>(schema: T) {
 const filterShape = {
   key: chosen(z.string().regex(/^[0-9A-Za-z]{12}$/)),
   member: chosen(z.uuid()),
-  // Postgres takes no NUL in a text.
+  // Postgres rejects a NUL in a text.
   model: chosen(z.string().regex(/^[^\0]{1,128}$/)),
   outcome: chosen(z.enum(OUTCOMES)),
   tag: chosen(z.string().refine((text) => isReadable(() => readTagFilter(text)))),
@@ -46,13 +46,13 @@ const lenientSchema = z.object({
   end_user: filterShape.end_user.catch(undefined),
 });
 
-/** What a page's address asks for; what makes no sense in it counts as nothing. */
+/** The filter in a page's address; invalid parts are ignored. */
 export function readFilter(query: unknown): RequestFilter {
   const { end_user: endUser, ...filter } = lenientSchema.parse(query ?? {});
   return withAll({ ...filter, endUser });
 }
 
-/** The same for a file, which must not become one of everything. @returns undefined for what makes no sense. */
+/** The same for a file, which must not become one of everything. @returns undefined if any part is invalid. */
 export function readStrictFilter(query: unknown): RequestFilter | undefined {
   const { data } = filterSchema.safeParse(query ?? {});
   if (data === undefined) return undefined;
@@ -73,7 +73,7 @@ function isReadable(read: () => unknown): boolean {
   }
 }
 
-/** As the ledger takes it. */
+/** In the ledger's form. */
 export async function listingOf(
   database: Reader,
   accountId: string,
@@ -89,7 +89,7 @@ export async function listingOf(
   };
 }
 
-/** A page's query for it. */
+/** The filter as a page's query. */
 export function filterQuery({ key, member, model, outcome, tag, endUser }: RequestFilter): Record<string, string> {
   return {
     ...(key === undefined ? {} : { key }),

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { Cell, TableFile } from "./table-file.ts";
 
-/** A JSON array of objects, one a line, never whole in memory. Money stays a decimal string. */
+/** A JSON array of objects, one per line, never completely in memory. Money stays a decimal string. */
 export function streamJson({ columns, portions }: TableFile): Readable {
   return Readable.from(lines(columns, portions), { objectMode: false });
 }

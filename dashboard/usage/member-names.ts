@@ -1,7 +1,7 @@
 import { listMembers } from "../../ledger/people/members.ts";
 import type { Reader } from "../../ledger/postgres/database.ts";
 
-/** How a report names the people who created keys: members by their address. */
+/** Names of key creators in reports: members by their address. */
 export async function readMemberNames(
   database: Reader,
   accountId: string,

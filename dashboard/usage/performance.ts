@@ -14,7 +14,7 @@ export type PerformanceMetric = keyof typeof METRICS;
 const SHARES = { p50: 0.5, p95: 0.95 } as const;
 export type Share = keyof typeof SHARES;
 
-/** A metric's value of some requests: milliseconds, tokens per second, or percent. @returns null if there is none. */
+/** A metric over some requests: milliseconds, tokens per second, or percent. @returns null if there is none. */
 export function valueOf(metric: PerformanceMetric, bins: readonly PerformanceBin[], share: Share): number | null {
   const own = bins.filter(({ measure }) => measure === METRICS[metric].measure);
   switch (metric) {
@@ -32,22 +32,22 @@ export function valueOf(metric: PerformanceMetric, bins: readonly PerformanceBin
   }
 }
 
-/** How many requests were answered, well or not. */
+/** How many requests were answered, successfully or not. */
 export function answeredOf(bins: readonly PerformanceBin[]): number {
   return sumOf(bins.filter(({ measure }) => measure === "failed"));
 }
 
 interface Drawing {
   metric: PerformanceMetric;
-  /** undefined: p50 and p95, each as a line, or the one line of a metric without percentiles. */
+  /** undefined: p50 and p95, each as a line, or the single line of a metric without percentiles. */
   share: Share | undefined;
   step: Step;
-  /** Ids, the first one first. */
+  /** Ids, in order. */
   buckets: readonly string[];
   nameOf(group: string): string;
 }
 
-/** Lines of a chart; of several groups, the one with most requests first. */
+/** Lines of a chart; of several groups, those with the most requests first. */
 export function linesOf(bins: readonly PerformanceBin[], { metric, share, step, buckets, nameOf }: Drawing): LineSeries[] {
   const byBucket = (own: readonly PerformanceBin[], name: string, at: Share): LineSeries => {
     const parts = Map.groupBy(own, ({ start }) => bucketOf(start, step));
@@ -58,7 +58,7 @@ export function linesOf(bins: readonly PerformanceBin[], { metric, share, step, 
   return (["p50", "p95"] as const).map((at) => byBucket(bins, at, at));
 }
 
-/** The one with most requests first. */
+/** Most requests first. */
 export function groupsOf(bins: readonly PerformanceBin[]): { group: string; bins: PerformanceBin[] }[] {
   return [...Map.groupBy(bins, ({ group }) => group)]
     .map(([group, own]) => ({ group, bins: own }))

@@ -8,7 +8,7 @@ export interface DayRange extends DaySpan {
 export const RANGES = { today: "Today", "7d": "7 days", "30d": "30 days", month: "This month" } as const;
 type RangeName = keyof typeof RANGES | "custom";
 
-/** A day that a calendar of ours can have: others are no dates for Postgres, or have no day after them. */
+/** A day that our calendar supports: others are invalid in Postgres, or have no next day. */
 export const utcDay = (message?: string) => z.iso.date(message).regex(/^2/, message);
 
 const querySchema = z.object({
@@ -18,7 +18,7 @@ const querySchema = z.object({
 });
 
 /**
- * The days that a page's address asks for; what makes no sense in it counts as 30 days.
+ * The range in a page's address; an invalid one counts as 30 days.
  * @param today UTC, `YYYY-MM-DD`.
  */
 export function readRange(query: unknown, today: string): DayRange {
@@ -40,7 +40,7 @@ export function readRange(query: unknown, today: string): DayRange {
   return { name: "30d", fromDay: daysBefore(today, 29), toDay: today };
 }
 
-/** All days of a range, the first one first. */
+/** All days of a range, in order. */
 export function daysOf(fromDay: string, toDay: string): string[] {
   return Array.from({ length: countDays({ fromDay, toDay }) }, (_, index) => daysBefore(fromDay, -index));
 }

@@ -2,11 +2,11 @@ import type { DaySpan } from "../../contract/days.ts";
 import type { Reader } from "../../ledger/postgres/database.ts";
 import { readServiceFigures, type ServiceFigures } from "../../ledger/usage/service-figures.ts";
 
-/** They cover all accounts: a page that is reloaded, or a program that polls, reads them again after this long. */
+/** They cover all accounts, so a page that is reloaded, or a program that polls, reads them again only after this time. */
 const FRESH_MS = 15_000;
 const MAX_KEPT = 16;
 
-/** Reads figures of the whole service; what was read a moment ago is not read again. */
+/** Figures of the whole service, cached for a moment. */
 export function createServiceFigures(reports: Reader): (days: DaySpan) => Promise<ServiceFigures> {
   const known = new Map<string, { atMs: number; figures: Promise<ServiceFigures> }>();
 
@@ -19,7 +19,7 @@ export function createServiceFigures(reports: Reader): (days: DaySpan) => Promis
     known.delete(name);
     known.set(name, { atMs: nowMs, figures });
     for (const oldest of [...known.keys()].slice(0, -MAX_KEPT)) known.delete(oldest);
-    // What failed is read again at once.
+    // Failed reads are not cached.
     figures.catch(() => known.delete(name));
     return figures;
   };

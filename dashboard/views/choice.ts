@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { FormState } from "../http/form.ts";
 
-/** One of several words: a field with a label, and what was wrong with it. */
+/** A choice of several words: a field with a label and its error. */
 export function choice(
   { name, label, options, help }: { name: string; label: string; options: Readonly<Record<string, string>>; help?: string },
   form: FormState,

@@ -10,7 +10,7 @@ import { responsiveTable } from "./responsive-table.ts";
 
 const PATH = "/dashboard/clients";
 
-/** Every tool that is known, and how to set up those that are here. */
+/** Every known tool, and the set-up of the supported ones. */
 export function clientsPage({ visitor, baseUrl }: { visitor: Member | null; baseUrl: string }): string {
   const body = html`<h1>Tools</h1>
     <p>
@@ -35,7 +35,7 @@ function row(tool: Tool): string {
   </tr>`;
 }
 
-/** One tool's page, with this service's address and models in the text. */
+/** A tool's page, with this service's address and models in the text. */
 export function clientPage({ visitor, tool, input }: { visitor: Member | null; tool: Tool; input: GuideInput }): string {
   const { title, lead, sections } = guideOf(tool, input);
   const body = html`<p class="crumb"><a href="${PATH}">Tools</a></p>

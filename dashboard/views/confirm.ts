@@ -11,19 +11,19 @@ export interface Confirmation {
   path: string;
   /** The question. */
   title: string;
-  /** HTML: what happens then, and any fields. */
+  /** HTML: the consequences, and any fields. */
   body: string;
   /** Address that the form is sent to. */
   action: string;
   button: string;
   /** Address of the page that asks. */
   cancel: string;
-  /** False: nothing is lost by it. */
+  /** False if nothing is lost. */
   isDanger?: boolean;
   form?: FormState;
 }
 
-/** Asks before something is done. Links with `data-dialog` show its form in a dialog (assets/dialog.js). */
+/** Asks for confirmation. Links with `data-dialog` show its form in a dialog (assets/dialog.js). */
 export function confirmPage({ visitor, path, title, isDanger = true, ...question }: Confirmation): string {
   const { body, action, button, cancel, form } = question;
   const page = html`<h1>${title}</h1>

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 
 /**
- * In place of a list that has nothing in it.
+ * Shown instead of an empty list.
  * @param more HTML: what to do about it.
  */
 export function empty(words: string, { note = "", more = "" }: { note?: string; more?: string } = {}): string {

@@ -4,7 +4,7 @@ import type { Member } from "../session/visitor.ts";
 import { supportLink } from "./support.ts";
 import { layout } from "./layout.ts";
 
-/** Shorter ones are "a moment", which messages say themselves. */
+/** Shorter waits are "a moment", which the messages say themselves. */
 const LONG_WAIT_SECONDS = 10;
 const DEAD_LINK = "This link no longer works";
 const TITLES: Readonly<Record<number, string>> = {
@@ -20,15 +20,15 @@ export interface FailureView {
   status: number;
   message: string;
   requestId: string;
-  /** Of the request that failed. */
+  /** Of the failed request. */
   method: string;
-  /** Of the page to try again: the one asked for, or the one whose form was sent. */
+  /** The page to try again: the requested one, or the one whose form was sent. */
   page: string;
-  /** Seconds after which it may succeed; null: it may at any time. */
+  /** Seconds to wait; null if it may succeed at any time. */
   retryAfterSeconds: number | null;
-  /** Where customers get help; undefined: nowhere. */
+  /** Where customers get help; undefined if there is no contact. */
   support: string | undefined;
-  /** Of a mailed link that has ended, where to get another; null: nowhere here. */
+  /** Where to get another emailed link; null if not here. */
   renewal?: { path: string; words: string } | null;
 }
 
@@ -54,7 +54,7 @@ export function failurePage(view: FailureView): string {
   return layout({ title, visitor, body, isNarrow: true });
 }
 
-/** Failures that may be over when the same is asked for again. */
+/** Failures that may be temporary. */
 function isPassing(status: number): boolean {
   return status === 429 || status >= 500;
 }
@@ -68,7 +68,7 @@ function advice({ status, method, retryAfterSeconds }: FailureView): string[] {
   return isForm ? ["Your change may or may not have been saved: look at the page before you submit the form again."] : [];
 }
 
-/** The first is what to do; the second, where else to look. */
+/** First the remedy, then where else to look. */
 function nextSteps({ visitor, status, page, renewal }: FailureView): string[] {
   const home =
     visitor === null ? { path: "/dashboard/sign-in", words: "Sign in" } : { path: "/dashboard", words: "Go to overview" };

@@ -3,19 +3,19 @@ import type { FormState } from "../http/form.ts";
 
 export interface Field {
   name: string;
-  /** Of the element, where the page has two fields of this name. */
+  /** Id of the element, if the page has two fields with this name. */
   id?: string;
   label: string;
   type?: "text" | "email" | "password" | "date";
   help?: string;
-  /** For browsers' and password managers' own filling. */
+  /** For autofill by browsers and password managers. */
   autocomplete?: string;
   isRequired?: boolean;
   inputMode?: "decimal" | "numeric";
   placeholder?: string;
 }
 
-/** A field with its label, its help, and what was wrong with it. */
+/** A field with its label, its help, and its error. */
 export function field(
   { name, id = name, label, type = "text", help, autocomplete = "off", isRequired = false, inputMode, placeholder }: Field,
   form: FormState,
@@ -66,7 +66,7 @@ export function textArea(
   </div>`;
 }
 
-/** What is wrong with the form as a whole. */
+/** An error of the form as a whole. */
 export function formProblem({ problems }: FormState): string {
   const problem = problems[""];
   return problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`;

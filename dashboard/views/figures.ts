@@ -1,10 +1,10 @@
 import { html } from "ghtml";
 import { formatNanoUsd } from "../../ledger/money.ts";
 
-/** So many decimals as all amounts of a column have, that their points align. Requests cost less than a cent. */
+/** The same number of decimals for all amounts in a column, so that points align. Requests cost less than a cent. */
 const DECIMALS = { cents: 2, micros: 6 } as const;
 
-/** An amount cut to the column's decimals, never rounded up; the exact one is in its title. */
+/** An amount truncated to the column's decimals, never rounded up; the exact one is in its title. */
 export function usd(nanoUsd: bigint, precision: keyof typeof DECIMALS = "cents", { isSigned = false } = {}): string {
   const size = nanoUsd < 0n ? -nanoUsd : nanoUsd;
   const sign = nanoUsd < 0n ? "−" : isSigned && nanoUsd > 0n ? "+" : "";
@@ -16,7 +16,7 @@ export function usd(nanoUsd: bigint, precision: keyof typeof DECIMALS = "cents",
   return html`<span class="nowrap" title="${exact}">${text}</span>`;
 }
 
-/** With commas between the thousands, whatever decimals follow. */
+/** With commas between thousands, and any decimals. */
 export function grouped(number: string): string {
   const [whole = "", ...decimals] = number.split(".");
   return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...decimals].join(".");
@@ -27,17 +27,17 @@ const SUFFIXES = [
   ["M", 1e6],
   ["K", 1e3],
 ] as const;
-/** A number below this is short enough as it is. */
+/** A number below this is short enough. */
 const MIN_COMPACT = 10_000;
 
-/** A count as people read it, "142.1 M"; the exact one is in its title. */
+/** A short count, "142.1 M"; the exact one is in its title. */
 export function compact(count: number): string {
   const exact = count.toLocaleString("en-US");
   const { digits, unit } = shorten(count);
   return html`<span class="nowrap" title="${exact}">${digits}${unit === "" ? "" : `\u00A0${unit}`}</span>`;
 }
 
-/** The same in a column: points stand under one another, whatever unit follows. */
+/** The same in a column: points are aligned, whatever unit follows. */
 export function compactCell(count: number): string {
   const { digits, unit } = shorten(count);
   const [whole = "", decimals] = digits.split(".");
@@ -58,7 +58,7 @@ export function seconds(ms: number | null): string {
   return ms === null ? "–" : `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** How fast the output came after its first token; of an answer that is too short to tell, none. */
+/** Speed of the output after its first token; none for an answer that is too short. */
 export function tokensPerSecond({
   outputTokens,
   durationMs,
@@ -72,7 +72,7 @@ export function tokensPerSecond({
   return ms < 100 || outputTokens < 2 ? "–" : Math.round((outputTokens * 1000) / ms).toLocaleString("en-US");
 }
 
-/** A number under its name, at the head of a page. @param figure.value HTML; @param figure.note HTML. */
+/** A labelled number at the top of a page. @param figure.value HTML; @param figure.note HTML. */
 export function figure({ name, value, note = "" }: { name: string; value: string; note?: string }): string {
   return html`<div class="card figure">
     <h2>${name}</h2>

@@ -26,7 +26,7 @@ export function impactBadge({ impact }: Incident): string {
   return html`<span class="badge ${IMPACT_BADGES[impact]}">${IMPACT_NAMES[impact]}</span>`;
 }
 
-/** An incident with all that was said about it. */
+/** An incident with all of its updates. */
 export function incidentCard(incident: Incident): string {
   return html`<article class="card stack incident">
     <h3>${incident.title}</h3>

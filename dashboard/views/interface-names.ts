@@ -1,6 +1,6 @@
 import type { Interface } from "../../contract/protocol.ts";
 
-/** The interfaces in people's words. */
+/** Display names of the interfaces. */
 export const INTERFACE_NAMES = {
   chat: "Chat completions",
   messages: "Messages",

@@ -8,17 +8,17 @@ import { themeSwitch } from "./theme-switch.ts";
 
 export interface Page {
   title: string;
-  /** null: nobody has signed in. */
+  /** null if nobody is signed in. */
   visitor: Member | null;
   /** Address of the page's section, to mark it in the navigation. */
   path?: string;
   /** HTML. */
   body: string;
-  /** For forms and texts. */
+  /** Narrow layout for forms and texts. */
   isNarrow?: boolean;
 }
 
-/** A whole page. In templates `!` marks what is HTML already; all else is escaped. */
+/** A complete page. In templates `!` marks existing HTML; everything else is escaped. */
 export function layout({ title, visitor, path, body, isNarrow = false }: Page): string {
   return html`<!doctype html>
     <html lang="en">
@@ -48,21 +48,21 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
     </html>`;
 }
 
-/** What a form did. It stays until it is dismissed, or the next page is loaded. */
+/** The result of a form. It stays until it is dismissed, or the next page is loaded. */
 function toast(text: string): string {
   return html`<p class="toast" role="status">
     <span>${text}</span><button type="button" class="quiet" aria-label="Dismiss" hidden>×</button>
   </p>`;
 }
 
-/** Scripts put what was typed back into its form. */
+/** Scripts restore the typed input to its form. */
 function draftNote({ action, fields }: Draft): string {
   return html`<p class="banner" role="status" data-draft="${action}" data-fields="${JSON.stringify(fields)}">
     You were signed out before the form was sent, so nothing was saved. Check it, then submit it again.
   </p>`;
 }
 
-/** What somebody must know on whatever page they are. */
+/** Information for every page. */
 function banners({ membership, person, csrf, mustProveEmail, mustProveFactor }: Member): string {
   const suspended = html`<p class="banner" role="status">
     This account is suspended: its keys are refused and it cannot make payments. Contact the operator of this service.

@@ -2,8 +2,8 @@ import { html } from "ghtml";
 import { icon } from "./icon.ts";
 
 /**
- * What can be done with a row, behind a "…". It opens without scripts; opening one closes the others.
- * @param label whose actions they are, for screen readers.
+ * Actions of a row, behind a "…". It opens without scripts; opening one closes the others.
+ * @param label the object of the actions, for screen readers.
  * @param items HTML: links, and forms with one button each.
  */
 export function rowMenu(label: string, items: readonly string[]): string {

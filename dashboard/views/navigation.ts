@@ -12,7 +12,7 @@ interface Section {
 }
 
 interface Group {
-  /** null: the first one needs no name. */
+  /** null: the first group needs no name. */
   name: string | null;
   sections: readonly Section[];
 }
@@ -57,7 +57,7 @@ const GROUPS: readonly Group[] = [
 const ADMIN: Group = { name: "Operator", sections: [{ path: "/dashboard/admin", name: "Admin", icon: "admin" }] };
 
 /**
- * A column beside the page, and on small screens a popover behind a button: both work without scripts.
+ * A column next to the page, and on small screens a popover behind a button: both work without scripts.
  * @param path of the page, to mark it.
  */
 export function memberNavigation(visitor: Member, path: string | undefined): string {

@@ -13,7 +13,7 @@ export interface Quickstart {
   baseUrl: string;
   model: Pick<CatalogueModel, "name" | "interfaces">;
   language: Language;
-  /** Of the page, whose `language` chooses. */
+  /** Of the page; its `language` parameter selects one. */
   path: string;
 }
 

@@ -1,9 +1,9 @@
 import { html } from "ghtml";
 
-/** What stands over a column; over numbers to the right, as they do. `hidden`: only read aloud. */
+/** A column's head; right-aligned for numbers. `hidden`: only for screen readers. */
 type Head = string | { number: string } | { hidden: string };
 
-/** How wide the table is with its names clipped: narrower than that, each row is a card. */
+/** The table's width with truncated names: on narrower screens, each row is a card. */
 type Width = "narrow" | "medium" | "wide" | "widest" | "widest tagged";
 
 /** @param rows HTML: each cell's `data-label` is its head. */
@@ -27,7 +27,7 @@ export function responsiveTable(heads: readonly Head[], rows: readonly string[],
   </div>`;
 }
 
-/** A name or an address of any length: cut in a table, whole in its title and on a card. */
+/** A name or an address of any length: truncated in a table, complete in its title and on a card. */
 export function clipped(text: string): string {
   return html`<span class="clip" title="${text}">${text}</span>`;
 }

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 
 /**
- * A secret that nobody can read again, in a dialog that ends when it is copied. Without scripts it stands above the page.
+ * A secret that cannot be read again, in a dialog that ends when it is copied. Without scripts it is shown above the page.
  * @param body HTML.
  * @param what is to be copied: "it", "them".
  */

@@ -10,7 +10,7 @@ import { uptimeBars, uptimeOf } from "./uptime.ts";
 
 export interface StatusView {
   visitor: Member | null;
-  /** null: the ledger does not answer. */
+  /** null if the ledger does not answer. */
   service: ServiceStatus | null;
   nowMs: number;
 }
@@ -22,15 +22,15 @@ export interface ServiceStatus {
   health: readonly ModelHealth[];
   /** In the last days. */
   days: readonly ModelDay[];
-  /** That go on, the newest first. */
+  /** Open incidents, newest first. */
   open: readonly Incident[];
-  /** That are over, the newest first. */
+  /** Past incidents, newest first. */
   past: readonly Incident[];
-  /** Of the next page; null: this is the last one. */
+  /** Cursor of the next page; null on the last page. */
   nextPast: string | null;
 }
 
-/** So many failures in a hundred are told; fewer are ordinary. */
+/** Percentage of failures that is reported; fewer are normal. */
 const FAILING_PERCENT = 5;
 const UNAVAILABLE = "Accounts and usage are temporarily unavailable. Requests with recently used keys still work.";
 
@@ -96,7 +96,7 @@ function modelCard(
 const STATES: Record<State, string> = { good: "operational", bad: "degraded", quiet: "no recent requests" };
 const BADGES: Record<State, string> = { good: "active", bad: "expired", quiet: "" };
 
-/** How much a model is used is nobody else's business: shares, never counts. */
+/** A model's usage is confidential: shares are shown, never counts. */
 function stateOf(name: string, health: readonly ModelHealth[]): { state: State; note: string | undefined } {
   const counts = health.find(({ model }) => model === name);
   if (counts === undefined || counts.answered === 0) return { state: "quiet", note: undefined };

@@ -3,7 +3,7 @@ import type { Operator } from "../config/operator.ts";
 import type { Member } from "../session/visitor.ts";
 import { layout } from "./layout.ts";
 
-/** Who runs the service, and where customers get help. */
+/** The operator of the service, and the contact for help. */
 export function supportPage({ visitor, operator }: { visitor: Member | null; operator: Operator | undefined }): string {
   const { seller, support } = operator ?? {};
   const body = html`<h1>Support</h1>

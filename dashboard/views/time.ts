@@ -6,18 +6,18 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["hour", HOUR_MS],
   ["minute", 60_000],
 ];
-/** Older than this, a date says more. */
+/** For older times, a date is shown. */
 const RELATIVE_FOR_MS = 30 * DAY_MS;
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-/** How long ago, or how soon; the exact moment is in its title. */
+/** Relative time, past or future; the exact moment is in its title. */
 export function moment(at: Date): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}" title="${exact(at)}"
     >${ago(at.getTime() - Date.now()) ?? dayOf(at.getTime())}</time
   >`;
 }
 
-/** To the second, in UTC, said so: for receipts and single records. */
+/** To the second, in UTC with the label: for receipts and single records. */
 export function exactMoment(at: Date): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}">${exact(at)}</time>`;
 }
@@ -28,7 +28,7 @@ export function day(at: Date): string {
   return html`<time class="nowrap" datetime="${written}" title="${written}, UTC">${written}</time>`;
 }
 
-/** @param ms from now. @returns undefined for what is too far away. */
+/** @param ms from now. @returns undefined if it is too far away. */
 function ago(ms: number): string | undefined {
   if (Math.abs(ms) > RELATIVE_FOR_MS) return undefined;
   const [unit, unitMs] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? [];

@@ -4,7 +4,7 @@ import type { ModelDay } from "../../ledger/usage/model-hours.ts";
 
 export const UPTIME_DAYS = 30;
 
-/** Fewer failures in a hundred are ordinary. */
+/** Fewer failures per hundred are normal. */
 const DEGRADED_PERCENT = 5;
 
 type Counts = Pick<ModelDay, "answered" | "failed">;
@@ -14,7 +14,7 @@ export function firstUptimeDay(nowMs: number): string {
   return daysBefore(dayOf(nowMs), UPTIME_DAYS - 1);
 }
 
-/** A bar for each of the last days. How much a model is used is nobody else's business: shares, never counts. */
+/** A bar for each of the last days. A model's usage is confidential: shares are shown, never counts. */
 export function uptimeBars(days: readonly ModelDay[], nowMs: number): string {
   const first = firstUptimeDay(nowMs);
   const bars = Array.from({ length: UPTIME_DAYS }, (_, index) => {
@@ -35,7 +35,7 @@ export function uptimeBars(days: readonly ModelDay[], nowMs: number): string {
   </div>`;
 }
 
-/** "99.95%" of these days' requests; undefined where there were none. */
+/** "99.95%" of these days' requests; undefined if there were none. */
 export function uptimeOf(days: readonly ModelDay[]): string | undefined {
   return share(sumOf(days));
 }
@@ -47,7 +47,7 @@ function sumOf(days: readonly Counts[]): Counts {
   });
 }
 
-/** Cut, not rounded: one failure in a million is not 100%. */
+/** Truncated, not rounded: one failure in a million is not 100%. */
 function share(counts: Counts | undefined): string | undefined {
   if (counts === undefined || counts.answered === 0) return undefined;
   const hundredths = Math.floor(((counts.answered - counts.failed) / counts.answered) * 10_000);

@@ -15,16 +15,16 @@ export interface DeliverDeps {
 }
 
 const EVERY_MS = 2_000;
-/** At once, in each process. */
+/** Concurrent deliveries in each process. */
 const MAX_SENDING = 32;
 
-/** Sends events to the webhooks of accounts, whichever replica takes them first. */
+/** Sends events to the accounts' webhooks, from whichever replica takes them first. */
 export function startDeliveries(deps: DeliverDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to send webhook events");
   const sending = new Map<Promise<void>, Delivery>();
 
-  /** Whatever is due and has room: nobody waits for an endpoint that does not answer. */
+  /** Sends everything that is due and has room: an endpoint that does not answer delays nobody else. */
   async function send(): Promise<void> {
     const room = MAX_SENDING - sending.size;
     if (room === 0) return;
@@ -49,7 +49,7 @@ export function startDeliveries(deps: DeliverDeps): Rounds {
   };
 }
 
-/** Sends some of what is due, and waits for it. */
+/** Sends some of the due events, and waits for them. */
 export async function deliverEvents(deps: Omit<DeliverDeps, "everyMs">): Promise<void> {
   const due = await claimDeliveries(deps.database, { limit: MAX_SENDING, busyAccounts: [] });
   await Promise.all(due.map((delivery) => deliver(delivery, deps)));

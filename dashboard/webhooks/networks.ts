@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-/** Where webhooks may be: on the public internet alone, or anywhere, also on this machine and in its networks. */
+/** Allowed targets of webhooks: only the public internet, or anything, including this machine and its networks. */
 export type WebhookNetworks = "public" | "any";
 
 /** Variables of the process. */
 export const WEBHOOK_VARIABLES = {
-  /** "any" where customers are trusted with requests from inside the network. */
+  /** "any" if customers are trusted with requests from inside the network. */
   WEBHOOK_NETWORKS: z.enum(["public", "any"]).default("public"),
 };

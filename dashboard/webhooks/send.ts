@@ -11,15 +11,15 @@ export interface SignedEvent {
   id: string;
   url: string;
   body: string;
-  /** That events are signed with. */
+  /** Signs events. */
   key: Buffer;
   at: Date;
 }
 
 /**
- * Posts an event, signed as Standard Webhooks says (https://www.standardwebhooks.com): receivers verify it with a library.
- * Redirects are not followed, and nothing of the answer but its status is read.
- * @throws Error that says in a few words why it was not taken.
+ * Posts an event, signed as Standard Webhooks defines (https://www.standardwebhooks.com): receivers verify it with a library.
+ * Redirects are not followed, and only the status of the answer is read.
+ * @throws Error that explains briefly why it was not accepted.
  */
 export async function sendEvent(event: SignedEvent, { networks }: { networks: WebhookNetworks }): Promise<void> {
   const url = new URL(event.url);

@@ -11,7 +11,7 @@ const MAX_LENGTH = 2_000;
 const isShut = matcherOf([...NEVER_RANGES, ...PRIVATE_RANGES].map(({ cidr }) => cidr));
 
 /**
- * The address of a webhook, as an owner typed it. Where its name leads is judged again at each attempt.
+ * The address of a webhook, as an owner entered it. Its name is resolved and checked again at each attempt.
  * @throws GatewayError `invalid_request` with the field `url`.
  */
 export function checkWebhookUrl(text: string, networks: WebhookNetworks): string {
@@ -27,7 +27,7 @@ export function checkWebhookUrl(text: string, networks: WebhookNetworks): string
   return url.href;
 }
 
-/** Why an event may not be sent to this host, if it is an address; names are judged when they are looked up. */
+/** Why an event may not be sent to this host, if it is an address; names are checked when they are resolved. */
 export function objectionTo(host: string, networks: WebhookNetworks): string | undefined {
   if (networks === "any") return undefined;
   const isLocal = isIP(host) > 0 ? isShut(host) : /(^|\.)localhost\.?$/i.test(host);
@@ -45,12 +45,12 @@ export interface NameServer {
   resolve6(hostname: string): Promise<string[]>;
 }
 
-/** The owner of a name decides how long its name server is silent. */
+/** A name's owner controls how long its name server is silent. */
 const QUERY = { timeout: 2_000, tries: 2 };
 
 /**
- * For a connection: looks a name up, and gives no address that events are not sent to. The connection goes to what was
- * judged here, so a name cannot lead elsewhere between the judgement and the use.
+ * For a connection: resolves a name, and returns only addresses that events may be sent to. The connection uses the checked
+ * address, so the name cannot resolve elsewhere between check and use.
  */
 export function guardedLookup(networks: WebhookNetworks, names: NameServer = new Resolver(QUERY)): LookupFunction {
   return (hostname, options, callback) => {
@@ -65,8 +65,8 @@ export function guardedLookup(networks: WebhookNetworks, names: NameServer = new
 }
 
 /**
- * By queries of this process. The system's lookup waits in one of the few threads that hash passwords, too: a customer whose
- * name server never answers would keep others from signing in.
+ * With queries from this process. The system's resolver waits in one of the few threads that also hash passwords: a customer
+ * whose name server never answers would keep others from signing in.
  */
 async function lookupPublic(hostname: string, names: NameServer): Promise<LookupAddress[]> {
   const [four, six] = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);

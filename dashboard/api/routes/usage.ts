@@ -24,7 +24,7 @@ const daysShape = { currency, from: z.string(), to: z.string() };
 const outcome = z.enum(OUTCOMES);
 const sums = z.object(sumsShape);
 
-/** All of it is the account's of the caller: a key of another account has no usage here. */
+/** Everything is scoped to the caller's account: a key of another account has no usage here. */
 export function usageApi(api: Api, { database, reports = database }: AppDeps): void {
   api.get(
     "/usage",

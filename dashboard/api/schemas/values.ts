@@ -2,14 +2,14 @@ import * as z from "zod";
 import { utcDay } from "../../usage/range.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 
-/** What values look like in requests and answers. */
+/** Formats of values in requests and answers. */
 
-/** Decimal places are always nine: money is counted in nano-USD. */
+/** Always nine decimal places: amounts are stored in nano-USD. */
 export const usd = z.string().meta({ description: "USD, as a decimal string", examples: ["4.998120000"] });
 
 export const moment = z.string().meta({ description: "ISO 8601, UTC", examples: ["2026-11-21T10:31:17.000Z"] });
 
-/** A text of the caller's; Postgres takes no NUL in one. */
+/** A text from the caller; Postgres rejects a NUL in it. */
 export function words(what: string, most: number) {
   const message = `${what} has 1 to ${most} characters.`;
   return z

@@ -1,4 +1,4 @@
-// One request of the playground, and what comes back.
+// A request of the playground, and its answer.
 import { chat } from "./chat.js";
 import { eventsOf } from "./events.js";
 import { forgetKey, playgroundKey } from "./key.js";
@@ -7,7 +7,7 @@ import { responses } from "./responses.js";
 
 export const INTERFACES = { messages, chat, responses };
 
-/** The chosen interface, where the model has it; else the one that shows most of what the model does. */
+/** The chosen interface if the model has it; otherwise the one that shows the most. */
 export function interfaceFor(offered, chosen) {
   return offered.includes(chosen) ? chosen : Object.keys(INTERFACES).find((each) => offered.includes(each));
 }
@@ -33,7 +33,7 @@ export function newTurn() {
     text: "",
     thinking: "",
     calls: [],
-    /** What its protocol wants back in the next turn. */
+    /** What its protocol needs back in the next turn. */
     native: null,
     usage: null,
     stopReason: null,
@@ -41,13 +41,13 @@ export function newTurn() {
     wholeMs: null,
     requestId: null,
     problem: null,
-    /** Nothing came: neither this turn nor the question is part of the conversation. */
+    /** Nothing arrived: neither this turn nor the question becomes part of the conversation. */
     isFailed: false,
     isOver: false,
   };
 }
 
-/** Fills the turn, and calls `onUpdate` as it grows. Never throws: what went wrong stands in the turn. */
+/** Fills the turn, and calls `onUpdate` as it grows. Never throws: errors are recorded in the turn. */
 export async function ask({ turn, protocol, body, form, signal, onUpdate }) {
   const started = performance.now();
   try {
@@ -66,7 +66,7 @@ export async function ask({ turn, protocol, body, form, signal, onUpdate }) {
     }
   } catch (error) {
     turn.problem = error.name === "AbortError" ? "Stopped. Tokens produced until then are charged." : error.message;
-    // Half a call cannot be answered, and half of what a protocol wants back it does not take.
+    // An incomplete call cannot be answered, and protocols reject incomplete items.
     turn.calls = [];
     turn.native = null;
     turn.isFailed = turn.text === "";

@@ -1,4 +1,4 @@
-// Chat completions: how a conversation is asked, and how its events are read.
+// Chat completions: how requests are built and events read.
 const imagePart = ({ url }) => ({ type: "image_url", image_url: { url } });
 
 function message(turn) {
@@ -15,7 +15,7 @@ function message(turn) {
           role: "assistant",
           content: turn.text,
           ...(turn.thinking === "" ? {} : { reasoning_content: turn.thinking }),
-          // Thinking that its server signed goes back as it came.
+          // Thinking that its server signed is sent back unchanged.
           ...(turn.native?.interface === "chat" && turn.native.details.length > 0
             ? { reasoning_details: turn.native.details }
             : {}),

@@ -45,7 +45,7 @@ function javascript(value, indent) {
   return JSON.stringify(value);
 }
 
-/** Their clients, and the call that each interface is. */
+/** Each interface's client library and call. */
 const SDKS = {
   chat: { call: "chat.completions.create", isOpenai: true },
   responses: { call: "responses.create", isOpenai: true },

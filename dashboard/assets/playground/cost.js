@@ -1,4 +1,4 @@
-/** USD of an answer at the prices that the page came with. */
+/** Cost of an answer in USD at the prices that the page was loaded with. */
 export function costOf({ input, cached, written, output }, prices) {
   const counts = [input, cached, written, output];
   return counts.reduce((sum, count, index) => sum + BigInt(count ?? 0) * prices[index], 0n);
@@ -6,7 +6,7 @@ export function costOf({ input, cached, written, output }, prices) {
 
 const PICO = 1_000_000_000_000n;
 
-/** Exact to the billionth of a dollar, as charges are, without the zeros that say nothing. */
+/** Exact to the billionth of a dollar, as charges are, without trailing zeros. */
 export function showUsd(picoUsd) {
   const nano = (picoUsd + 500n) / 1000n;
   const decimals = String(nano % (PICO / 1000n)).padStart(9, "0");

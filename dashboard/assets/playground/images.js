@@ -1,4 +1,4 @@
-// Images that go with the next message. They are read here and sent with it: none is stored.
+// Images for the next message. They are read here and sent with it; none is stored.
 const MAX_IMAGES = 8;
 const MAX_BYTES = 5 * 1024 * 1024;
 const TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
@@ -47,7 +47,7 @@ export function createImages({ list, input, button, onProblem }) {
 
   return {
     add,
-    /** Those of the message that is sent now. */
+    /** Images of the message that is being sent. */
     take() {
       const taken = images;
       images = [];

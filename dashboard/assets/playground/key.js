@@ -1,7 +1,7 @@
-// A key of an hour for this page alone. It stays in this module's memory: no storage of the browser ever holds it.
+// A key for an hour, only for this page. It stays in this module's memory: no browser storage ever contains it.
 let current = null;
 
-/** Renewed this long before it ends, so that no answer begins with a key that is about to expire. */
+/** Renewed this long before it expires, so that no answer starts with a key that is about to expire. */
 const SPARE_MS = 60_000;
 
 export async function playgroundKey(form) {
@@ -11,7 +11,7 @@ export async function playgroundKey(form) {
     redirect: "manual",
     body: new URLSearchParams({ form_token: form.elements.form_token.value }),
   });
-  // Whoever is no longer signed in is sent to the sign-in page.
+  // Visitors who are no longer signed in are sent to the sign-in page.
   if (response.type === "opaqueredirect") throw new Error("Your session has ended. Sign in in another tab, then send again.");
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   if (!isJson) throw new Error("This page has expired. Copy what you need, reload the page, and try again.");
@@ -21,7 +21,7 @@ export async function playgroundKey(form) {
   return value;
 }
 
-/** The gateway refused it: other tabs have asked for keys since, or somebody deleted it. */
+/** The gateway rejected it: other tabs have requested keys since, or someone deleted it. */
 export function forgetKey() {
   current = null;
 }

@@ -1,4 +1,4 @@
-// The playground: what somebody writes goes to one model, or to two side by side.
+// The playground: a message goes to one model, or to two side by side.
 import { codeFor } from "./code.js";
 import { createImages } from "./images.js";
 import { createPane } from "./pane.js";
@@ -76,7 +76,7 @@ part("new-chat").addEventListener("click", () => {
   refresh();
   prompt.focus();
 });
-/** The second model starts where both start: a conversation that it has not seen cannot be compared. */
+/** Both models start at the same point: a conversation that the second one has not seen cannot be compared. */
 part("compare").addEventListener("change", () => {
   const [, second] = panes;
   second.setVisible(part("compare").checked);
@@ -103,7 +103,7 @@ part("view-code").addEventListener("click", () => {
 part("close-code").addEventListener("click", () => part("code").close());
 
 watchTools();
-// Beside the conversation there is room for the settings only on wide screens.
+// Only wide screens have room for the settings next to the conversation.
 part("settings").open = matchMedia("(min-width: 80rem)").matches;
-// Before this, a click would send the form itself and lose the message.
+// Earlier clicks would submit the form itself and lose the message.
 refresh();

@@ -1,9 +1,9 @@
-// Markdown of a model as elements. The library only reads it: what is shown is made here from texts, never from HTML, so that
-// nothing a model writes becomes markup.
+// Markdown from a model as elements. The library only parses it: elements are created here from texts, never from HTML, so that
+// no model output becomes markup.
 import { lexer } from "../marked.js";
 
 const LINK = /^(?:https?:|mailto:)/i;
-/** Deeper than any text that means to be read: lists and quotations within one another. */
+/** Deeper than any readable text nests lists and quotations. */
 const MAX_DEPTH = 24;
 
 export function renderMarkdown(text) {
@@ -16,14 +16,14 @@ function read(text) {
   try {
     return blocks(lexer(text, { gfm: true }), 0);
   } catch {
-    // Quotations within thousands of quotations: the library gives up, and the text is shown as it is.
+    // Thousands of nested quotations: the library gives up, and the text is shown as it is.
     return [element("p", [text], { class: "letter" })];
   }
 }
 
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00A0" };
 
-/** Texts keep the entities that a model wrote; a renderer of HTML would pass them on. */
+/** Texts keep the entities that a model wrote; an HTML renderer would pass them on. */
 function decode(text) {
   return text.replaceAll(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name) => ENTITIES[name]);
 }
@@ -45,7 +45,7 @@ function block(token, depth) {
     case "def":
       return [];
     case "heading":
-      // The page has its own first three levels.
+      // The page uses the first three levels.
       return [element(`h${Math.min(token.depth + 3, 6)}`, inlines(token.tokens, depth))];
     case "paragraph":
       return [element("p", inlines(token.tokens, depth))];
@@ -62,7 +62,7 @@ function block(token, depth) {
     case "hr":
       return [element("hr")];
     default:
-      // HTML too: it is text.
+      // HTML too: it is shown as text.
       return [element("p", [token.raw])];
   }
 }
@@ -121,7 +121,7 @@ function inline(token, depth) {
     case "link":
       return [link(token, depth)];
     case "image":
-      // Nothing is loaded from where a model says: the address alone could carry away what was written here.
+      // Nothing is loaded from an address in model output: the address alone could leak the conversation.
       return [link({ href: token.href, tokens: [{ type: "text", text: token.text || token.href }] }, depth)];
     case "text":
     case "escape":

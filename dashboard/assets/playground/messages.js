@@ -1,4 +1,4 @@
-// Messages: how a conversation is asked, and how its events are read.
+// Messages: how requests are built and events read.
 function imageBlock({ url }) {
   const [, type, data] = /^data:([^;]+);base64,(.*)$/.exec(url);
   return { type: "image", source: { type: "base64", media_type: type, data } };
@@ -19,7 +19,7 @@ function blocksOf(turn) {
   }
 }
 
-/** One plain text is written as a string, as people write it. */
+/** A single plain text is written as a string, as people do. */
 function message(turn) {
   const blocks = blocksOf(turn);
   const isPlain = blocks.length === 1 && blocks[0].type === "text";
@@ -31,7 +31,7 @@ function thinking(effort) {
   return effort === "none" ? { thinking: { type: "disabled" } } : { thinking: { type: "adaptive" }, output_config: { effort } };
 }
 
-/** Every field of usage comes when it is known: the input at the start, the output at the end. */
+/** Usage fields arrive when they are known: the input at the start, the output at the end. */
 function readUsage(turn, usage) {
   const before = turn.usage ?? {};
   turn.usage = {

@@ -3,7 +3,7 @@ import { ask, INTERFACES, interfaceFor, newTurn } from "./ask.js";
 import { costOf, showUsd } from "./cost.js";
 import { assistantView, toolTurn, userTurn } from "./turn-view.js";
 
-/** So far from its end, somebody reads what was said before: the view stays. */
+/** At this distance from the end, someone is reading earlier text: the view stays. */
 const FOLLOW_PX = 80;
 
 /** @param onChange called when a request begins or ends. */
@@ -17,7 +17,7 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
 
   const option = () => select.selectedOptions[0];
   const interfaceName = () => interfaceFor(option().dataset.interfaces.split(" "), chosenInterface());
-  /** Whatever failed is left out, with its question. */
+  /** Failed turns are left out, together with their questions. */
   const history = () => turns.filter(({ isFailed }) => isFailed !== true);
 
   function show(element) {
@@ -43,7 +43,7 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
   }
 
   async function answer() {
-    // Before anything is shown: tools that cannot be sent are said at once.
+    // Before anything is shown, so that errors in the tools are reported at once.
     const { protocol, body } = bodyOf();
     const prices = option().dataset.prices.split(" ").map(BigInt);
     const turn = newTurn();
@@ -81,7 +81,7 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
     void answer();
   }
 
-  /** @returns false while an answer is on its way. */
+  /** @returns false while an answer is streaming. */
   function sendTurn(turn, view) {
     if (running !== null) return false;
     turns.push(turn);
@@ -97,7 +97,7 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
     get isEmpty() {
       return turns.length === 0;
     },
-    /** Calls that nobody has answered: the protocols take nothing else before. */
+    /** Unanswered calls: the protocols accept nothing else before their results. */
     get isWaitingForResults() {
       return (history().at(-1)?.calls?.length ?? 0) > 0;
     },

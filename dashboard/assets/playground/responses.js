@@ -1,4 +1,4 @@
-// Responses: how a conversation is asked, and how its events are read. The gateway keeps none, so all of it is sent.
+// Responses: how requests are built and events read. The gateway stores none, so the whole conversation is sent.
 function itemsOf(turn) {
   switch (turn.role) {
     case "user": {
@@ -56,7 +56,7 @@ export const responses = {
       ...(effort === "" ? {} : { reasoning: { effort, summary: "auto" } }),
     };
   },
-  // Reasoning can go back with the next turn only in this form.
+  // The only form in which reasoning can be sent back in the next turn.
   streamed: (body) => ({ ...body, stream: true, include: ["reasoning.encrypted_content"] }),
   read(event, turn) {
     turn.native ??= { interface: "responses", items: [] };

@@ -1,9 +1,9 @@
-// What is set beside the conversation.
+// Settings next to the conversation.
 const part = (id) => document.getElementById(id);
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** @returns tools in one shape, whichever of the protocols' shapes they were written in. @throws Error that says what is wrong. */
+/** @returns tools in one format, whichever protocol's format they were written in. @throws Error that explains the problem. */
 export function parseTools(text) {
   if (text.trim() === "") return [];
   let list;
@@ -29,7 +29,7 @@ function parseTool(tool, position) {
 
 const numberOf = (id) => (part(id).value === "" ? null : Number(part(id).value));
 
-/** @throws Error for tools that cannot be sent. */
+/** @throws Error for invalid tools. */
 export function readSettings() {
   return {
     system: part("system").value.trim(),
@@ -41,7 +41,7 @@ export function readSettings() {
   };
 }
 
-/** The problem with the tools stands below them as soon as they are written. */
+/** A problem with the tools is shown below them as soon as they are entered. */
 export function watchTools() {
   part("tools").addEventListener("input", () => {
     let problem = "";

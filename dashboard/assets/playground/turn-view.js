@@ -1,4 +1,4 @@
-// How a turn of the conversation looks. What a model or a person wrote is always a text.
+// How a turn of the conversation looks. Output of a model or input of a person is always shown as text.
 import { costOf, showUsd } from "./cost.js";
 import { renderMarkdown } from "./markdown.js";
 
@@ -25,10 +25,10 @@ export function toolTurn({ results }) {
   return element("article", "turn tool", element("h3", "hidden", "Tool results"), ...rows);
 }
 
-/** Markdown is read again as it grows, but not for each word: a long answer would take all of the page's time. */
+/** Markdown is parsed again as it grows, but not for each word: a long answer would keep the page busy. */
 const RENDER_MS = 80;
 
-/** @param onResults called with what the tools returned. */
+/** @param onResults called with the tools' results. */
 export function assistantView({ model, prices, onResults, onRetry }) {
   const thinkingText = element("p", "letter muted small");
   const thinking = element("details", "thinking", element("summary", "small", "Thinking"), thinkingText);
@@ -86,7 +86,7 @@ function retryButton(onRetry) {
   return button;
 }
 
-/** The calls of a turn, and where to say what they return. */
+/** The calls of a turn, with inputs for their results. */
 function callForm(calls, onResults) {
   const fields = calls.map(({ id, name, parameters }) => {
     const area = element("textarea", "code");
@@ -112,7 +112,7 @@ function callForm(calls, onResults) {
   return root;
 }
 
-/** A shorter stream says nothing about a model's pace. */
+/** A shorter stream does not show a model's speed. */
 const PACE_MS = 250;
 
 function factsOf(turn, prices) {
@@ -128,7 +128,7 @@ function factsOf(turn, prices) {
   }
   if (turn.firstMs !== null) parts.push(`first token ${(turn.firstMs / 1000).toFixed(2)} s`);
   if (turn.wholeMs !== null) parts.push(`total ${(turn.wholeMs / 1000).toFixed(2)} s`);
-  // An answer in one piece has no pace.
+  // A complete answer has no streaming speed.
   const streamedMs = turn.wholeMs - turn.firstMs;
   if (turn.usage !== null && turn.firstMs !== null && streamedMs > PACE_MS)
     parts.push(`${Math.round((turn.usage.output / streamedMs) * 1000)} tokens/s`);

@@ -31,7 +31,7 @@ const PAGE = 50;
 const PAYMENTS = 20;
 const USAGE_DAYS = 30;
 const listQuery = z.object({
-  // Postgres takes no NUL in a text.
+  // Postgres rejects a NUL in a text.
   search: z
     .string()
     .trim()
@@ -40,7 +40,7 @@ const listQuery = z.object({
     .default("")
     .catch(""),
   sort: z.enum(ACCOUNT_SORTS).default("id").catch("id"),
-  /** Rank and id of the last account of the page before. */
+  /** Rank and id of the last account on the previous page. */
   after: z
     .string()
     .regex(/^-?\d{1,19}\.[a-z0-9-]{1,63}$/)
@@ -58,9 +58,9 @@ const entryQuery = z.object({
     .transform(BigInt)
     .optional()
     .catch(undefined),
-  /** Id of the last key of the page before. */
+  /** Id of the last key on the previous page. */
   key: z.string().refine(isPublicId).optional().catch(undefined),
-  /** The same of payments. */
+  /** The same for payments. */
   payment: z.uuid().optional().catch(undefined),
 });
 
@@ -100,7 +100,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
     });
   }
 
-  /** Moves an account's credit and notes who did it: both, or nothing; once, however often the form is sent. */
+  /** Changes an account's credit and logs who did it: both, or nothing; once, however often the form is sent. */
   async function move(
     { person }: Member,
     action: ActionName,
@@ -180,7 +180,7 @@ export function adminAccountRoutes(app: FastifyInstance, { database }: AppDeps):
   }
 }
 
-/** The form was sent before, with another amount, and that one was posted. */
+/** The form was sent before with another amount, which was posted. */
 function explainReplay(form: FormState): FormState {
   if (form.problems["reference"] === undefined) return form;
   const words =

@@ -18,12 +18,12 @@ const change = z
   .transform((text) => parseNanoUsd(text.replace("−", "-")))
   .refine((nanoUsd) => nanoUsd !== 0n, "Enter an amount other than zero.");
 const reason = z.string("Enter a reason.").min(1, "Enter a reason.").max(200, "Use at most 200 characters.");
-/** The day that is named is the last one. */
+/** The given day is included. */
 const lastDay = z
   .union([z.literal("").transform(() => null), z.iso.date("Choose a day.").transform((day) => endOfDay(day))])
   .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day in the future.")
   .default(null);
-/** Of the form as it was loaded: sent twice, it moves money once. */
+/** Id of the loaded form: sent twice, it moves money once. */
 const attempt = z.uuid("Reload the page and try again.");
 
 const wholeNumber = (most: number) =>
@@ -33,7 +33,7 @@ const wholeNumber = (most: number) =>
     .transform(Number)
     .refine((number) => number <= most, `At most ${most}.`);
 
-/** Forms of the admin pages. Each throws a ZodError with a sentence for each field that is wrong. */
+/** Forms of the admin pages. Each throws a ZodError with a sentence for each invalid field. */
 export const grantForm = z.object({ amount, reason, expires: lastDay, attempt });
 export const refundForm = z.object({
   requestId: z.uuid("Enter a request ID, such as 0199d8a0-0000-7000-8000-000000000000."),

@@ -44,7 +44,7 @@ const auditQuery = z.object({
   before: z.uuid().optional().catch(undefined),
 });
 
-/** What those who run the service see and do; for everybody else there are no such pages. */
+/** Pages for administrators of the service; for everybody else they do not exist. */
 export function adminRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database } = deps;
   adminAccountRoutes(app, deps);

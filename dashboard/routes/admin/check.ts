@@ -6,7 +6,7 @@ import { goTo, sendPage } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import { adminCheckPage } from "../../views/admin/check.ts";
 
-/** Does the ledger add up? A check may take minutes: it runs on behind the page that asked for it. */
+/** The ledger check. It may take minutes, so it runs in the background of the page that started it. */
 export function adminCheckRoutes(app: FastifyInstance, { database, log }: AppDeps): void {
   let running: Promise<void> = Promise.resolve();
   app.addHook("onClose", () => running);

@@ -32,7 +32,7 @@ export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppD
     return adminCodesPage({ visitor, codes, form, next, dialog });
   }
 
-  /** Makes all of them, or none. @returns their texts. */
+  /** Creates all of them, or none. @returns their texts. */
   async function makeCodes({ person }: Member, wanted: z.infer<typeof codesForm>): Promise<string[]> {
     const { count, amount: amountNanoUsd, uses: maxUses, expires, reason: note } = wanted;
     return database.transaction(async (transaction) => {

@@ -34,7 +34,7 @@ const incidentForm = z.object({
 
 type IncidentRequest = FastifyRequest<{ Params: { id: string } }>;
 
-/** What the status page says about outages and maintenance. */
+/** Outages and maintenance on the status page. */
 export function adminIncidentRoutes(app: FastifyInstance, { database }: AppDeps): void {
   async function renderList(visitor: Member, form: FormState, beforeId?: string): Promise<string> {
     const found = await listIncidents(database, { limit: PAGE + 1, beforeId });

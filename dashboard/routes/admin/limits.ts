@@ -14,7 +14,7 @@ import { accountOf, type AccountRequest } from "./account-of.ts";
 
 const PATH = "/dashboard/admin/accounts/:accountId/limits";
 
-/** Limits that those who run the service set for an account. */
+/** Limits that administrators of the service set for an account. */
 export function adminLimitRoutes(app: FastifyInstance, { database }: AppDeps): void {
   async function render(visitor: Member, account: Account, form?: FormState): Promise<string> {
     const limits = await readAccountLimitsInUse(database, account.id);

@@ -14,7 +14,7 @@ import { accountOf, type AccountRequest } from "./account-of.ts";
 
 const PATH = "/dashboard/admin/accounts/:accountId/refund";
 
-/** Returns the charge of a request, or a part of it. */
+/** Refunds the charge of a request, or a part of it. */
 export function adminRefundRoutes(app: FastifyInstance, { database }: AppDeps): void {
   const render = (visitor: Member, account: Account, form: FormState) =>
     adminRefundPage({ visitor, account, form, attemptId: form.values["attempt"] ?? randomUUID() });
@@ -53,7 +53,7 @@ export function adminRefundRoutes(app: FastifyInstance, { database }: AppDeps): 
   });
 }
 
-/** As the form calls what the ledger calls amountNanoUsd. */
+/** The form's name for the ledger's amountNanoUsd. */
 function nameAmount({ problems, ...form }: FormState): FormState {
   const { amountNanoUsd, ...others } = problems;
   return { ...form, problems: amountNanoUsd === undefined ? others : { ...others, amount: amountNanoUsd } };

@@ -20,13 +20,13 @@ const MONTHS = 12;
 const PATH = "/dashboard/billing";
 
 const querySchema = z.object({
-  /** Id of the last payment of the page before. */
+  /** Id of the last payment on the previous page. */
   before: z.uuid().optional().catch(undefined),
   /** The newest month to list. */
   until: monthSchema.optional().catch(undefined),
 });
 
-/** Who pays, with what, and the documents of it. */
+/** The payer, the payment method, and their documents. */
 export function billingRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, payments } = deps;
 
@@ -45,7 +45,7 @@ export function billingRoutes(app: FastifyInstance, deps: AppDeps): void {
     const thisMonth = monthOf(Date.now());
     const oldest = account === undefined ? thisMonth : monthOf(account.createdAt.getTime());
     const newest = until !== undefined && until < thisMonth ? until : thisMonth;
-    // One more than is shown tells whether there is another page.
+    // One more than shown, to find out whether there is another page.
     const months = monthsDown(newest, oldest, MONTHS + 1);
     const { page: paid, next: nextPayment } = cutPage(found, PAYMENTS, ({ id }) => id);
     return billingPage({

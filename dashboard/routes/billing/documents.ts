@@ -17,7 +17,7 @@ import type { Member } from "../../session/visitor.ts";
 type MonthRequest = FastifyRequest<{ Params: { month: string } }>;
 type PaymentRequest = FastifyRequest<{ Params: { id: string } }>;
 
-/** Making one takes the processor for a while: they count as downloads, of which an account has few at once. */
+/** Making one takes CPU time: they count as downloads, of which an account has few at once. */
 const config = { isDownload: true };
 
 /** Receipts and monthly statements as PDF. */

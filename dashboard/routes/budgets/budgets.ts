@@ -21,7 +21,7 @@ import { checkWebhookUrl } from "../../webhooks/target.ts";
 type BudgetRequest = FastifyRequest<{ Params: { id: string } }>;
 const SHOWN_DELIVERIES = 10;
 
-/** Budgets of the account, and where it is told of them. */
+/** Budgets of the account, and their webhook. */
 export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
   async function render(visitor: Member, forms: { budget?: FormState; webhook?: FormState } = {}, dialog = ""): Promise<string> {
     const { accountId } = visitor.membership;

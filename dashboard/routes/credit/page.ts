@@ -11,7 +11,7 @@ import { creditPage } from "../../views/credit/credit.ts";
 
 const PAGE = 50;
 
-/** The page that all forms about credit are on. */
+/** The page of all forms about credit. */
 export async function renderCreditPage(
   deps: AppDeps,
   visitor: Member,

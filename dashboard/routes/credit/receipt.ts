@@ -9,7 +9,7 @@ import { sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { receiptPage } from "../../views/credit/receipt.ts";
 
-/** What was paid, on a page to print or to keep. */
+/** A payment on a page to print or keep. */
 export function receiptRoutes(app: FastifyInstance, { database, publicBaseUrl, operator }: AppDeps): void {
   app.get("/dashboard/credit/receipts/:id", async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
     const visitor = memberOf(request);

@@ -5,7 +5,7 @@ import { goTo, sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { testCardPage } from "../../views/credit/test-card.ts";
 
-/** In place of the page where a provider takes a card to keep. */
+/** Stands in for the page where a provider saves a card. */
 export function testCardRoutes(app: FastifyInstance, provider: TestProvider): void {
   app.get("/dashboard/credit/test-card", async (request, reply) =>
     sendPage(reply, testCardPage(memberOf(request, "manageCard"))),

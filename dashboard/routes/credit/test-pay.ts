@@ -13,7 +13,7 @@ type PayRequest = FastifyRequest<{ Params: { id: string } }>;
 
 const ID_FORM = /^cs_test_[0-9a-f]{32}$/;
 
-/** In place of a provider's own page. */
+/** Stands in for a provider's own payment page. */
 export function testPayRoutes(app: FastifyInstance, { database }: AppDeps, provider: TestProvider): void {
   async function paymentOf({ params }: PayRequest, { membership }: Member): Promise<Payment> {
     const name = { provider: provider.name, providerPaymentId: params.id };

@@ -8,9 +8,9 @@ import type { CardNotice, PaymentNotice, PaymentProvider } from "../../payments/
 const MAX_BYTES = 256 * 1024;
 const headersSchema = z.object({ "stripe-signature": z.string().optional() });
 
-/** Where a provider tells of payments. What is not answered with 2xx it sends again. */
+/** Receives a provider's payment notices. The provider repeats those not answered with 2xx. */
 export function webhookRoutes(app: FastifyInstance, { database, log }: AppDeps, provider: PaymentProvider): void {
-  // Of its own, because here a body stays the bytes that were signed.
+  // A separate scope, because the body must stay the signed bytes.
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer", bodyLimit: MAX_BYTES }, (_request, body, done) => done(null, body));

@@ -15,7 +15,7 @@ import { KEYS_PAGE, keysPage } from "../../views/keys/keys.ts";
 import { confirmDisablePage, confirmKeyPage, keyValueDialog } from "../../views/keys/key-value.ts";
 
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
-/** Of the keys that an account may have, the last page. */
+/** The last page of the maximum number of keys. */
 const MAX_PAGE = 300;
 const listQuery = z.object({
   search: z
@@ -28,14 +28,14 @@ const listQuery = z.object({
   sort: z.enum(KEY_ORDERS).default("created").catch("created"),
   page: z.coerce.number().int().min(1).max(MAX_PAGE).default(1).catch(1),
 });
-/** Keys that are selected in the list: one, several, or none. */
+/** Keys selected in the list: one, several, or none. */
 const selectionSchema = z.object({
   keys: z
     .union([z.string().transform((one) => [one]), z.array(z.string())])
     .catch([])
     .transform((ids) => ids.filter(isPublicId).slice(0, KEYS_PAGE)),
 });
-/** How long a key's former value keeps working, in hours. */
+/** How long a key's previous value keeps working, in hours. */
 const overlapSchema = z.enum(["0", "1", "24", "168"]).default("24").catch("24").transform(Number);
 
 export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
@@ -49,7 +49,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     return sendPage(reply, keysPage({ visitor, search, sort, page, ...(await searchKeys(database, asked)) }));
   });
 
-  /** The value over the list that the key is in. */
+  /** The value above the list that contains the key. */
   async function renderValue(visitor: Member, title: string, value: string): Promise<string> {
     const { accountId } = visitor.membership;
     const view = { search: "", sort: "created", page: 1 } as const;

@@ -24,7 +24,7 @@ const tokenForm = z.object({
   expires: z.union([z.literal("").transform(() => null), z.iso.date("Choose a day.")]).default(null),
 });
 
-/** Management tokens: everybody in the account sees which there are, its owners make and revoke them. */
+/** Management tokens: everybody in the account sees them, its owners create and revoke them. */
 export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notifyOwners = createOwnerNotifier(deps);
@@ -46,7 +46,7 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { name, role, expires, service } = tokenForm.parse(values);
       const readsService = service === "yes" && visitor.person.isAdmin;
       const proved = { hasSecondFactor: visitor.session.hasSecondFactor };
-      // The day that is named is the last one.
+      // The given day is included.
       const expiresAt = expires === null ? null : endOfDay(expires);
       await database.transaction(async (transaction) => {
         const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt, readsService, ...proved };

@@ -18,7 +18,7 @@ const PATH = "/dashboard/limits";
 const PAGE = 50;
 const pageQuery = z.object({ after: z.string().refine(isPublicId).optional().catch(undefined) });
 
-/** What applies to the account and its keys, and how much of it is used. */
+/** Limits of the account and its keys, and how much of each is used. */
 export function limitRoutes(app: FastifyInstance, { database }: AppDeps): void {
   async function render(visitor: Member, { form, afterId }: { form?: FormState; afterId?: string | undefined }): Promise<string> {
     const { accountId } = visitor.membership;

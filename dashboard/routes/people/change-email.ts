@@ -25,13 +25,13 @@ import { changeEmailPage, changeEmailSentPage, confirmNewEmailPage } from "../..
 const PATH = "/dashboard/settings/email";
 const noteSchema = z.strictObject({ personId: z.uuid(), from: z.string(), to: z.string() });
 
-/** A link to the new address proves that it is theirs; the old one hears of the change. */
+/** A link to the new address confirms it; the old address is notified of the change. */
 export function changeEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
   const { database, publicBaseUrl, pepper, providerDomains, log } = deps;
   const notify = createNotifier(deps);
   const notes = signedNote(noteSchema, { purpose: "new address of a person", pepper, forMs: HOUR_MS });
 
-  /** @throws GatewayError `permission_denied` for somebody whose address is their organization's to change. */
+  /** @throws GatewayError `permission_denied` if the organization controls the address. */
   function mayChange(visitor: Member): void {
     checkProvider(providerDomains, visitor.person.email, undefined);
     checkFresh(visitor, PATH);
@@ -68,7 +68,7 @@ export function changeEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: M
     return sendPage(reply, changeEmailSentPage({ visitor, email: to, hasOutbox: mailer.outbox !== null }));
   });
 
-  /** The mailbox alone learns whether its address is somebody's already. */
+  /** Only the mailbox learns whether its address is already registered. */
   async function letterFor({ person }: Member, to: string) {
     if ((await findPersonByEmail(database, to)) !== undefined) return emailTakenLetter({ to });
     const token = notes.write({ personId: person.id, from: person.email, to });
@@ -79,7 +79,7 @@ export function changeEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: M
     });
   }
 
-  /** @throws DeadLink for a link that is another's, expired, or was cut short. */
+  /** @throws DeadLink for a link that is another person's, expired, or incomplete. */
   function read({ person }: Member, token: string): { from: string; to: string } {
     const note = notes.read(token);
     if (note?.personId !== person.id || note.from !== person.email)
@@ -90,7 +90,7 @@ export function changeEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: M
     return note;
   }
 
-  // Programs that look through mail open links: only the button confirms.
+  // Programs that scan mail open links: only the button confirms.
   app.get(`${PATH}/confirm`, async (request, reply) => {
     const visitor = memberOf(request);
     const token = readQuery(request, "token");

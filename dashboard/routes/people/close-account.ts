@@ -16,7 +16,7 @@ import { closeAccountPage } from "../../views/people/close-account.ts";
 
 const PATH = "/dashboard/settings/close";
 
-/** An owner who has just proved who they are closes the account in view. */
+/** An owner with a recent proof of identity closes the account in view. */
 export function closeAccountRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notifyOwners = createOwnerNotifier(deps);

@@ -17,7 +17,7 @@ import { DAY_MS } from "../../../contract/days.ts";
 
 const PATH = "/dashboard/confirm-email";
 
-/** Somebody who is here already proves that their address is theirs. */
+/** A signed-in person confirms their address. */
 export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
   const { database, publicBaseUrl, pepper } = deps;
   const proofs = signedNote(z.strictObject({ personId: z.uuid(), email: z.string() }), {
@@ -26,7 +26,7 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
     forMs: DAY_MS,
   });
 
-  /** @throws DeadLink for a link that is another's, ran out, or was cut short. */
+  /** @throws DeadLink for a link that is another person's, expired, or incomplete. */
   function check({ person }: Member, token: string): void {
     const proof = proofs.read(token);
     if (proof?.personId !== person.id || proof.email !== person.email)
@@ -42,7 +42,7 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
     return sendPage(reply, confirmSentPage({ visitor: memberOf(request), hasOutbox: mailer.outbox !== null }));
   });
 
-  // Programs that look through mail open links: only the button confirms.
+  // Programs that scan mail open links: only the button confirms.
   app.get(PATH, BEFORE_FACTOR, async (request, reply) => {
     const visitor = memberOf(request);
     const token = readQuery(request, "token");

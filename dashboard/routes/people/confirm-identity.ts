@@ -14,7 +14,7 @@ import { confirmIdentityPage, type Proofs } from "../../views/people/confirm-ide
 
 const PATH = "/dashboard/confirm-identity";
 
-/** Somebody who is signed in proves anew who they are, with their second factor if they have one. */
+/** A signed-in person proves their identity again, with their second factor if they have one. */
 export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, passkeys, providerDomains }: AppDeps): void {
   async function render(visitor: Member, next: string, form: FormState): Promise<string> {
     const isPasskeyEnough = visitor.person.hasPasskey && visitor.onlyProvider === null;
@@ -33,7 +33,7 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
     const next = safeNext(values["next"]);
     const { first, isCodeAsked } = proofsOf(visitor);
     if (first === "elsewhere") {
-      // Only the service where they sign in can say that it is them.
+      // Only their sign-in provider can confirm their identity.
       await endSession(database, session);
       return goTo(reply, `/dashboard/sign-in?next=${encodeURIComponent(next)}`);
     }
@@ -69,7 +69,7 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
 function proofsOf(visitor: Member): Proofs {
   const { hasPassword, hasSecondFactor } = visitor.person;
   if (hasPassword && visitor.onlyProvider === null) return { first: "password", isCodeAsked: hasSecondFactor };
-  // Another service has just confirmed who they are: what is missing is the second factor that they have here.
+  // The provider has just confirmed their identity: only the second factor that they have here is missing.
   const isSecondMissing = hasSecondFactor && isFresh(visitor);
   return isSecondMissing ? { first: "none", isCodeAsked: true } : { first: "elsewhere", isCodeAsked: false };
 }

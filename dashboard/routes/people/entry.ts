@@ -4,16 +4,16 @@ import { acceptInvitation } from "../../../ledger/people/invitations.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
 import type { Person } from "../../../ledger/people/persons.ts";
 
-/** Who comes to accept an invitation. @returns its token; "" for none. */
+/** Someone who comes to accept an invitation. @returns its token; "" for none. */
 export function invitationIn(next: string): string {
   const [path, query] = next.split("?", 2);
   return path === "/dashboard/invitation" ? (new URLSearchParams(query).get("token") ?? "") : "";
 }
 
 /**
- * Which account somebody has in view who signs in. Who is in none any more joins the one that they came for.
- * @throws GatewayError `permission_denied` for somebody who is in none and came for none; `not_found` for an invitation
- *   that was used or ran out.
+ * The account in view after signing in. Someone without any account joins the one that they came for.
+ * @throws GatewayError `permission_denied` for someone without an account and without an invitation; `not_found` for an
+ * invitation that was used or expired.
  */
 export async function accountOnEntry(database: Database, person: Person, invitation: string): Promise<string> {
   const [membership] = await listMemberships(database, person.id);

@@ -21,12 +21,12 @@ import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
 import { forgotPage, forgotSentPage, resetPage } from "../../views/people/forgot.ts";
 
-/** A mail server may take its time. */
+/** A mail server may be slow. */
 const LETTERS_AT_ONCE = 4;
 const MAX_WAITING_LETTERS = 200;
 const BUSY = "Too many people are resetting passwords right now. Try again in a few seconds.";
 
-/** A new password by mail, for those who forgot theirs. */
+/** Password reset by email. */
 export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer): void {
   const { database, publicBaseUrl, log } = deps;
   const arrive = createArrive(deps);
@@ -45,7 +45,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
       if (letters.size >= MAX_WAITING_LETTERS) throw new GatewayError("rate_limited", BUSY, { headers: { "retry-after": "5" } });
     });
     if (failed !== undefined) return refuseForm(reply, forgotPage({ form: failed, visitor: request.visitor }), { form: failed });
-    // Not waited for: how long it takes must not tell whether the address has an account.
+    // Not awaited: the duration must not reveal whether the address has an account.
     const written = letters.add(() => write(email));
     void written.catch((error: unknown) => log.error({ err: error }, "failed to mail a password reset"));
     return sendPage(reply, forgotSentPage({ hasOutbox: mailer.outbox !== null }));
@@ -60,7 +60,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
     );
   }
 
-  /** Of an address that nobody proved yet: may somebody else have made keys or tokens that go on to work? */
+  /** For an unconfirmed address: whether somebody else may have created keys or tokens that keep working. */
   async function mustAsk(token: string): Promise<boolean> {
     const { id: personId, isEmailVerified, hasSecondFactor } = await findReset(database, token);
     if (isEmailVerified) return false;
@@ -89,7 +89,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
         throw new GatewayError("invalid_request", "Choose whether it was you who signed up.", { field: "signed-up" });
       const person = await resetPassword(database, token, password, { isTakingOver: isAsking && signedUp === "stranger" });
       const [membership] = await listMemberships(database, person.id);
-      // A mailbox alone is no second factor: who has one signs in with it.
+      // A mailbox is not a second factor: people who have one sign in with it.
       if (person.hasSecondFactor) {
         await noteAction(database, {
           accountId: null,
@@ -100,7 +100,7 @@ export function forgotRoutes(app: FastifyInstance, deps: AppDeps, mailer: Mailer
         notify(newPasswordLetter({ person, publicBaseUrl }));
         return;
       }
-      // Who is in no account any more has nothing to sign in to.
+      // Someone without any account has nothing to sign in to.
       if (membership === undefined) return;
       await arrive(request, reply, { person, accountId: membership.accountId, action: "person.reset_password" });
     });

@@ -12,7 +12,7 @@ import { goTo, sendPage } from "../../http/reply.ts";
 import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { invitationPage } from "../../views/people/invitation.ts";
 
-/** Where an invitation leads, and which of their accounts somebody has in view. */
+/** The target of an invitation, and the account that somebody has in view. */
 export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notifyOwners = createOwnerNotifier(deps);

@@ -25,7 +25,7 @@ type InvitationRequest = FastifyRequest<{ Params: { id: string } }>;
 type PersonRequest = FastifyRequest<{ Params: { personId: string } }>;
 const roleForm = z.object({ role: z.enum(["owner", "member", "viewer"], "Choose a role.") });
 
-/** Who is in the account: everybody in it sees them, its owners decide. */
+/** The members of the account: everybody in it sees them, its owners manage them. */
 export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, mailer, log } = deps;
   const notify = createNotifier(deps);
@@ -42,7 +42,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   const note = ({ membership, person }: Member, action: ActionName, subject: string) =>
     noteAction(database, { accountId: membership.accountId, personId: person.id, action, subject });
 
-  /** @throws GatewayError `not_found` for somebody who is not in the account: who else there is stays untold. */
+  /** @throws GatewayError `not_found` for somebody outside the account, without revealing who exists. */
   async function find({ membership }: Member, personId: string): Promise<AccountMember> {
     const members = await listMembers(database, membership.accountId);
     const member = members.find((one) => one.personId === personId);
@@ -141,14 +141,14 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { accountId } = visitor.membership;
       const { personId } = member;
       await removeMember(database, { accountId, personId });
-      // Who leaves by themselves decides over what is theirs, not over the account's keys.
+      // Members who leave decide over their own things, not over the account's keys.
       if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))
         await revokeMadeThings(database, { accountId, personId, byPersonId: visitor.person.id });
       await note(visitor, "member.removed", member.email);
       const { accountName } = visitor.membership;
       const about = { accountName, by: visitor.person, email: member.email, publicBaseUrl };
       await notifyOwners(accountId, (person) => memberLeftLetter({ ...about, person }));
-      // Owners who are gone are told as members.
+      // Removed owners are reported as members.
       notify(memberLeftLetter({ ...about, person: member }));
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
@@ -162,7 +162,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   }
 }
 
-/** A problem that no field of the page's own form has. */
+/** A problem that belongs to no field of the page's own form. */
 function asWhole({ problems }: FormState): FormState {
   return { values: {}, problems: { "": Object.values(problems).join(" ") } };
 }

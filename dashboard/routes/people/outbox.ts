@@ -6,10 +6,10 @@ import { sendPage } from "../../http/reply.ts";
 import { NO_SUCH_PAGE } from "../../session/guard.ts";
 import { outboxPage } from "../../views/people/outbox.ts";
 
-/** The letters that this machine keeps instead of sending them; there is no such page where mail goes out. */
+/** Emails that this machine keeps instead of sending them; the page does not exist if mail is sent. */
 export function outboxRoutes(app: FastifyInstance, { publicBaseUrl }: { publicBaseUrl: string }, outbox: Outbox): void {
   app.get("/dashboard/outbox", async (request, reply) => {
-    // A name of somebody's domain may lead to this machine, and its page would read the letters.
+    // Someone's domain name may resolve to this machine, and its page would read the emails.
     if (!isOwnName(request.host, publicBaseUrl)) throw new GatewayError("not_found", NO_SUCH_PAGE);
     return sendPage(reply, outboxPage({ visitor: request.visitor, letters: outbox.letters }));
   });

@@ -5,7 +5,7 @@ import { sendPage } from "../../http/reply.ts";
 import { providerOnlyPage } from "../../views/people/provider-only.ts";
 
 /**
- * Leads an address that signs in through one provider alone there.
+ * Directs an address with a single provider there.
  * @returns undefined for all others.
  */
 export function leadToProvider(

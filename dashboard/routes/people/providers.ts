@@ -18,14 +18,14 @@ import { checkSignUpAddress, checkSignUpOpen } from "../../config/sign-up-rules.
 
 interface Arrival {
   person: Person;
-  /** Of the account in view. */
+  /** The account in view. */
   accountId: string;
   action: "person.signed_in" | "person.signed_up";
   /** Path to go to. */
   next: string;
 }
 
-/** Sign-in and sign-up at another service. */
+/** Sign-in and sign-up with another service. */
 export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Provider): void {
   const { database, publicBaseUrl, signUp: rules, providerDomains } = deps;
   const { id, hasSecondFactor } = provider;
@@ -52,7 +52,7 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
     return goTo(reply, last);
   });
 
-  /** Before anything is linked or made. */
+  /** Before anything is linked or created. */
   function checkDomain({ email, organization }: Arrived): void {
     if (email === null) return;
     checkProvider(providerDomains, email, id);
@@ -65,7 +65,7 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
     const known = await findVouched(database, arrived, { isAuthoritative });
     if (known === undefined) return undefined;
     const { person, isLinked } = known;
-    // Their address may be of another domain than the one that the provider names now.
+    // Their address may be in another domain than the one that the provider reports now.
     checkProvider(providerDomains, person.email, id);
     if (isLinked)
       await noteAction(database, { accountId: null, personId: person.id, action: "person.linked", subject: person.email });
@@ -92,7 +92,7 @@ function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(url.split("?").slice(1).join("?"));
 }
 
-/** Only who read to what they are invited joins it. */
+/** Only someone who has read the invitation joins. */
 function notAsked(): GatewayError {
   return new GatewayError("invalid_request", "Open the link in the invitation itself, and choose there how to sign in.");
 }

@@ -12,7 +12,7 @@ import { memberOf } from "../../session/guard.ts";
 
 const MEMBERS = "/dashboard/members";
 
-/** An owner asks all members for a second factor, or no longer does. */
+/** An owner requires a second factor of all members, or no longer does. */
 export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl } = deps;
   const notifyOwners = createOwnerNotifier(deps);

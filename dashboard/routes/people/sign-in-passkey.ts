@@ -11,7 +11,7 @@ import { signInPage } from "../../views/people/sign-in.ts";
 import { accountOnEntry, invitationIn } from "./entry.ts";
 import { signInView } from "./sign-in-view.ts";
 
-/** Sign-in by a passkey: alone, or after the password. The page asks for any passkey, and so tells nothing of whose there are. */
+/** Sign-in by a passkey: alone, or after the password. The page accepts any passkey, so it does not reveal whose exist. */
 export function signInPasskeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Passkeys): void {
   const { database } = deps;
   const arrive = createArrive(deps);

@@ -1,7 +1,7 @@
 import type { AppDeps } from "../../app-deps.ts";
 import type { SignInView } from "../../views/people/sign-in.ts";
 
-/** How people can sign in here: what the page offers, whatever became of the form. */
+/** The ways to sign in that the page offers, whatever happened to the form. */
 export async function signInView({
   signUp,
   mailer,

@@ -23,7 +23,7 @@ const CODE_WITHIN_MS = 10 * 60_000;
 
 export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, pepper, passkeys } = deps;
-  // Proves that the password was right; the code may take a while.
+  // Proves that the password was right; entering the code may take a while.
   const notes = signedNote(z.strictObject({ personId: z.uuid(), next: z.string() }), {
     purpose: "password was right",
     pepper,
@@ -33,7 +33,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
   const browsers = knownBrowsers(deps);
   const cookies = sessionCookie(publicBaseUrl);
 
-  /** The second step, for whoever the note of the first one names. */
+  /** The second step, for the person in the note of the first. */
   async function codePage(form: FormState, person: Person, begun: { note: string; next: string }): Promise<string> {
     const challenge = person.hasPasskey ? ((await passkeys?.ask(person.id)) ?? null) : null;
     return signInCodePage({ form, ...begun, hasTotp: person.hasTotp, challenge });

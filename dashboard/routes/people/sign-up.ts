@@ -24,15 +24,15 @@ import { HOUR_MS } from "../../../contract/days.ts";
 
 const RENEWAL = { path: "/dashboard/sign-up", words: "Request a new link" };
 
-/** What lets somebody sign up. */
+/** What allows somebody to sign up. */
 interface Ticket {
   /** Token of an invitation; "" without one. */
   invitation: string;
-  /** The account that it leads to. */
+  /** The account of the invitation. */
   invitedTo: string | null;
-  /** Token of a mailed link; "" without one. */
+  /** Token of an emailed link; "" without one. */
   proof: string;
-  /** The address that the link was mailed to; null: it may be any. */
+  /** The address that the link was sent to; null if it may be any. */
   email: string | null;
 }
 
@@ -43,14 +43,14 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { providers = [] } = deps;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
 
-  /** Where letters arrive, nobody gets in by an address that they only typed in, or learns whose addresses are here. */
+  /** If mail is delivered, nobody signs up with an unconfirmed address, or learns whose addresses are registered. */
   const canProve = canProveAddresses(mailer);
 
-  /** @returns undefined where an address must be proved first: that it is typed in says nothing of whose it is. */
+  /** @returns undefined if an address must be confirmed first: entering it does not prove whose it is. */
   async function readTicket({ invitation = "", proof = "" }: Record<string, string>): Promise<Ticket | undefined> {
     const invitedTo = await readInvitedTo(invitation);
     const ticket = { invitation, invitedTo, proof };
-    // Who is invited may have an address of another domain.
+    // An invited person may have an address in another domain.
     if (!canProve && (invitedTo !== null || rules.domains === null)) return { ...ticket, proof: "", email: null };
     if (proof === "") return undefined;
     const email = proofs.read(proof);
@@ -58,7 +58,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     return { ...ticket, email };
   }
 
-  /** Who is invited may sign up where nobody else may. @returns the account's name; null for somebody without an invitation. */
+  /** An invited person may sign up when others may not. @returns the account's name; null for somebody without an invitation. */
   async function readInvitedTo(invitation: string): Promise<string | null> {
     if (invitation !== "") return (await orDeadLink(readInvitation(database, invitation))).accountName;
     checkSignUpOpen(rules);
@@ -108,7 +108,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   if (mailer !== undefined && (canProve || rules.domains !== null)) addressRoute(mailer);
 
-  /** A link to the address proves that it is theirs. */
+  /** A link to the address confirms it. */
   function addressRoute(mail: Mailer): void {
     app.post("/dashboard/sign-up/address", PERSONAL, async (request, reply) => {
       const values = readForm(request);
@@ -121,7 +121,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
           throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
         if (invitedTo === null) checkSignUpAddress(rules, email);
         await countAttempt(database, linkAttempt({ email, address: request.ip }));
-        // So that nobody's mailbox is filled from here, and nobody learns from the page that it was.
+        // So that nobody's mailbox is flooded, and the page does not reveal that it was.
         if (!(await takeLetter(database, email))) return;
         await mail.send(await letterFor(email, invitation)).catch((error: unknown) => {
           log.warn({ err: error }, "failed to mail a sign-up link");
@@ -135,7 +135,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
     });
   }
 
-  /** The mailbox alone learns whether its address is here already. */
+  /** Only the mailbox learns whether its address is already registered. */
   async function letterFor(email: string, invitation: string): Promise<Letter> {
     if ((await findPersonByEmail(database, email)) !== undefined) {
       const next = nextOf({ invitation });
@@ -146,7 +146,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   }
 }
 
-/** Whoever signs up or in to join an account goes on to its invitation. */
+/** Someone who signs up or in to join an account continues to its invitation. */
 function nextOf({ invitation = "" }: Record<string, string>): string {
   return invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
 }

@@ -48,7 +48,7 @@ export function usageFileRoutes(app: FastifyInstance, { database, reports = data
       const make = EXPORTS.get(view);
       if (make === undefined) throw new GatewayError("not_found", "There is no such file.");
       const range = readRange(request.query, dayOf(Date.now()));
-      // A filter that cannot be read must not become a file of everything.
+      // An invalid filter must not produce a file of everything.
       const filter = readStrictFilter(request.query);
       if (filter === undefined) throw new GatewayError("invalid_request", "This filter could not be read.");
       const { hasSome: hasLabels } = await readAccountLabels(database, accountId);

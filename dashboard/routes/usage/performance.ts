@@ -14,7 +14,7 @@ import { METRICS } from "../../usage/performance.ts";
 import { readRange } from "../../usage/range.ts";
 import { performancePage, type PerformanceChoice } from "../../views/usage/performance.ts";
 
-/** Of the table; those with most requests. */
+/** Rows of the table: those with the most requests. */
 const SHOWN_GROUPS = 50;
 const choiceSchema = z.object({
   metric: z.enum(["latency", "first-token", "speed", "errors"]).catch("latency"),
@@ -23,7 +23,7 @@ const choiceSchema = z.object({
   only: z.string().optional().catch(undefined),
 });
 
-/** How fast and how well requests were answered. All of a view is in its address. */
+/** Speed and outcome of requests. The whole view is in its address. */
 export function performanceRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   app.get("/dashboard/usage/performance", async (request, reply) => {
     const visitor = memberOf(request);
@@ -53,7 +53,7 @@ export function performanceRoutes(app: FastifyInstance, { database, reports = da
     return sendPage(reply, performancePage({ visitor, range, choice, all, table, drawn, names, modelRanks }));
   });
 
-  /** Of groups, where their ids are not their names. */
+  /** Display names of groups whose ids differ from them. */
   async function readNames(
     accountId: string,
     by: PerformanceGroup,
@@ -74,7 +74,7 @@ export function performanceRoutes(app: FastifyInstance, { database, reports = da
   }
 }
 
-/** What makes no sense counts as not chosen. */
+/** An invalid value counts as not chosen. */
 function readChoice(query: unknown): PerformanceChoice {
   const { only, ...choice } = choiceSchema.parse(query ?? {});
   return { ...choice, only: only === "" ? undefined : only };

@@ -21,7 +21,7 @@ import { dayOf, momentsOf } from "../../../contract/days.ts";
 
 const PAGE = 50;
 const afterSchema = z.object({
-  /** Id and attempt of the last request of the page before. */
+  /** Id and attempt of the last request on the previous page. */
   after: z
     .string()
     .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.\d{1,3}$/)
@@ -30,7 +30,7 @@ const afterSchema = z.object({
     .catch(undefined),
 });
 
-/** Every request, and one by one (S27). */
+/** All requests in a list, and each on its own page (S27). */
 export function requestRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   app.get("/dashboard/usage/requests", async (request, reply) => {
     const visitor = memberOf(request);

@@ -18,7 +18,7 @@ import { readRange, type DayRange } from "../../usage/range.ts";
 import type { ChartChoice } from "../../views/usage/usage-chart.ts";
 import { usagePage } from "../../views/usage/usage.ts";
 
-/** The dearest ones; a file has all. */
+/** Those with the highest charges; a file has all. */
 const SHOWN_KEYS = 50;
 const SHOWN_MEMBERS = 50;
 const choiceSchema = z.object({
@@ -28,7 +28,7 @@ const choiceSchema = z.object({
   only: z.string().optional().catch(undefined),
 });
 
-/** Billing & Usage (S27). All of a view is in its address: it can be kept and sent. */
+/** Billing & Usage (S27). The whole view is in its address, so it can be kept and sent. */
 export function usageRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
   app.get("/dashboard/usage", async (request, reply) => {
     const visitor = memberOf(request);
@@ -73,7 +73,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
       }),
     );
 
-    /** Of the chosen grouping, if it is another one than by model. */
+    /** Usage of the chosen grouping, unless it is by model. */
     async function readGroupBars(): Promise<Bar[]> {
       switch (choice.by) {
         case "key":
@@ -100,7 +100,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     return days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(day, step) }));
   }
 
-  /** By bucket and key, of as many keys as have a colour; the rest together. */
+  /** By bucket and key, for as many keys as there are colours; the others are combined. */
   async function readKeyBars(
     accountId: string,
     { range, byKey: { keys }, bars }: { range: DayRange; byKey: KeyUsagePage; bars: readonly Bar[] },
@@ -151,7 +151,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
   }
 }
 
-/** What makes no sense counts as not chosen. */
+/** An invalid value counts as not chosen. */
 function readChoice(query: unknown, { hasSome, tagNames }: LabelChoices): ChartChoice {
   const { unit, by, only, tag } = choiceSchema.parse(query ?? {});
   const isOffered = { class: unit === "tokens", tag: tagNames.length > 0, user: hasSome, model: true, key: true, member: true };

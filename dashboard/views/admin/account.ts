@@ -32,7 +32,7 @@ export interface AdminAccountView {
   usage: readonly UsageByModel[];
   /** The newest first. */
   payments: readonly Payment[];
-  /** Of the next page; null: this is the last one. */
+  /** Cursor of the next page; null on the last page. */
   nextPayment: string | null;
   grant: FormState;
   adjust: FormState;

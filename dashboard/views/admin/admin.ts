@@ -12,7 +12,7 @@ const PAGES = [
   { path: "/dashboard/admin/audit", name: "Audit log" },
 ];
 
-/** A page of those who run the service, with links to the others. */
+/** An administration page, with links to the others. */
 export function adminPage({
   title,
   visitor,

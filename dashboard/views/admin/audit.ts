@@ -43,7 +43,7 @@ function filterForm(filter: ActionFilter): string {
   </form>`;
 }
 
-/** What the filter says, as a page's address says it. */
+/** The filter as in a page's address. */
 function queryOf({ accountId, person, action, fromDay, toDay }: ActionFilter): Record<string, string> {
   const values = { account: accountId, person, action, from: fromDay, to: toDay };
   return Object.fromEntries(Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));

@@ -10,7 +10,7 @@ const PATH = "/dashboard/admin/check";
 
 export interface AdminCheckView {
   visitor: Member;
-  /** That somebody asked for. */
+  /** A manual check. */
   last: CheckResult | undefined;
   nightly: CheckResult | undefined;
 }

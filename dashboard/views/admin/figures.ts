@@ -65,7 +65,7 @@ const NO_COST = html`<p class="muted small">
   To see margins, state what the model servers charge you in <code>spec.cost</code> of each Model.
 </p>`;
 
-/** What is left of the charges; a loss is negative. */
+/** Charges minus costs; a loss is negative. */
 function percentOf({ chargeNanoUsd, costNanoUsd }: Margin): string {
   if (chargeNanoUsd === 0n) return "–";
   const tenths = Number(((chargeNanoUsd - costNanoUsd) * 1000n) / chargeNanoUsd) / 10;

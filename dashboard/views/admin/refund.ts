@@ -11,7 +11,7 @@ export interface AdminRefundView {
   visitor: Member;
   account: Account;
   form: FormState;
-  /** Of this page: the form posts once. */
+  /** Id of this page: the form posts once. */
   attemptId: string;
 }
 

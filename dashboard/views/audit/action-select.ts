@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { ActionFilterName } from "../../../ledger/people/action-names.ts";
 import { ACTIONS_BY_CATEGORY, actionWords } from "./action-words.ts";
 
-/** Chooses one action, or all of a category. */
+/** A choice of one action, or all of a category. */
 export function actionSelect(chosen: ActionFilterName | undefined): string {
   const groups = ACTIONS_BY_CATEGORY.map(
     ({ category, words, names }) =>

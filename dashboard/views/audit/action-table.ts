@@ -15,8 +15,8 @@ export interface ActionColumn<Action> {
 export const BY: ActionColumn<ListedAction> = { head: "By", cell: ({ by }) => clipped(by ?? "–") };
 
 /**
- * What was done, newest first.
- * @param columns `before` stand between time and action, `after` at the end.
+ * Actions, newest first.
+ * @param columns `before` are between time and action, `after` at the end.
  */
 export function actionTable<Action extends ListedAction>(
   actions: readonly Action[],

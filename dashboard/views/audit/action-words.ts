@@ -1,6 +1,6 @@
 import { ACTION_CATEGORIES, ACTION_NAMES, type ActionCategory, type ActionName } from "../../../ledger/people/action-names.ts";
 
-/** What somebody did, in words that follow who did it. Rows of newer versions have none: their name is shown. */
+/** An action in words that follow its actor. Actions of newer versions are shown by name. */
 const WORDS: Readonly<Record<ActionName, string>> = {
   "account.billing_changed": "Changed billing details",
   "account.budget_deleted": "Deleted a budget",

@@ -20,11 +20,11 @@ export interface BillingView {
   visitor: Member;
   form: FormState;
   details: BillingDetails | undefined;
-  /** null where nobody can pay. */
+  /** null if payments are not possible. */
   payment: { card: SavedCard | undefined } | null;
   /** The newest first. */
   months: readonly string[];
-  /** Of the next page; null: this is the last one. */
+  /** Cursor of the next page; null on the last page. */
   nextMonth: string | null;
   /** Completed ones, the newest first. */
   payments: readonly Payment[];

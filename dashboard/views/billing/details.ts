@@ -6,7 +6,7 @@ import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field, formProblem, textArea } from "../field.ts";
 
-/** Who receipts and statements are made out to: a form for owners, for others what it says. */
+/** The recipient of receipts and statements: a form for owners, text for others. */
 export function billingDetailsCard(visitor: Member, form: FormState, details: BillingDetails | undefined): string {
   if (!isAllowed(visitor.membership.role, "setBilling")) return shown(visitor, details);
   const values: Record<string, string> = details === undefined ? {} : { ...details };

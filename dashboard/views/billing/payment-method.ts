@@ -7,7 +7,7 @@ import { csrfField } from "../csrf-field.ts";
 
 const CARD = "/dashboard/credit/auto-top-up/card";
 
-/** The card that automatic top-up charges. Its number is the provider's alone. */
+/** The card that automatic top-up charges. Only the provider knows its number. */
 export function paymentMethod(visitor: Member, card: SavedCard | undefined): string {
   const mayChange = isAllowed(visitor.membership.role, "manageCard");
   return html`<div class="card stack">

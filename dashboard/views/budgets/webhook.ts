@@ -12,7 +12,7 @@ import { shownOnce } from "../shown-once.ts";
 import { moment } from "../time.ts";
 
 export interface WebhookView {
-  /** undefined: events go nowhere. */
+  /** undefined if there is none. */
   webhook: Webhook | undefined;
   deliveries: readonly ListedDelivery[];
   form: FormState;
@@ -20,7 +20,7 @@ export interface WebhookView {
 
 const PATH = "/dashboard/budgets/webhook";
 
-/** Where events are sent to, for owners. */
+/** The webhook of the account, for owners. */
 export function webhookSection({ csrf }: Member, { webhook, deliveries, form }: WebhookView): string {
   const shown = { ...form, values: { url: webhook?.url ?? "", ...form.values } };
   const more = html`<button class="quiet" formaction="${PATH}/test" formnovalidate>Send test event</button>

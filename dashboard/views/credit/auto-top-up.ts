@@ -12,7 +12,7 @@ import { field } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 
 export interface AutoTopUpView {
-  /** undefined: it was never on. */
+  /** undefined if it was never on. */
   autoTopUp: AutoTopUp | undefined;
   card: SavedCard | undefined;
 }
@@ -27,7 +27,7 @@ const STOPPED = {
   returned: "A payment was refunded or disputed, so automatic top-up is off. You can turn it on again.",
 } as const;
 
-/** On the credit page: what the service may charge by itself. */
+/** On the credit page: charges that the service makes automatically. */
 export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, card }: AutoTopUpView): string {
   const isOn = autoTopUp?.isOn === true;
   if (!isAllowed(visitor.membership.role, "manageCard"))
@@ -54,7 +54,7 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
     </form>`;
 }
 
-/** Nothing can be paid, but a card can be taken away. */
+/** Payments are not possible, but a card can be removed. */
 function suspendedSection(visitor: Member, { autoTopUp, card }: AutoTopUpView): string {
   const buttons = (autoTopUp?.isOn === true ? TURN_OFF : "") + (card === undefined ? "" : REMOVE_CARD);
   return html`<h2 id="auto-top-up">Automatic top-up</h2>

@@ -1,6 +1,6 @@
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 
-/** Written otherwise than with a capital at the start of each word. */
+/** Spelled differently than with initial capitals. */
 const BRANDS: Readonly<Record<string, string>> = { amex: "American Express", jcb: "JCB", unionpay: "UnionPay" };
 
 /** "visa ending in 4242" as "Visa •••• 4242". */

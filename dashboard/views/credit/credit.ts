@@ -20,13 +20,13 @@ export interface CreditView {
   balance: Balance;
   page: EntryPage;
   form: FormState;
-  /** Is there a payment provider? */
+  /** Whether there is a payment provider. */
   canPay: boolean;
-  /** When the owners are told that it runs out; null where nobody can be written to. */
+  /** The threshold of the owners' alert; null if no mail can be sent. */
   alert: { thresholdNanoUsd: bigint | null } | null;
-  /** null where nobody can pay. */
+  /** null if payments are not possible. */
   autoTopUp: AutoTopUpView | null;
-  /** From the provider's page, after saving a card. */
+  /** The visitor returns from the provider's page, after saving a card. */
   isCardSaved: boolean;
 }
 

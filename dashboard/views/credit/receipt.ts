@@ -11,7 +11,7 @@ export interface ReceiptView {
   paidAt: Date;
   /** Lines of the seller's name and address. */
   from: readonly string[];
-  /** The same of the customer. */
+  /** The customer's. */
   to: readonly string[];
 }
 
@@ -58,7 +58,7 @@ function lines(texts: readonly string[]): string {
   return texts.map((text) => html`${text}`).join("<br />");
 }
 
-/** Cents, and more where there are more. */
+/** Cents, or more decimals if needed. */
 function dollars(nanoUsd: bigint): string {
   return formatNanoUsd(nanoUsd).replace(/0{1,7}$/, "");
 }

@@ -23,10 +23,10 @@ export interface TopUpView {
   visitor: Member;
   form: FormState;
   payments: readonly Payment[];
-  /** Does no money move? */
+  /** Whether payments are simulated. */
   isTest: boolean;
   attemptId: string;
-  /** From the provider's page, after paying. */
+  /** The visitor returns from the provider's page, after paying. */
   isBack: boolean;
 }
 

@@ -32,13 +32,13 @@ export function docsPage({ visitor, title, path, body }: DocsPage): string {
 export interface QuickstartPage {
   visitor: Member | null;
   baseUrl: string;
-  /** null: none is served. */
+  /** null if none is served. */
   model: CatalogueModel | null;
   language: Language;
 }
 
 export function quickstartPage({ visitor, baseUrl, model, language }: QuickstartPage): string {
-  // A guest is led through the sign-in.
+  // A guest must sign in first.
   const mayCreate = visitor === null || isAllowed(visitor.membership.role, "manageKeys");
   const body = html`<ol class="steps">
       <li>

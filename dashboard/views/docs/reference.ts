@@ -10,13 +10,13 @@ export interface ReferenceView {
   title: string;
   path: string;
   reference: Reference;
-  /** HTML: how a request authenticates itself. */
+  /** HTML: how a request authenticates. */
   lead: string;
-  /** Of the document itself, for programs. */
+  /** Address of the document, for programs. */
   source: string;
 }
 
-/** All operations of an API on one page, rendered here: a reader needs no script, and the policy of contents stays. */
+/** All operations of an API on one page, rendered here: readers need no script, and the content security policy stays strict. */
 export function referencePage({ visitor, title, path, reference, lead, source }: ReferenceView): string {
   const { operations, tags } = reference;
   const groups = [...new Set(operations.map(({ tag }) => tag))].map((tag) => ({
@@ -60,7 +60,7 @@ function operationHtml(reference: Reference, operation: Operation): string {
   </details>`;
 }
 
-/** Errors look alike: statuses with the same words share a line, and only a success shows its fields. */
+/** Errors look alike: statuses with the same text share a line, and only a success shows its fields. */
 function responsesHtml(reference: Reference, responses: Operation["responses"]): string {
   const descriptions = [...new Set(responses.map(({ description }) => description))];
   return descriptions

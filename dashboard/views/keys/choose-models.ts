@@ -2,10 +2,10 @@ import type { Protocol } from "../../../contract/protocol.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import { defaultModel } from "../default-model.ts";
 
-/** In examples while nothing is served. */
+/** In examples if nothing is served. */
 const EXAMPLE = "modelx-v4-pro";
 
-/** A model to show examples with, for each interface; the same one where a model has both. */
+/** An example model for each interface; the same one if a model has both. */
 export function chooseModels(models: readonly ListedModel[]): { chatModel: string; messagesModel: string } {
   const having = (...wanted: Protocol[]) =>
     defaultModel(models.filter(({ model }) => wanted.every((each) => model.interfaces.includes(each))))?.model.name;

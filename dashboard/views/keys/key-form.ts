@@ -13,7 +13,7 @@ export interface KeyForm {
   visitor: Member;
   form: FormState;
   models: readonly ListedModel[];
-  /** null: a new one. */
+  /** null for a new key. */
   key: ListedKey | null;
 }
 
@@ -52,7 +52,7 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
 function modelChoice(models: readonly ListedModel[], { values, problems }: FormState): string {
   const problem = problems["models"];
   const chosen = (values["models"] ?? "").split(",").filter((name) => name !== "");
-  // One that is served no longer stays chosen until somebody takes it off.
+  // A model that is no longer served stays selected until somebody removes it.
   const names = [...new Set([...models.map(({ model }) => model.name), ...chosen])];
   const boxes = names.map(
     (name) =>

@@ -9,7 +9,7 @@ import { copyable, snippets } from "./snippets.ts";
 
 export interface KeyValue {
   title: string;
-  /** The full value; this dialog is the only place that ever has it. */
+  /** The full value, which only this dialog ever shows. */
   value: string;
   models: readonly ListedModel[];
   baseUrl: string;
@@ -49,7 +49,7 @@ export function confirmKeyPage({ visitor, key, action }: KeyConfirmation): strin
   });
 }
 
-/** @param keys those that are to be disabled; none: nothing was selected. */
+/** @param keys to disable; empty if nothing was selected. */
 export function confirmDisablePage({ visitor, keys }: { visitor: Member; keys: readonly ListedKey[] }): string {
   const items = keys.map(
     ({ publicId, name, masked }) =>

@@ -18,16 +18,16 @@ export interface KeysView {
   /** From 1. */
   page: number;
   keys: readonly ListedKey[];
-  /** How many match, on all pages. */
+  /** Number of matches on all pages. */
   total: number;
   /** HTML of a dialog over the page. */
   dialog?: string;
 }
 
-/** How many keys a page has. */
+/** Keys per page. */
 export const KEYS_PAGE = 50;
 const PATH = "/dashboard/keys";
-/** The form that disables what is selected; its fields stand in the table. */
+/** The form that disables selected keys; its fields are in the table. */
 const BULK = "selected-keys";
 
 export function keysPage(view: KeysView): string {

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 
-/** A text to be copied whole: a line for a shell, or a piece of code. */
+/** A text to copy as a whole: a line for a shell, or a piece of code. */
 export function copyable({ id, text, label }: { id: string; text: string; label: string }): string {
   return html`<div class="snippet">
     <pre id="${id}" tabindex="0" aria-label="${label}"><code>${text}</code></pre>
@@ -10,13 +10,13 @@ export function copyable({ id, text, label }: { id: string; text: string; label:
 
 export interface SnippetInput {
   baseUrl: string;
-  /** The key's full value; null where it is not at hand, and comes from the environment. */
+  /** The key's full value; null if it is not available, and comes from the environment. */
   key: string | null;
   chatModel: string;
   messagesModel: string;
 }
 
-/** How a key is used, on both interfaces (S2). */
+/** Use of a key on both interfaces (S2). */
 export function snippets({ baseUrl, key, chatModel, messagesModel }: SnippetInput): string {
   const inShell = key ?? "$MODEL_GATEWAY_API_KEY";
   const inCode = key === null ? "process.env.MODEL_GATEWAY_API_KEY" : `"${key}"`;

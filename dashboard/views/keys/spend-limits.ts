@@ -3,7 +3,7 @@ import { parseNanoUsd } from "../../../ledger/money.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import { limitBar } from "../limits/limit-bar.ts";
 
-/** How much of a key's spend limits is used, with a bar for each. */
+/** Use of a key's spend limits, with a bar for each. */
 export function spendLimits({ limits, unknownLimits, spentTodayNanoUsd, spentThisMonthNanoUsd }: ListedKey): string {
   const { spendPerDayUsd, spendPerMonthUsd } = limits;
   const bar = (used: bigint, limit: string, words: string) => limitBar({ used, limit: parseNanoUsd(limit), unit: "usd", words });

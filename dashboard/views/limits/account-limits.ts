@@ -6,7 +6,7 @@ import { field } from "../field.ts";
 import { responsiveTable } from "../responsive-table.ts";
 import { limitBar } from "./limit-bar.ts";
 
-/** Limits that apply to the account, how much of each is used, and who set them. */
+/** Limits of the account, their use, and who set them. */
 export function accountLimitTable({ usage, owner, operator, effective }: AccountLimitsInUse): string {
   const setter = (name: keyof Limits) => {
     if (owner[name] === undefined) return "Service";
@@ -31,7 +31,7 @@ const RESETS = {
   none: "As requests end",
 } as const;
 
-/** Without the unit that its figures carry. */
+/** Without the unit, which is in its figures. */
 export function limitName({ label }: Limit): string {
   return label.replace(" (USD)", "");
 }

@@ -12,7 +12,7 @@ export function limitBar({
   used: bigint;
   limit: bigint;
   unit: Limit["unit"];
-  /** What follows the figures. */
+  /** The text after the figures. */
   words?: string;
 }): string {
   const percent = limit === 0n ? 100 : Number((used * 100n) / limit);

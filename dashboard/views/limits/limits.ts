@@ -18,7 +18,7 @@ import { limitBar } from "./limit-bar.ts";
 export interface LimitsView {
   visitor: Member;
   account: AccountLimitsInUse;
-  /** Those that have limits. */
+  /** Keys with limits. */
   keys: KeyPage;
   /** Of each key, by its id. */
   counts: ReadonlyMap<string, CountsInUse>;

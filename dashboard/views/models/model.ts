@@ -80,7 +80,7 @@ function fact(term: string, words: string): string {
   </div>`;
 }
 
-/** That the model will go; also while that lies ahead. */
+/** The model's removal, even if it lies ahead. */
 function retirement({ deprecation }: CatalogueModel, nowMs: number): string {
   if (deprecation === undefined) return "";
   const { sinceSeconds, sunsetSeconds } = deprecation;

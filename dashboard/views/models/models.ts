@@ -22,7 +22,7 @@ export function modelsPage({
   models: readonly ListedModel[];
   baseUrl: string;
 }): string {
-  // Those that people should move away from come last.
+  // Deprecated models come last.
   const sorted = [...models.filter(({ model }) => !isLegacy(model)), ...models.filter(({ model }) => isLegacy(model))];
   const body = html`<h1>Models</h1>
     <p class="muted">
@@ -33,7 +33,7 @@ export function modelsPage({
   return layout({ title: "Models", visitor, path: PATH, body });
 }
 
-/** The page of one model; names may hold slashes. */
+/** The page of one model; names may contain slashes. */
 export function modelPath(name: string): string {
   return `${PATH}/${name.split("/").map(encodeURIComponent).join("/")}`;
 }
@@ -57,7 +57,7 @@ function table(models: readonly ListedModel[]): string {
 }
 
 function row({ model, price, schedule }: ListedModel): string {
-  // Vectors have no tokens, and what is embedded is cached nowhere.
+  // Vectors have no tokens, and embeddings use no cache.
   const ofTokens = (figure: string) => (isForEmbeddings(model) ? "–" : figure);
   return html`<tr>
     <th scope="row" class="wrap" data-label="Model">

@@ -8,7 +8,7 @@ import { responsiveTable } from "../responsive-table.ts";
 
 const NOW = html` <span class="badge active">now</span>`;
 
-/** What each class of tokens costs, at all times of the day and from later days on. */
+/** Prices of each class of tokens, at all times of the day and from later days on. */
 export function prices({ model, price, standardPrice, schedule }: ListedModel): string {
   const classes = isForEmbeddings(model) ? CLASSES.slice(0, 1) : CLASSES;
   const rows = [

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { usd } from "../figures.ts";
 import type { Overview } from "./overview-view.ts";
 
-/** What needs somebody's attention before requests are refused. */
+/** Alerts that need attention before requests are refused. */
 export function alerts({ balance, alertNanoUsd, autoTopUp, activity }: Overview): string {
   const { postedNanoUsd } = balance;
   const isLow = alertNanoUsd !== null && postedNanoUsd > 0n && postedNanoUsd < alertNanoUsd;

@@ -5,7 +5,7 @@ import { clipped } from "../responsive-table.ts";
 
 const MOST = 6;
 
-/** Spend limits of keys, and how much of each is used. */
+/** Spend limits of keys, and their use. */
 export function limitsInUse(keys: readonly ListedKey[]): string {
   const limited = keys.filter(({ limits }) => limits.spendPerDayUsd !== undefined || limits.spendPerMonthUsd !== undefined);
   if (limited.length === 0) return "";

@@ -4,7 +4,7 @@ import { usd } from "../figures.ts";
 import { snippets } from "../keys/snippets.ts";
 import type { Overview } from "./overview-view.ts";
 
-/** The way to the first response; it goes once there was one. */
+/** Steps to the first response; hidden once there was one. */
 export function onboarding(overview: Overview): string {
   const { visitor, balance, keys, baseUrl, canPay } = overview;
   const { role } = visitor.membership;

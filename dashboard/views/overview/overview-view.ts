@@ -6,19 +6,19 @@ import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { Bar } from "../../charts/series.ts";
 import type { Member } from "../../session/visitor.ts";
 
-/** What the overview shows. */
+/** The content of the overview. */
 export interface Overview {
   visitor: Member;
   balance: Balance;
-  /** How many there are. */
+  /** Number of keys. */
   keys: number;
   usage: UsageTotals;
   baseUrl: string;
   chatModel: string;
   messagesModel: string;
-  /** Is there a payment provider? */
+  /** Whether there is a payment provider. */
   canPay: boolean;
-  /** Of the last 30 days; undefined: nothing was used in them. */
+  /** Of the last 30 days; undefined if nothing was used. */
   activity: Activity | undefined;
   alertNanoUsd: bigint | null;
   autoTopUp: AutoTopUp | undefined;
@@ -29,12 +29,12 @@ export interface Activity {
   toDay: string;
   /** By day and model. */
   bars: readonly Bar[];
-  /** Names of all models, by which each has its colour. */
+  /** Names of all models, which determine their colours. */
   modelRanks: readonly string[];
   byKey: KeyUsagePage;
   requests: readonly ListedRequest[];
-  /** Names of those that requests were made with. */
+  /** Names of the keys of these requests. */
   keyNames: readonly NamedKey[];
-  /** The newest keys, with what limits them. */
+  /** The newest keys, with their limits. */
   keys: readonly ListedKey[];
 }

@@ -15,11 +15,11 @@ export interface ActivityView {
   actions: readonly ListedAction[];
   /** The filter. */
   action: ActionFilterName | undefined;
-  /** Id to go on after; null on the last page. */
+  /** Cursor of the next page; null on the last page. */
   next: string | null;
 }
 
-/** What all members did in the account. */
+/** Actions of all members in the account. */
 export function activityPage({ visitor, actions, action, next }: ActivityView): string {
   const body = html`<p class="crumb"><a href="/dashboard/settings">Settings</a></p>
     <h1>Account activity</h1>

@@ -1,4 +1,4 @@
-/** Of what a browser calls itself, the words that people know it by. The order counts: most call themselves several. */
+/** A browser's name from its user agent. The order matters: most claim to be several. */
 const BROWSERS: readonly [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, "Edge"],
   [/\bOPR\//, "Opera"],
@@ -14,7 +14,7 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/, "Linux"],
 ];
 
-/** @param userAgent the header as it came; may be empty. */
+/** @param userAgent the header as received; may be empty. */
 export function browserName(userAgent: string): string {
   const browser = BROWSERS.find(([mark]) => mark.test(userAgent))?.[1];
   const system = SYSTEMS.find(([mark]) => mark.test(userAgent))?.[1];

@@ -11,7 +11,7 @@ const SETTINGS = "/dashboard/settings";
 export interface CloseAccountView {
   visitor: Member;
   balance: Balance;
-  /** That work, or could. */
+  /** Keys that work, or could. */
   keys: number;
   form: FormState;
 }

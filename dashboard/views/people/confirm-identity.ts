@@ -9,7 +9,7 @@ import { passkeyForm } from "./passkey-form.ts";
 
 const PATH = "/dashboard/confirm-identity";
 
-/** What proves who somebody is, besides a passkey: their password, the service where they sign in, and a code. */
+/** Proofs of identity besides a passkey: the password, the sign-in provider, and a code. */
 export interface Proofs {
   first: "password" | "elsewhere" | "none";
   isCodeAsked: boolean;
@@ -17,11 +17,11 @@ export interface Proofs {
 
 export interface ConfirmIdentityView {
   visitor: Member;
-  /** Path to go on to. */
+  /** Path to continue to. */
   next: string;
   form: FormState;
   proofs: Proofs;
-  /** null: they have no passkey. */
+  /** null if they have no passkey. */
   challenge: PasskeyChallenge | null;
 }
 

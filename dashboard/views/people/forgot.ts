@@ -5,7 +5,7 @@ import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
 
-/** @param view.visitor somebody who is signed in may have forgotten the password, too. */
+/** @param view.visitor a signed-in person may have forgotten the password, too. */
 export function forgotPage({ form, visitor }: { form: FormState; visitor: Member | null }): string {
   const body = html`<h1>Reset your password</h1>
     <form method="post" action="/dashboard/forgot" class="card stack">
@@ -17,7 +17,7 @@ export function forgotPage({ form, visitor }: { form: FormState; visitor: Member
   return layout({ title: "Reset your password", visitor: null, body, isNarrow: true });
 }
 
-/** The same words whether or not somebody has the address. */
+/** The same text whether or not the address is registered. */
 export function forgotSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
   const body = html`<h1>Check your email</h1>
     <div class="card stack">
@@ -29,14 +29,14 @@ export function forgotSentPage({ hasOutbox }: { hasOutbox: boolean }): string {
   return layout({ title: "Check your email", visitor: null, body, isNarrow: true });
 }
 
-/** Where a gateway on one machine keeps its letters. */
+/** Where a local gateway keeps its emails. */
 export const outboxHint = html`<p>This gateway sends no email: read it in the <a href="/dashboard/outbox">outbox</a>.</p>`;
 
 export interface ResetView {
   form: FormState;
   visitor: Member | null;
   token: string;
-  /** Keys or tokens were made before anybody proved the address. */
+  /** Keys or tokens were created before the address was confirmed. */
   isAsking: boolean;
 }
 

@@ -12,7 +12,7 @@ const PATH = "/dashboard/members";
 export interface MemberAccessView {
   visitor: Member;
   member: AccountMember;
-  /** What they may know the value of. */
+  /** Keys and tokens whose values they may know. */
   made: MadeThings;
 }
 
@@ -37,7 +37,7 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
   });
 }
 
-/** After somebody was given a role that makes no keys. */
+/** After somebody was given a role that cannot create keys. */
 export function memberAccessPage({ visitor, member, made }: MemberAccessView): string {
   const title = `Keys and tokens of ${member.name}`;
   const hasMade = made.keys.length + made.tokens.length > 0;

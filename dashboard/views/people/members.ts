@@ -66,7 +66,7 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
   return responsiveTable(["Member", "Role", "Two-factor", "Joined", { hidden: "Actions" }], rows);
 }
 
-/** Whether the account asks for a second factor; its owners choose. */
+/** Whether the account requires a second factor; its owners choose. */
 function ruleSection({ csrf, membership }: Member): string {
   const { requiresSecondFactor: isRequired, role } = membership;
   const words = isRequired
@@ -138,7 +138,7 @@ export function confirmInvitationPage({ visitor, invitation }: { visitor: Member
   });
 }
 
-/** What became of the letter; "enough": the mailbox got too many of them today. */
+/** The outcome of the email; "enough": the mailbox got too many today. */
 export type InvitationMail = "sent" | "none" | "failed" | "enough";
 
 export interface InvitedView {

@@ -22,7 +22,7 @@ export function outboxPage({ visitor, letters }: { visitor: Member | null; lette
   return layout({ title: "Outbox", visitor, body, isNarrow: true });
 }
 
-/** A letter's links stand in lines of their own. */
+/** An email's links are on separate lines. */
 function withLinks(text: string): string {
   return text
     .split("\n")

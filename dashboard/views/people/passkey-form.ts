@@ -8,11 +8,11 @@ export interface PasskeyForm {
   challenge: PasskeyChallenge;
   button: string;
   isPrimary?: boolean;
-  /** HTML of more fields. */
+  /** HTML of further fields. */
   fields: string;
 }
 
-/** A form that a script fills with the browser's answer; without scripts it says so. */
+/** A form that a script fills with the browser's answer; without scripts it shows a notice. */
 export function passkeyForm({ kind, action, challenge, button, isPrimary = false, fields }: PasskeyForm): string {
   return html`<form method="post" action="${action}" class="stack" data-passkey="${kind}" data-options="${challenge.options}">
       !${fields}

@@ -4,7 +4,7 @@ import type { Provider } from "../../oidc/provider.ts";
 
 export type ProviderButton = Pick<Provider, "id" | "name">;
 
-/** One for each service where people can sign in, too. */
+/** A button for each additional sign-in provider. */
 export function providerButtons({
   verb,
   providers,

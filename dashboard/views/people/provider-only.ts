@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { layout } from "../layout.ts";
 import { providerButtons, type ProviderButton } from "./provider-buttons.ts";
 
-/** Instead of a password, for an address that signs in elsewhere. The same whether or not somebody here has it. */
+/** Shown instead of a password to an address with a single provider, whether or not it is registered here. */
 export function providerOnlyPage({ domain, provider, next }: { domain: string; provider: ProviderButton; next: string }): string {
   const body = html`<h1>Sign in with ${provider.name}</h1>
     <div class="card stack">

@@ -120,9 +120,9 @@ export interface SignInCodeView {
   /** Proves that the password was right. */
   note: string;
   hasTotp: boolean;
-  /** null: they have no passkey. */
+  /** null if they have no passkey. */
   challenge: PasskeyChallenge | null;
-  /** Path to go on to. */
+  /** Path to continue to. */
   next: string;
 }
 

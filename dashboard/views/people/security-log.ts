@@ -9,7 +9,7 @@ import { clipped } from "../responsive-table.ts";
 export interface SecurityLogView {
   visitor: Member;
   actions: readonly OwnAction[];
-  /** Id to go on after; null on the last page. */
+  /** Cursor of the next page; null on the last page. */
   next: string | null;
 }
 

@@ -21,7 +21,7 @@ const PATH = "/dashboard/settings";
 export interface SettingsView {
   visitor: Member;
   sessions: readonly Session[];
-  /** What was done in the account lately. */
+  /** Recent actions in the account. */
   actions: readonly ListedAction[];
   secondFactors: SecondFactors;
   labels: AccountLabels;

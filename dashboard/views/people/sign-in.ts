@@ -9,14 +9,14 @@ import { layout } from "../layout.ts";
 export interface SignInView {
   form: FormState;
   next: string;
-  /** This browser's session is over. */
+  /** This browser's session has ended. */
   isSessionOver: boolean;
   isSignUpOpen: boolean;
-  /** Can somebody who forgot the password be written to? */
+  /** Whether password resets can be emailed. */
   canReset: boolean;
-  /** Where people sign in, too. */
+  /** Additional sign-in providers. */
   providers: readonly ProviderButton[];
-  /** For anybody's passkey; null: there are none at this address. */
+  /** For anybody's passkey; null if passkeys do not work at this address. */
   challenge: PasskeyChallenge | null;
 }
 

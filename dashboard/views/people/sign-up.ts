@@ -15,7 +15,7 @@ export interface SignUpView {
   proof: string;
   /** The address that the link was mailed to; null: it may be any. */
   email: string | null;
-  /** Where people sign up, too. */
+  /** Additional sign-up providers. */
   providers: readonly ProviderButton[];
 }
 
@@ -47,14 +47,14 @@ export interface AddressView {
   form: FormState;
   /** Token of an invitation; "" without one. */
   invitation: string;
-  /** Whose addresses can sign up; null: all. */
+  /** The domains whose addresses can sign up; null: all. */
   domains: readonly string[] | null;
-  /** Can a link be mailed? */
+  /** Whether a link can be emailed. */
   canMail: boolean;
   providers: readonly ProviderButton[];
 }
 
-/** The first step where an address must be proved. */
+/** The first step if an address must be confirmed. */
 export function addressPage({ form, invitation, domains, canMail, providers }: AddressView): string {
   const next = invitation === "" ? "/dashboard" : `/dashboard/invitation?token=${invitation}`;
   const mailed = html`<form method="post" action="/dashboard/sign-up/address" class="card stack">

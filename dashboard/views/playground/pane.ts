@@ -4,10 +4,10 @@ import { defaultModel } from "../default-model.ts";
 
 export interface Pane {
   id: "first" | "second";
-  /** Of its choice of a model. */
+  /** Label of its model selection. */
   name: string;
   models: readonly ListedModel[];
-  /** Undefined, or a name that is not served: the default. */
+  /** Undefined, or an unknown name: the default. */
   chosen: string | undefined;
   isHidden?: boolean;
 }

@@ -12,7 +12,7 @@ import { settings } from "./settings.ts";
 export interface Playground {
   visitor: Member;
   models: readonly ListedModel[];
-  /** Name of the model that a link asked for. */
+  /** Name of the model requested by a link. */
   chosen: string | undefined;
   baseUrl: string;
 }

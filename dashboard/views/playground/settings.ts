@@ -2,12 +2,12 @@ import { html } from "ghtml";
 import { PROTOCOLS } from "../../../contract/protocol.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 
-/** Words that every protocol has for how hard a model thinks. */
+/** Reasoning efforts that every protocol has. */
 const EFFORTS = { none: "Off", low: "Low", medium: "Medium", high: "High" } as const;
 
 const TOOL_EXAMPLE = `[{ "name": "get_weather", "description": "…", "input_schema": { "type": "object" } }]`;
 
-/** What every message of the conversation is sent with. An empty field is left to the model's default. */
+/** Settings sent with every message of the conversation. An empty field uses the model's default. */
 export function settings(): string {
   return html`<details class="card settings" id="settings" open>
     <summary>Settings</summary>

@@ -1,6 +1,6 @@
 import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
-/** How a request ended, for people. */
+/** Display names of outcomes. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   complete: "completed",
   truncated: "interrupted",
@@ -20,7 +20,7 @@ export const OUTCOME_BADGES: Readonly<Record<Outcome, string>> = {
   lost: "warn",
 };
 
-/** What that means for the charge. */
+/** Their effect on the charge. */
 export const OUTCOME_NOTES: Readonly<Record<Outcome, string>> = {
   complete: "The response was delivered in full.",
   truncated: "The model server stopped mid-response. What was delivered is charged.",

@@ -17,13 +17,13 @@ import { usageTabs } from "./usage-tabs.ts";
 const PATH = "/dashboard/usage/performance";
 const GROUPINGS = { all: "All", model: "Model", key: "Key", member: "Member" } as const;
 
-/** What is drawn; all of it is in the page's address. */
+/** The chart's choices; all of them are in the page's address. */
 export interface PerformanceChoice {
   metric: PerformanceMetric;
   by: PerformanceGroup;
-  /** Of the groups' lines. */
+  /** The groups to draw. */
   at: Share;
-  /** Name of the one line to draw; undefined: all. */
+  /** Name of the only line to draw; undefined: all. */
   only: string | undefined;
 }
 
@@ -31,15 +31,15 @@ export interface PerformanceView {
   visitor: Member;
   range: DayRange;
   choice: PerformanceChoice;
-  /** Every measure of all requests. */
+  /** All measures of all requests. */
   all: readonly PerformanceBin[];
-  /** Every measure by group; by model where nothing is grouped. */
+  /** All measures by group; by model if ungrouped. */
   table: readonly PerformanceBin[];
   /** The chosen measure by group and step. */
   drawn: readonly PerformanceBin[];
-  /** Of groups whose id is not their name. */
+  /** Display names of groups whose ids differ from them. */
   names: ReadonlyMap<string, string>;
-  /** Names of all models, by which each has its colour. */
+  /** Names of all models, which determine their colours. */
   modelRanks: readonly string[];
 }
 
@@ -167,7 +167,7 @@ function choiceQuery({ metric, by, at }: PerformanceChoice): Record<string, stri
   };
 }
 
-/** Of what is measured in milliseconds, tokens per second or percent. */
+/** Format of milliseconds, tokens per second or percent. */
 function show(metric: PerformanceMetric, value: number | null): string {
   if (value === null) return "–";
   switch (metric) {

@@ -5,7 +5,7 @@ type Kept = Readonly<Record<string, string>>;
 
 /**
  * @param path of the page.
- * @param kept what else the page's address says.
+ * @param kept other parameters of the page's address.
  */
 export function rangePicker(path: string, range: DayRange, kept: Kept = {}): string {
   return html`<div class="range">
@@ -21,7 +21,7 @@ export function rangePicker(path: string, range: DayRange, kept: Kept = {}): str
   </div>`;
 }
 
-/** Links to the ranges that have names. */
+/** Links to the named ranges. */
 export function namedRanges(path: string, range: Pick<DayRange, "name">, kept: Kept = {}): string {
   const links = Object.entries(RANGES).map(
     ([name, words]) =>
@@ -34,14 +34,14 @@ export function namedRanges(path: string, range: Pick<DayRange, "name">, kept: K
   return html`<nav class="switch" aria-label="Date range">!${links.join("")}</nav>`;
 }
 
-/** So that a form keeps what the page's address says. */
+/** Hidden fields, so that a form keeps the page's other parameters. */
 export function hiddenFields(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)
     .join("");
 }
 
-/** A page's query for a range. */
+/** A range as a page's query. */
 export function rangeQuery({ name, fromDay, toDay }: DayRange): Record<string, string> {
   return name === "custom" ? { range: name, from: fromDay, to: toDay } : { range: name };
 }

@@ -14,12 +14,12 @@ import { responsiveTable } from "../responsive-table.ts";
 
 export interface RequestView {
   visitor: Member;
-  /** Of one request, at least one, the first one first. */
+  /** Attempts of one request, in order, at least one. */
   attempts: readonly LabelledRequest[];
   keys: readonly NamedKey[];
 }
 
-/** What one request was, and how its charge adds up. */
+/** A request and the calculation of its charge. */
 export function requestPage({ visitor, attempts, keys }: RequestView): string {
   const id = attempts[0]?.requestId ?? "";
   const body = html`<p class="crumb"><a href="/dashboard/usage/requests">Logs</a></p>

@@ -23,13 +23,13 @@ export interface RequestsView {
   /** Some of the account's requests have tags or an end user. */
   hasLabels: boolean;
   keys: readonly NamedKey[];
-  /** That were used in these days. */
+  /** Keys and models used in these days. */
   models: readonly string[];
   members: readonly AccountMember[];
   filter: RequestFilter;
-  /** A request id that was looked for in vain; "": none. */
+  /** A request id that was not found; "" if none. */
   search: string;
-  /** The newest requests: the page can follow what comes. */
+  /** The newest requests: the page can follow new ones. */
   isFirst: boolean;
 }
 
@@ -113,7 +113,7 @@ interface Select {
   chosen: string | undefined;
 }
 
-/** What is chosen stays in the list, whether or not it is an option in these days. */
+/** The current choice stays in the list, even if it is not an option in these days. */
 function select({ name, label, all, options, chosen }: Select): string {
   const entries = Object.entries({ ...(chosen === undefined ? {} : { [chosen]: chosen }), ...options });
   const items = entries.map(

@@ -18,13 +18,13 @@ const GROUPINGS = {
 } as const;
 type Grouping = keyof typeof GROUPINGS;
 
-/** What of the usage is drawn; all of it is in the page's address. */
+/** The drawn part of the usage; all of it is in the page's address. */
 export interface ChartChoice {
   metric: Metric;
   by: Grouping;
   /** The tag that is grouped by, if it is by tag; undefined: the account has none. */
   tag: string | undefined;
-  /** Name of the one series to draw; undefined: all. */
+  /** Name of the only series to draw; undefined: all. */
   only: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface UsageChart {
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
   groups: readonly string[];
-  /** Names of all models, by which each has its colour. */
+  /** Names of all models, which determine their colours. */
   modelRanks: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export function usageChart({ range, choice, step, labels, bars, groups, modelRan
   </div>`;
 }
 
-/** A page's query for a choice. */
+/** A choice as a page's query. */
 export function choiceQuery({ metric, by, tag }: ChartChoice): Record<string, string> {
   return {
     ...(metric === "money" ? {} : { unit: metric }),

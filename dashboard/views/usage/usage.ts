@@ -25,11 +25,11 @@ export interface UsageView {
   choice: ChartChoice;
   step: Step;
   balance: Balance;
-  /** At the pace of the last seven days, where there is one. */
+  /** At the pace of the last seven days, if any. */
   lastsDays: number | undefined;
   /** By bucket and model. */
   bars: readonly Bar[];
-  /** By bucket and name of the key, the member or the label, of those that spent most; the rest together. Empty by model or class. */
+  /** By bucket and name of the key, member or label with the highest charges; the others are combined. Empty by model or class. */
   groupBars: readonly Bar[];
   byKey: KeyUsagePage;
   byMember: readonly UsageOfMember[];
@@ -37,7 +37,7 @@ export interface UsageView {
   byLabel: LabelUsage | undefined;
   labels: LabelChoices;
   memberNames: ReadonlyMap<string, string>;
-  /** Names of all models, by which each has its colour. */
+  /** Names of all models, which determine their colours. */
   modelRanks: readonly string[];
 }
 
@@ -170,7 +170,7 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
   );
 }
 
-/** The dearest first. */
+/** Highest charge first. */
 function sumBy(rows: readonly Bar[]): (UsageSums & { model: string })[] {
   const sums = new Map<string, UsageSums>();
   for (const row of rows) sums.set(row.group, addUsage(sums.get(row.group) ?? NO_USAGE_SUMS, row));
