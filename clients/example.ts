@@ -10,7 +10,7 @@ export function exampleFile(file: SettingsFile, filling: Filling): string {
   return statements.join("\n").replaceAll(/\n\[/g, "\n\n[");
 }
 
-/** An item of a YAML list stands below the list's name. */
+/** An item of a YAML list is below the list's name. */
 function asStatement(name: string, text: string): string {
   const list = /^(\w+)\[name=/.exec(name)?.[1];
   if (list === undefined) return text;

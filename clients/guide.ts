@@ -12,7 +12,7 @@ interface Section {
   parts: readonly Part[];
 }
 
-/** How one tool is set up: what a page of documentation and a page of the dashboard say alike. */
+/** Set-up of one tool, for its page in the documentation and in the dashboard. */
 export interface Guide {
   title: string;
   lead: string;

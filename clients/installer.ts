@@ -6,14 +6,14 @@ import { SERVED_TOOLS } from "./table.ts";
 import type { ServedTool } from "./tool.ts";
 
 export interface InstallerInput {
-  /** Without `/v1` and without a slash at the end. */
+  /** Without `/v1` and without a trailing slash. */
   baseUrl: string;
   models: readonly OfferedModel[];
 }
 
 const FOLDER = path.join(import.meta.dirname, "install");
 
-/** Contains no character that would end the quotes of a shell. */
+/** Contains no character that would end a shell's quotes. */
 const PLAIN_URL = /^https?:\/\/[A-Za-z0-9.\-:[\]]+(?:\/[A-Za-z0-9._~/-]*)?$/;
 
 /** A short script for sh that runs the program with Node.js. */
@@ -36,7 +36,7 @@ function render(name: string, { baseUrl, models }: InstallerInput): string {
   return read(name).replaceAll(/@([A-Z_]+)@/g, (whole, part: string) => parts[part] ?? whole);
 }
 
-/** What the program needs of a tool's description. */
+/** The parts of a tool's description that the program needs. */
 function installable({ id, name, interfaces, commands, folders, files, clear, afterwards }: ServedTool): InstallableTool {
   return { id, name, interfaces, commands, folders, files, clear, afterwards };
 }
@@ -45,7 +45,7 @@ function read(name: string): string {
   return readFileSync(path.join(FOLDER, name), "utf8");
 }
 
-/** @throws Error if the address would end its quotes in a shell. */
+/** @throws Error if the address would end a shell's quotes. */
 export function checkedUrl(baseUrl: string): string {
   if (PLAIN_URL.test(baseUrl)) return baseUrl;
   throw new Error(

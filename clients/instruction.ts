@@ -2,7 +2,7 @@ import { guideOf, settingsPath, type GuideInput } from "./guide.ts";
 import { partMarkdown } from "./markdown.ts";
 import { SERVED_TOOLS, TOOLS } from "./table.ts";
 
-/** `{base_url}/install.md`: what an agent is to do for its user, and what it must not (S32). */
+/** `{base_url}/install.md`: what an agent should do for its user, and what it must not do (S32). */
 export function instructionMarkdown(input: GuideInput): string {
   const { baseUrl, models } = input;
   const found = SERVED_TOOLS.map(({ id, name, commands, folders, interfaces, files }) =>

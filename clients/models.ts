@@ -1,24 +1,24 @@
-/** A model, as it is served. */
+/** A served model. */
 export interface ServedModel {
   name: string;
   interfaces: readonly string[];
   contextWindow: number | null;
   maxOutputTokens: number;
-  /** What a million tokens of output cost, to find the cheapest. */
+  /** Price of a million output tokens, to find the cheapest. */
   outputPrice: bigint;
 }
 
-/** A model, as tools are set up for it. */
+/** A model in a tool's settings. */
 export interface OfferedModel extends Omit<ServedModel, "outputPrice"> {
-  /** The cheapest of those that several interfaces have: for titles and other small things. */
+  /** The cheapest of those that several interfaces have: for titles and other small tasks. */
   isSmall: boolean;
 }
 
-/** The default of the service (S7); any other comes after it. */
+/** The default of the service (S7); all others follow. */
 const DEFAULT_MODEL = "modelx-v4-pro";
-/** Where a Model does not say: what tools assume of most models today. */
+/** If a Model does not state it: what tools assume of most models today. */
 export const ASSUMED_CONTEXT = 128_000;
-/** Goes into JSON, TOML, YAML and shell files, and must be itself in each. */
+/** Used in JSON, TOML, YAML and shell files, so it must need no escaping. */
 const PLAIN_NAME = /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/;
 
 /** The default first, the others by name. */

@@ -1,14 +1,14 @@
 import { ASSUMED_CONTEXT, type OfferedModel } from "./models.ts";
 import type { Setting, SettingsFile } from "./tool.ts";
 
-/** What replaces the placeholders of a settings file. */
+/** Replacements for the placeholders of a settings file. */
 export interface Filling {
   baseUrl: string;
-  /** `<your key>` on a page; `@key@` where the key is filled in later. */
+  /** `<your key>` on a page; `@key@` if the key is filled in later. */
   key: string;
   /** The models that the key may use on the file's interface. */
   models: readonly OfferedModel[];
-  /** The one that the tool starts with. */
+  /** The default one. */
   model: OfferedModel;
 }
 

@@ -5,7 +5,7 @@ import type { InterfaceName, ServedTool } from "./tool.ts";
 
 const HEADINGS = ["Client", "Version", "Interface", "Text", "Stream", "Tools", "Reasoning", "Usage"];
 
-/** The first page of docs/clients: what was tried, what it can, and what cannot be served. */
+/** The first page of docs/clients: test results, capabilities, and unsupported tools. */
 export function overviewMarkdown(): string {
   const served = TOOLS.filter((tool) => tool.kind === "served");
   const others = TOOLS.filter((tool) => tool.kind !== "served");

@@ -3,21 +3,21 @@ import path from "node:path";
 import * as z from "zod";
 import type { InterfaceName } from "./tool.ts";
 
-/** What the tests saw of a client, over one interface. */
+/** The tests' results for a client, over one interface. */
 const seen = z.strictObject({
   interface: z.enum(["chat", "messages", "responses"]).optional(),
   version: z.string().optional(),
   text: z.boolean(),
   stream: z.boolean(),
   tools: z.boolean(),
-  /** It asks the model to reason, or shows what the model reasoned. */
+  /** It requests reasoning, or shows the model's reasoning. */
   reasoning: z.boolean(),
   /** Each request was charged by the upstream's own count. */
   usage: z.boolean(),
 });
 export type Seen = z.infer<typeof seen>;
 
-/** Written by the tests of test/clients. Tools are named `id:interface`, SDKs by name. */
+/** Written by the tests of test/clients. Tools are called `id:interface`, SDKs by name. */
 function read(name: string): Readonly<Record<string, Seen>> {
   const text = readFileSync(path.join(import.meta.dirname, "results", name), "utf8");
   return z.record(z.string(), seen).parse(JSON.parse(text));

@@ -23,5 +23,5 @@ export const SERVED_TOOLS: readonly ServedTool[] = [
   anthropicSdk,
 ];
 
-/** Every tool that is known, whether it can be served or not. */
+/** Every known tool, whether or not it is supported. */
 export const TOOLS: readonly Tool[] = [...SERVED_TOOLS, ...BY_HAND];

@@ -1,32 +1,32 @@
 import * as z from "zod";
 
-/** What a tool may speak to this service. `responses` is OpenAI's newer interface. */
+/** Interfaces that a tool may use. `responses` is OpenAI's newer interface. */
 const interfaceName = z.enum(["chat", "messages", "responses"]);
 export type InterfaceName = z.infer<typeof interfaceName>;
 
 const variable = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
 
 /**
- * One value in a settings file. In `path` and `value` stand `@base@` (without `/v1`), `@key@`, `@model@`, `@small@` (the
+ * One value in a settings file. `path` and `value` may contain `@base@` (without `/v1`), `@key@`, `@model@`, `@small@` (the
  * cheapest model), `@context@` and `@output@` (limits of the chosen model); with `each`, once for every model, `@id@`.
  */
 const setting = z.strictObject({
-  /** `default` leaves what is there, and `touch` too, but the tool writes it anew; `each` is said once a model. */
+  /** `default` leaves an existing value, and so does `touch`, but the tool rewrites it; `each` is repeated for each model. */
   kind: z.enum(["set", "default", "touch", "each"]).default("set"),
-  /** JSON: names, of which `[id=x]` is an item of a list. TOML, YAML and variables: the one statement. */
+  /** JSON: names, where `[id=x]` is an item of a list. TOML, YAML and variables: the one statement. */
   path: z.array(z.string().min(1)).min(1),
-  /** The value as JSON text; elsewhere the whole statement, over several lines. */
+  /** The value as JSON text; otherwise the whole statement, possibly over several lines. */
   value: z.string(),
 });
 
 const settingsFile = z.strictObject({
   interface: interfaceName,
   format: z.enum(["json", "jsonc", "toml", "yaml", "env"]),
-  /** The variable that moves the folder, if the tool has one. */
+  /** The variable that changes the folder, if the tool has one. */
   folderVariable: variable.nullable(),
-  /** Under the home folder. */
+  /** Below the home folder. */
   folder: z.string().regex(/^[\w./-]+$/),
-  /** Of several names the first that is there is taken, else the last. */
+  /** Of several names the first existing one is used, otherwise the last. */
   names: z.array(z.string().regex(/^[\w./-]+$/)).min(1),
   settings: z.array(setting).min(1),
 });
@@ -40,22 +40,22 @@ const servedTool = z.strictObject({
   notTriedBecause: z.string().optional(),
   /** The recommended one first. */
   interfaces: z.array(interfaceName).min(1),
-  /** The tool is on the machine where one of these is. */
+  /** The tool is installed if one of these exists. */
   commands: z.array(z.string()),
   folders: z.array(z.string()),
   files: z.array(settingsFile).min(1),
   /** Variables that may override the setup. */
   clear: z.array(variable),
-  /** How to see that it works. */
+  /** How to check that it works. */
   check: z.string(),
-  /** Said after the installation. */
+  /** Shown after the installation. */
   afterwards: z.array(z.string()),
   limits: z.array(z.string()),
-  /** Other hosts that it wants to call by itself, seen in the tests, which let nothing through to them. */
+  /** Other hosts that it tries to contact, as seen in the tests, which block them. */
   otherHosts: z.array(z.string()),
 });
 
-/** A tool that people set up in its own window, because its settings are no file that another program can write. */
+/** A tool that people set up in its own window, because its settings are not in a file that another program can write. */
 const manualTool = z.strictObject({
   kind: z.literal("manual"),
   id: z.string(),

@@ -1,20 +1,20 @@
 /**
- * How many of each thing an account, or one of its people, may have (docs/account-bounds.md has the same table). A bound
- * is about what one customer can cost the others; none is meant to be met in honest use.
+ * The maximum number of each thing for an account, or one of its people (docs/account-bounds.md has the same table). Bounds limit
+ * what one customer can cost the others; normal use should not reach them.
  */
 export const ACCOUNT_BOUNDS = {
-  /** Keys that are not deleted, and those that were deleted within a day, without those of ApiKey resources. */
+  /** Keys that are not deleted, and those deleted within a day, without those of ApiKey resources. */
   keys: 500,
-  /** All of them. Resources are made by those who may write to the cluster, so there may be more. */
+  /** All of them. Resources are created by people who may write to the cluster, so there may be more. */
   keysWithResources: 10_500,
   /** Names in one key's list of models. */
   modelsOfKey: 200,
-  /** Management tokens that are not revoked, and those that were revoked within a day. */
+  /** Management tokens that are not revoked, and those revoked within a day. */
   managementTokens: 50,
   members: 200,
-  /** One for the account, for a key and for a member each. */
+  /** One each for the account, a key and a member. */
   budgets: 100,
-  /** Budgets set in 24 hours: each may write to every owner again. */
+  /** Budgets set in 24 hours: each may notify every owner again. */
   budgetChangesADay: 500,
   /** Webhooks set and test events sent in 24 hours. Removing one always works. */
   webhookChangesADay: 100,
@@ -23,25 +23,25 @@ export const ACCOUNT_BOUNDS = {
   invitationsADay: 50,
   /** Changes of keys in 24 hours, by pages and API together. Deleting and disabling a key always works. */
   keyChangesADay: 5_000,
-  /** Top-ups begun within 24 hours that are not paid. */
+  /** Top-ups started within 24 hours that are not paid. */
   unpaidTopUpsADay: 50,
-  /** Accounts that one person is in. */
+  /** Accounts that one person belongs to. */
   accountsOfPerson: 100,
-  /** Signed-in browsers of one person: one more ends the session that was unused for longest. */
+  /** Signed-in browsers of one person: one more ends the session unused for longest. */
   sessionsOfPerson: 50,
   passkeysOfPerson: 20,
   /** Requests to the management API, of all tokens and people of an account together, in each process of the dashboard. */
   apiRequestsAMinute: 600,
-  /** Pages, files and API requests of an account that one process of the dashboard works on at once. */
+  /** Pages, files and API requests of an account that one process of the dashboard processes at once. */
   requestsInWork: 4,
-  /** More of them wait for their turn. */
+  /** Further ones wait for their turn. */
   requestsWaiting: 16,
-  /** Files that an account downloads at once from one process of the dashboard. */
+  /** Files that an account downloads concurrently from one process of the dashboard. */
   downloads: 2,
   /** Responses that Models with `responses.storeHours` keep; further ones are answered and not stored. */
   storedResponsesAnHour: 5_000,
   storedMebibytesAnHour: 256,
-  /** Of those, kept at any time; further ones replace the ones that would expire first. */
+  /** Of those, stored at any time; further ones replace those that would expire first. */
   storedResponses: 100_000,
   storedMebibytes: 1_024,
 } as const;

@@ -4,22 +4,22 @@ import { profileSchema } from "./profile.ts";
 import { INTERFACES, PROTOCOLS } from "./protocol.ts";
 
 /**
- * What the operator publishes about a Model and extproc serves from: the contract between the control
- * plane and the data plane, stored as JSON in Postgres. Prices are not in it: they are versioned rows.
+ * What the operator publishes about a Model and extproc serves from: the contract between the control plane and the data plane,
+ * stored as JSON in Postgres. Prices are not in it: they are versioned rows.
  */
 const backendSchema = z.strictObject({
   name: z.string(),
   /** Envoy cluster that reaches it; the value of the header `x-gateway-backend`. */
   cluster: z.string(),
   protocol: z.enum(PROTOCOLS),
-  /** Path in front of `/chat/completions` or `/v1/messages`; empty or `/…` without a slash at its end. */
+  /** Path before `/chat/completions` or `/v1/messages`; empty or `/…` without a trailing slash. */
   basePath: z.string(),
-  /** Model name that the upstream knows. */
+  /** Model name on the upstream. */
   upstreamModel: z.string(),
   weight: z.int().nonnegative(),
   priority: z.int().nonnegative(),
   profile: profileSchema,
-  /** What tells the credential that Envoy sends there, where a server repeats it (runtime/credential-fingerprint.ts). */
+  /** Identifies the credential that Envoy sends there, in case a server repeats it (runtime/credential-fingerprint.ts). */
   fingerprints: z.array(z.strictObject({ length: z.int().positive(), hash: z.string() })).optional(),
 });
 export type Backend = z.infer<typeof backendSchema>;
@@ -35,33 +35,33 @@ export type Timeouts = z.infer<typeof timeoutsSchema>;
 export const catalogueModelSchema = z.strictObject({
   name: z.string(),
   aliases: z.array(z.string()),
-  /** How people and model lists see it; `name` if absent. */
+  /** Display name for people and model lists; `name` if absent. */
   displayName: z.string().optional(),
   description: z.string().optional(),
   /** As stated by the administrator; unknown if absent. */
   capabilities: z.array(z.enum(CAPABILITIES)).optional(),
-  /** Interfaces that clients may use (S7); `embeddings` stands alone. */
+  /** Interfaces that clients may use (S7); `embeddings` excludes the others. */
   interfaces: z.array(z.enum(INTERFACES)),
   contextWindow: z.int().positive().nullable(),
-  /** 0 for embeddings: vectors are no tokens. */
+  /** 0 for embeddings: vectors are not tokens. */
   maxOutputTokens: z.int().nonnegative(),
   /** Unix seconds; `created` in the model list. */
   createdSeconds: z.int().nonnegative(),
   backends: z.array(backendSchema).min(1),
-  /** What differs from the gateway's own: five minutes of silence, before the answer or in it. */
+  /** Differences from the gateway's default: five minutes of silence, before or during the answer. */
   timeouts: timeoutsSchema.optional(),
-  /** How long a stream may be silent before its client gets a sign of life; 15 seconds where absent. */
+  /** How long a stream may be silent before its client gets a keep-alive; 15 seconds if absent. */
   keepAliveMs: z.int().positive().optional(),
-  /** How long a stream waits for its model server before the gateway answers in its place; for ever where absent. */
+  /** How long a stream waits for its model server before the gateway answers instead; forever if absent. */
   answerAfterMs: z.int().positive().optional(),
-  /** How long responses are stored after their last use; they are not where absent. */
+  /** How long responses are stored after their last use; not stored if absent. */
   storeHours: z.int().positive().optional(),
-  /** That the model will go, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
+  /** Announces the model's removal, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });
 export type CatalogueModel = z.infer<typeof catalogueModelSchema>;
 
-/** Does it answer with vectors? Then it holds no conversations, and its output has no price. */
+/** Whether it answers with vectors. Then it serves no conversations, and its output has no price. */
 export function isForEmbeddings({ interfaces }: Pick<CatalogueModel, "interfaces">): boolean {
   return interfaces.includes("embeddings");
 }

@@ -2,7 +2,7 @@ import { GatewayError } from "./errors.ts";
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
-/** The longest range that a report of usage covers (S29). */
+/** The longest range of a usage report (S29). */
 export const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
@@ -21,7 +21,7 @@ export function daysBefore(day: string, days: number): string {
   return dayOf(Date.parse(day) - days * DAY_MS);
 }
 
-/** The first moment that no longer belongs to the day. */
+/** The first moment after the day. */
 export function endOfDay(day: string): Date {
   return new Date(Date.parse(day) + DAY_MS);
 }
@@ -30,13 +30,13 @@ export function countDays({ fromDay, toDay }: DaySpan): number {
   return Math.round((Date.parse(toDay) - Date.parse(fromDay)) / DAY_MS) + 1;
 }
 
-/** From the first moment, included, to the last one, which is not. */
+/** From the first moment, inclusive, to the last one, exclusive. */
 export function momentsOf({ fromDay, toDay }: DaySpan): { from: Date; to: Date } {
   return { from: new Date(fromDay), to: endOfDay(toDay) };
 }
 
 /**
- * The days that a report covers (S29): 30 days up to today unless the caller names others.
+ * The days of a report (S29): the 30 days up to today unless the caller gives others.
  * @throws GatewayError `invalid_request` for a range that ends before it begins, or is too long.
  */
 export function readDays({ from, to }: { from?: string | undefined; to?: string | undefined }, nowMs: number): DaySpan {

@@ -1,8 +1,8 @@
 import type { Interface } from "./protocol.ts";
 
 /**
- * Every refusal and failure that a caller can see: HTTP status and the type each dialect gives it
- * (S17–S23). Anything that is not in this table is a bug and answers `internal_error`.
+ * Every refusal and failure that a caller can see: HTTP status and the type in each dialect (S17–S23). Anything else is a bug and
+ * answers `internal_error`.
  */
 export const ERRORS = {
   invalid_request: row(400, "invalid_request_error", null, "invalid_request_error"),
@@ -38,13 +38,13 @@ export interface GatewayErrorOptions {
   field?: string;
   /** Overrides the table's status, for an upstream's own 4xx (S22). */
   status?: number;
-  /** Further response headers: `retry-after`, `allow`, `x-should-retry`. */
+  /** Additional response headers: `retry-after`, `allow`, `x-should-retry`. */
   headers?: Readonly<Record<string, string>>;
-  /** The model server's own names for the error, if the caller's protocol shares them. */
+  /** The model server's own error type and code, if the caller uses its protocol. */
   kind?: ErrorKind | null;
   /** `error.details` of the messages protocol, from which SDKs recover. */
   details?: Readonly<Record<string, unknown>> | null;
-  /** What really happened; logged, never sent. */
+  /** The real cause; logged, never sent. */
   cause?: unknown;
 }
 
@@ -54,7 +54,7 @@ export interface ErrorKind {
   readonly code: string | null;
 }
 
-/** An outcome the caller can act on. The message is sent to the caller: nothing internal belongs in it. */
+/** A failure that the caller can act on. The message is sent to the caller, so it must contain nothing internal. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -75,16 +75,16 @@ export class GatewayError extends Error {
   }
 }
 
-/** 4xx that a later attempt may not meet again: SDKs retry these by themselves. */
+/** 4xx that may succeed later: SDKs retry these by themselves. */
 const MENDED_BY_TIME: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/** Official SDKs obey this header. Some coding tools otherwise retry a deleted key for minutes (S42). */
+/** Official SDKs respect this header. Some coding tools otherwise retry a deleted key for minutes (S42). */
 function retryAdvice(status: number, headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   const isFinal = status >= 400 && status < 500 && !MENDED_BY_TIME.has(status) && headers["retry-after"] === undefined;
   return isFinal ? { "x-should-retry": "false" } : {};
 }
 
-/** Anything thrown, as an error fit for a caller: what is not a GatewayError becomes `internal_error`. */
+/** Any thrown value as an error for a caller: anything but a GatewayError becomes `internal_error`. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   return new GatewayError(

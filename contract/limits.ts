@@ -17,7 +17,7 @@ export const limitsSchema = z.strictObject({
 });
 export type Limits = z.infer<typeof limitsSchema>;
 
-/** As they are stored: a newer version may have written limits that this one does not know (docs/decisions/0042). */
+/** As stored: a newer version may have written limits that this one does not know (docs/decisions/0042). */
 export const storedLimitsSchema = z.record(z.string(), z.unknown()).transform((stored): StoredLimits => {
   const read = limitsSchema.safeParse(stored);
   if (read.success) return { limits: read.data, unknownLimits: [] };
@@ -33,20 +33,20 @@ interface StoredLimits {
 type LimitName = keyof Limits;
 
 export interface LimitDefinition {
-  /** What counters and the table limit_use call it. */
+  /** Its name in counters and in the table limit_use. */
   kind: string;
   unit: "requests" | "tokens" | "usd";
-  /** UTC; null for what is in use at the same time. */
+  /** UTC; null for concurrent use. */
   period: "minute" | "day" | "month" | null;
   /** In forms. */
   label: string;
   /** In the ApiKey resource and the management API. */
   description: string;
-  /** Why a request is refused: follows "This API key" or "This account". */
+  /** The reason of a refusal: follows "This API key" or "This account". */
   reached(limit: bigint): string;
 }
 
-/** Each limit, once: counters, forms, API, resource and messages are made from it, in the order of `limitsSchema`. */
+/** Each limit, once: counters, forms, API, resource and messages are generated from it, in the order of `limitsSchema`. */
 export const LIMITS = {
   requestsPerMinute: {
     kind: "requests",

@@ -1,13 +1,13 @@
 import * as z from "zod";
 
-/** How hard a model thinks: the words of all protocols together. "none" switches thinking off. */
+/** Reasoning efforts of all protocols together. "none" switches thinking off. */
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 
-/** How long an answer should be: the words of chat and Responses. */
+/** Answer lengths in chat and Responses. */
 export const VERBOSITIES = ["low", "medium", "high"] as const;
 export type Verbosity = (typeof VERBOSITIES)[number];
-/** What every server does that is not asked for another. */
+/** Settings that every server supports. */
 export const DEFAULT_VERBOSITY = "medium" satisfies Verbosity;
 
 /**
@@ -88,7 +88,7 @@ export const profileSchema = z.strictObject({
     .describe("Chat: whether each streamed chunk repeats the tool arguments so far instead of only adding to them."),
   unpricedFeatures: z
     .boolean()
-    // Rows of catalogues from before.
+    // Rows of earlier catalogues.
     .default(false)
     .describe(
       "Whether requests may use what the server may bill beyond the Model's prices for tokens: tools that it runs itself, searches, and context windows beyond the Model's. The gateway charges tokens only. For clients of the server's own protocol; translations refuse such features.",
@@ -123,7 +123,7 @@ const COMMON: Profile = {
   unpricedFeatures: false,
 };
 
-/** What servers that run open models in their own chat templates have in common. */
+/** Common settings of servers that run open models with their own chat templates. */
 const TEMPLATED: Profile = {
   ...COMMON,
   continuousUsage: true,

@@ -2,19 +2,21 @@
 export const PROTOCOLS = ["chat", "messages", "responses"] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/** Where a model server answers prompts, below its base path. */
+/** A model server's endpoint for prompts, below its base path. */
 export const UPSTREAM_PATHS = {
   chat: "/chat/completions",
   messages: "/v1/messages",
   responses: "/responses",
 } as const satisfies Record<Protocol, string>;
 
-/** Where a server that speaks chat completions answers with vectors, below its base path. */
+/** The endpoint for vectors of a server that speaks chat completions, below its base path. */
 export const EMBEDDINGS_PATH = "/embeddings";
 
-/** What clients may speak. A conversation reaches servers of every protocol; embeddings those that speak chat completions. */
+/**
+ * Interfaces for clients. A conversation reaches servers of every protocol; embeddings only those that speak chat completions.
+ */
 export const INTERFACES = [...PROTOCOLS, "embeddings"] as const;
 export type Interface = (typeof INTERFACES)[number];
 
-/** The two shapes of errors and lists: Responses and embeddings share those of chat completions. */
+/** The two formats of errors and lists: Responses and embeddings share those of chat completions. */
 export type Dialect = Exclude<Protocol, "responses">;

@@ -1,9 +1,9 @@
 import type { Interface } from "./protocol.ts";
 
-/** Envoy metadata namespace in which extproc tells what the spans of a request are to say. */
+/** Envoy metadata namespace in which extproc reports attributes for a request's spans. */
 export const SPAN_METADATA = "gateway.extproc";
 
-/** Attributes that extproc tells: OpenTelemetry's names for generative AI, and the gateway's own. */
+/** Attributes that extproc reports: OpenTelemetry's names for generative AI, and the gateway's own. */
 export const SPAN_ATTRIBUTES = [
   "gateway.request_id",
   "gateway.interface",
@@ -17,7 +17,7 @@ export const SPAN_ATTRIBUTES = [
 ] as const;
 export type SpanAttribute = (typeof SPAN_ATTRIBUTES)[number];
 
-/** What the conventions call a request: all conversations are this one operation. */
+/** The conventions' operation name: all conversations are this one. */
 export function operationOf(client: Interface): "chat" | "embeddings" {
   return client === "embeddings" ? client : "chat";
 }

@@ -21,12 +21,12 @@ export const NO_USAGE: Readonly<Usage> = {
 
 type PromptUsage = Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens">;
 
-/** Tokens of the prompt, of all three classes: what other interfaces call input or prompt tokens. */
+/** Tokens of the prompt, of all three classes: other interfaces' input or prompt tokens. */
 export function promptTokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens }: PromptUsage): number {
   return inputTokens + cachedInputTokens + cacheWriteTokens;
 }
 
-/** All that are charged; reasoning is a part of the output. */
+/** All charged tokens; reasoning is part of the output. */
 export function totalTokensOf(usage: PromptUsage & Pick<Usage, "outputTokens">): number {
   return promptTokensOf(usage) + usage.outputTokens;
 }

@@ -2,20 +2,20 @@ import { access, chmod, constants, mkdir, readFile, rename, writeFile } from "no
 import path from "node:path";
 import { errorCode } from "../runtime/error-code.ts";
 
-/** Where everything that the stack keeps lies. Deleting the directory starts afresh. */
+/** Where the stack stores everything. Deleting the directory starts afresh. */
 export interface DataDirectory {
   readonly root: string;
   readonly postgres: string;
   readonly logs: string;
-  /** Usage that Postgres has not got yet. */
+  /** Usage that is not in Postgres yet. */
   readonly journal: string;
   /** Secret that keys are hashed with; base64. */
   readonly pepper: string;
   /** GATEWAY_BASE_URL, GATEWAY_API_KEY and DASHBOARD_…, for `source`. */
   readonly settings: string;
-  /** The Models, where no other folder is named; copied from the samples at the first start. */
+  /** The Models, unless another folder is given; copied from the samples at the first start. */
   readonly manifests: string;
-  /** Envoy's bootstrap, to read and to try changes with. */
+  /** Envoy's bootstrap, for reading and experiments. */
   readonly envoy: string;
   /** Of Unix sockets. */
   readonly sockets: string;
@@ -23,7 +23,7 @@ export interface DataDirectory {
   readonly processes: string;
 }
 
-/** @throws Error with one sentence where this user cannot write there. */
+/** @throws Error with one sentence if this user cannot write there. */
 export async function openDataDirectory(directory: string): Promise<DataDirectory> {
   const root = path.resolve(directory);
   const logs = path.join(root, "logs");
@@ -45,7 +45,7 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
       );
     });
   }
-  // Logs and journals name accounts and what they were charged.
+  // Logs and journals contain accounts and their charges.
   for (const closed of [logs, path.join(root, "journal")]) {
     await mkdir(closed, { recursive: true });
     await chmod(closed, 0o700);
@@ -65,16 +65,16 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
   };
 }
 
-/** Replaces a file that only we may read; a reader finds the old text or the new, never half of it. */
+/** Replaces a private file; a reader sees the old text or the new, never half of it. */
 export async function writeSecret(file: string, text: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
   await writeFile(unfinished, text, { mode: 0o600 });
-  // The mode above counts only where the file is new.
+  // The mode above applies only to a new file.
   await chmod(unfinished, 0o600);
   await rename(unfinished, file);
 }
 
-/** @returns undefined where there is no such file. */
+/** @returns undefined if there is no such file. */
 export async function readOptional(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");

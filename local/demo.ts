@@ -17,14 +17,14 @@ const PEPPER_BYTES = 32;
 export interface Demo {
   /** Full value of the key. */
   apiKey: string;
-  /** Of the person who signs in to the dashboard. */
+  /** The person who signs in to the dashboard. */
   email: string;
   password: string;
 }
 
 /**
- * The secret that keys are hashed with; made once. Without it no key made here is valid any more.
- * @throws Error with one sentence where the file was emptied or cut.
+ * The secret that keys are hashed with; created once. Without it, keys created here are invalid.
+ * @throws Error with one sentence if the file was emptied or truncated.
  */
 export async function readPepper(file: string): Promise<Buffer> {
   const text = await readOptional(file);
@@ -56,7 +56,7 @@ export async function prepareDemo(
     note: "Credit for trying the gateway",
   });
   const settingsBefore = await readOptional(options.settings);
-  // A kept key may have been deleted since, or belong to another database or pepper.
+  // A stored key may have been deleted since, or belong to another database or pepper.
   const kept = readSetting(settingsBefore, "GATEWAY_API_KEY");
   const key =
     kept !== undefined && (await isKeyInForce(database, { value: kept, pepper: options.pepper }))
@@ -84,7 +84,10 @@ async function makeKey(database: Database, pepper: Buffer): Promise<string> {
   return (await createApiKey(database, { accountId: ACCOUNT, name: "local", pepper })).value;
 }
 
-/** Somebody who signs in to the dashboard as the account's owner, and runs this service. @returns the password: the one of before, or a new one. */
+/**
+ * A person who signs in to the dashboard as the account's owner, and is an administrator of this service. @returns the password:
+ * the earlier one, or a new one.
+ */
 async function preparePerson(database: Database, settings: string | undefined): Promise<string> {
   const kept = readSetting(settings, "DASHBOARD_PASSWORD");
   const person = await findPersonByEmail(database, EMAIL);

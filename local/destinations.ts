@@ -2,18 +2,18 @@ import { readFolderFiles } from "../operator/source/folder-files.ts";
 import { readFolder } from "../operator/source/folder-content.ts";
 import type { LocalUpstreams } from "../operator/source/local-upstreams.ts";
 
-/** A model server that answers for a Model, and the model's name there. */
+/** A model server of a Model, and the model's name there. */
 export interface ModelServer {
-  /** Base address, as its protocol's SDK takes it. */
+  /** Base address, as its protocol's SDK expects it. */
   url: string;
   upstreamModel: string;
   kind: "given" | "simulated" | "manifest";
 }
 
-/** Where each Model's requests go, by each name that clients may use, in the order of the manifests. */
+/** The destinations of each Model's requests, by each name that clients may use, in the order of the manifests. */
 export type Destinations = ReadonlyMap<string, readonly ModelServer[]>;
 
-/** Reads the manifests as the operator does; what it refuses has no destination. */
+/** Reads the manifests as the operator does; rejected ones have no destination. */
 export async function readDestinations(
   folder: string,
   { upstreams, simulatorUrl }: { upstreams: LocalUpstreams; simulatorUrl: string },

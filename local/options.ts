@@ -9,16 +9,16 @@ export interface LocalOptions {
   host: string;
   port: number;
   dataDirectory: string;
-  /** The one in the data directory where not given. */
+  /** If absent, the one in the data directory. */
   manifestsDirectory?: string;
   upstreams: UpstreamOptions;
   workers: number;
 }
 
 /**
- * Reads the command line. `--help` and mistakes are written and end the process, as commander does.
+ * Reads the command line. `--help` and mistakes are printed and end the process, as commander does.
  * @param words without the program and its file.
- * @param environment UPSTREAM_KEY and what npm took are looked at.
+ * @param environment UPSTREAM_KEY and flags that npm consumed are read from it.
  */
 export function parseOptions(words: readonly string[], environment: Readonly<Record<string, string | undefined>>): LocalOptions {
   let parsed: LocalOptions | undefined;

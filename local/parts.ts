@@ -18,7 +18,7 @@ import type { StopStep } from "./process/processes.ts";
 const DRAIN_MS = 10_000;
 
 /**
- * The chart starts extproc with the same. A small young generation (docs/scaling.md), in which every object begins
+ * The same as in the chart. A small young generation (docs/scaling.md), in which every object begins
  * (docs/decisions/0023), collected by one thread (docs/performance.md).
  */
 export const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc"];
@@ -59,7 +59,7 @@ export function operatorPart(options: {
   databaseUrl: string;
   manifestsDirectory: string;
   pepper: Buffer;
-  /** Unix socket on which Envoy asks for its configuration. */
+  /** Unix socket on which Envoy requests its configuration. */
   xdsSocket: string;
   adminPort: number;
   upstreams: object;
@@ -72,7 +72,7 @@ export function operatorPart(options: {
       GATEWAY_MANIFESTS: options.manifestsDirectory,
       KEY_PEPPER: options.pepper.toString("base64"),
       GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
-      // Who starts it writes its Models; the simulator is on the loopback.
+      // The user writes the Models; the simulator is on the loopback.
       BACKEND_ALLOW_PRIVATE: "true",
       BACKEND_ALLOW_CIDRS: "127.0.0.0/8,::1/128",
       XDS_SOCKET: options.xdsSocket,
@@ -91,7 +91,7 @@ export function extprocPart(options: {
   baseUrl: string;
   /** One worker for each. */
   listen: readonly ExtprocAddress[];
-  /** Unix socket on which Envoy takes streams that extproc may answer early. */
+  /** Unix socket on which Envoy accepts streams that extproc may answer early. */
   earlyAnswersSocket: string;
   adminPort: number;
   journalDirectory: string;
@@ -114,13 +114,13 @@ export function extprocPart(options: {
         ? {}
         : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
       ...(options.settleEveryMs === undefined ? {} : { SETTLE_EVERY_MS: String(options.settleEveryMs) }),
-      // Envoy has drained before this process is told to stop.
+      // Envoy has drained before this process is stopped.
       DRAIN_SECONDS: "2",
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
     aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
-    // Its last act is to settle what was used.
+    // Finally, it settles recorded usage.
     stopSteps: stopWithin(30_000),
   });
 }
@@ -143,7 +143,7 @@ export function dashboardPart(options: {
       ADMIN_PORT: String(options.adminPort),
       PAYMENTS: "test",
       MAIL: "outbox",
-      // Whoever starts it has the files, too.
+      // The user has access to the files, too.
       ADMIN_SECOND_FACTOR: "optional",
       WEBHOOK_NETWORKS: "any",
       LOG_LEVEL: "info",
@@ -154,12 +154,12 @@ export function dashboardPart(options: {
   });
 }
 
-/** @param options.configFile Envoy's bootstrap is written there. */
+/** @param options.configFile where Envoy's bootstrap is written. */
 export async function envoyPart(options: {
   binary: string;
   configFile: string;
   logs: string;
-  /** Where clients connect; the loopback address where not given. */
+  /** Address for clients; the loopback address if absent. */
   host?: string;
   port: number;
   adminPort: number;
@@ -191,10 +191,10 @@ export async function envoyPart(options: {
       ["-c", options.configFile],
       // Several stacks may run on one machine.
       ["--disable-hot-restart"],
-      // There is one extproc: a second thread of Envoy's would spread what it has to say over a connection more.
+      // There is one extproc: a second thread of Envoy would spread its messages over another connection.
       ["--concurrency", "1"],
       ["--log-level", "warning"],
-      // Ten seconds by default: who follows the access log waits for its lines, and a killed Envoy loses them.
+      // Ten seconds by default: readers of the access log wait for its lines, and a killed Envoy loses them.
       ["--file-flush-interval-msec", "1000"],
       ["--drain-strategy", "immediate"],
       ["--drain-time-s", String(DRAIN_MS / 1000)],

@@ -11,29 +11,29 @@ import { guardOrphan } from "./process/orphan-guard.ts";
 import { commandLine, stopProcess, type StopStep } from "./process/processes.ts";
 
 export interface PostgresOptions {
-  /** Made where missing; holds the cluster and its password. One server at a time. */
+  /** Created if missing; contains the cluster and its password. One server at a time. */
   dataDirectory: string;
-  /** A free one where not given. */
+  /** A free one if absent. */
   port?: number;
   log?: (line: string) => void;
 }
 
 export interface Postgres {
-  /** Connection string of the superuser and the database `postgres`. It holds the password: not for logs. */
+  /** Connection string of the superuser and the database `postgres`. It contains the password: not for logs. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Ends with the server: rejects nothing, tells how. */
+  /** Resolves with the server's end, and never rejects. */
   readonly ended: Promise<string>;
-  /** Closes sessions, writes everything down, ends. */
+  /** Ends sessions, writes all data, and exits. */
   stop(): Promise<void>;
 }
 
 const READY_WITHIN_MS = 60_000;
 const POLL_MS = 20;
-/** The second is a replica's. */
+/** The second is for a replica. */
 const READY_STATES: ReadonlySet<string> = new Set(["ready", "standby"]);
-/** A free port may be taken, or a killed server's last session be ending, while we start. */
+/** A free port may be taken, or a killed server's last session may be ending, while we start. */
 const ATTEMPTS = 5;
 const ATTEMPT_PAUSE_MS = 300;
 
@@ -45,9 +45,9 @@ const STOP_STEPS: readonly StopStep[] = [
 ];
 
 /**
- * Starts PostgreSQL 18 on the loopback address in a process group of its own, so that a Ctrl-C in the terminal
- * does not stop it before those who use it. A server left over on this data directory is stopped first.
- * @throws Error with one sentence that says what to do.
+ * Starts PostgreSQL 18 on the loopback address in a separate process group, so that a Ctrl-C in the terminal does not stop it
+ * before its clients. A server left over on this data directory is stopped first.
+ * @throws Error with one sentence that explains the remedy.
  */
 export async function startPostgres({ dataDirectory, port, log = () => {} }: PostgresOptions): Promise<Postgres> {
   const binaries = await findPostgresBinaries();
@@ -67,11 +67,11 @@ export async function startPostgres({ dataDirectory, port, log = () => {} }: Pos
   }
 }
 
-/** Stops a server that a killed stack left running on this cluster; nothing to do where there is none. */
+/** Stops a server that a killed stack left running on this cluster, if any. */
 async function stopLeftover(clusterDirectory: string, log: (line: string) => void): Promise<void> {
   const status = await readStatus(clusterDirectory);
   if (status === undefined) return;
-  // The id may by now belong to a stranger: only a process that serves this very directory is stopped.
+  // The id may belong to another process by now: only a process that serves this directory is stopped.
   const command = await commandLine(status.pid);
   if (command === undefined || !command.includes(` -D ${clusterDirectory} `)) return;
   log(`Stopping PostgreSQL ${status.pid}, left over from an earlier run on this data directory.`);
@@ -91,7 +91,7 @@ async function launch(program: string, cluster: Cluster, port: number, log: (lin
   const settings = [
     `listen_addresses=${LOOPBACK}`,
     `port=${port}`,
-    // Paths of Unix sockets have a length limit that a deep checkout breaks.
+    // Paths of Unix sockets have a length limit that a deep checkout exceeds.
     "unix_socket_directories=",
     "max_connections=100",
     "timezone=UTC",

@@ -5,13 +5,13 @@ export interface ScreenContent {
   baseUrl: string;
   apiKey: string;
   signIn: { email: string; password: string };
-  /** curl would ask a proxy, which cannot reach this machine. */
+  /** curl would use a proxy, which cannot reach this machine. */
   hasProxy: boolean;
   served: Served;
   destinations: Destinations;
-  /** --upstream-model: the printed commands ask for it. */
+  /** --upstream-model: the printed commands use it. */
   upstreamModel: string | undefined;
-  /** About the command line, a sentence each. */
+  /** Advice about the command line, a sentence each. */
   advice: readonly string[];
   settingsFile: string;
   manifestsDirectory: string;
@@ -26,7 +26,7 @@ export interface Palette {
 export const PLAIN: Palette = { bold: (text) => text, dim: (text) => text };
 export const COLOURED: Palette = { bold: (text) => `\u001b[1m${text}\u001b[22m`, dim: (text) => `\u001b[2m${text}\u001b[22m` };
 
-/** What is shown once everything is ready. The two commands work when pasted into a POSIX shell. */
+/** The screen when everything is ready. The two commands work when pasted into a POSIX shell. */
 export function renderScreen(content: ScreenContent, { bold, dim }: Palette): string {
   const { served } = content;
   return [
@@ -71,7 +71,7 @@ export function messagesCommand({ baseUrl, apiKey, hasProxy }: Target, model: st
   return curl(`${baseUrl}/v1/messages`, [`x-api-key: ${apiKey}`, "anthropic-version: 2023-06-01"], body, hasProxy);
 }
 
-/** A model that goes to the server that was given, where there is one. */
+/** A model that goes to the given server, if there is one. */
 export function chooseModel(
   names: readonly string[],
   wanted: string,
@@ -84,7 +84,7 @@ export function chooseModel(
 
 const MODELS_SHOWN = 12;
 
-/** One line a Model: where its requests go. */
+/** One line per Model: where its requests go. */
 function modelLines({ served, destinations }: ScreenContent, dim: Palette["dim"]): string[] {
   const names = [...new Set([...served.chat, ...served.messages])];
   const shown = names.slice(0, MODELS_SHOWN);
@@ -108,7 +108,7 @@ function curl(url: string, headers: readonly string[], body: object, hasProxy: b
   return [`curl -N ${hasProxy ? "--noproxy '*' " : ""}${url}`, ...options, `  -d ${quote(JSON.stringify(body))}`].join(" \\\n");
 }
 
-/** For a POSIX shell: a model's name comes from a manifest and may hold anything. */
+/** For a POSIX shell: a model's name comes from a manifest and may contain anything. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

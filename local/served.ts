@@ -13,8 +13,8 @@ const WITHIN_MS = 10_000;
 const ASK_WITHIN_MS = 2_000;
 
 /**
- * What the gateway serves, asked as a client would. Waits for the first Model: it is published once Envoy has taken
- * its cluster. Empty where there is none by then: every manifest may be wrong, which is no reason not to start.
+ * What the gateway serves, requested as a client would. Waits for the first Model, which is published once Envoy has accepted its
+ * cluster. Empty if there is none by then: all manifests may be invalid, which must not prevent the start.
  */
 export async function listServed(gateway: { baseUrl: string; apiKey: string; signal: AbortSignal }): Promise<Served> {
   const deadline = performance.now() + WITHIN_MS;

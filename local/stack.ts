@@ -25,38 +25,38 @@ import { readTraceCollector } from "./trace-collector.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
 export interface StackOptions {
-  /** Where clients connect; the loopback address where not given. */
+  /** Address for clients; the loopback address if absent. */
   host?: string;
-  /** Clients' port; 0 takes a free one. */
+  /** Clients' port; 0 for a free one. */
   port: number;
   dataDirectory: string;
-  /** The one in the data directory where not given. */
+  /** If absent, the one in the data directory. */
   manifestsDirectory?: string | undefined;
   upstreams?: UpstreamOptions;
   /** Processes of extproc. */
   workers?: number;
-  /** How long charges gather before Postgres gets them; extproc's default where not given. */
+  /** How long charges are collected before they are written to Postgres; extproc's default if absent. */
   settleEveryMs?: number;
-  /** ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT are looked at. */
+  /** Reads ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** Lines for people while it starts. */
+  /** Lines for people during the start. */
   onProgress?: (line: string) => void;
-  /** A part that ends is started again; the default. Without, its first end is the stack's failure. */
+  /** Whether an ended part is restarted; true by default. Otherwise, its first end fails the stack. */
   restartsParts?: boolean;
-  /** A warning or an error that a part wrote into its log. */
+  /** A warning or an error in a part's log. */
   onComplaint?: (part: string, message: string) => void;
-  /** Gives up a start that is under way. */
+  /** Aborts a start in progress. */
   signal?: AbortSignal;
 }
 
 export interface Stack {
-  /** What clients are configured with, without `/v1`. */
+  /** Base address for clients, without `/v1`. */
   readonly baseUrl: string;
   /** Full value of the demo account's key. */
   readonly apiKey: string;
-  /** Who signs in to the dashboard. */
+  /** The person who signs in to the dashboard. */
   readonly signIn: Pick<Demo, "email" | "password">;
-  /** Holds the password: not for logs. */
+  /** Contains the password: not for logs. */
   readonly databaseUrl: string;
   /** `http://127.0.0.1:…` of the simulated model server. */
   readonly simulatorUrl: string;
@@ -71,9 +71,9 @@ export interface Stack {
   readonly destinations: Destinations;
   /** The folder that is watched. */
   readonly manifestsDirectory: string;
-  /** Process ids by name of the part, as of now. */
+  /** Process ids by name of the part, at this moment. */
   readonly pids: Readonly<Record<string, number>>;
-  /** Resolves when a part keeps ending: with a sentence, and the last lines of its log. */
+  /** Resolves when a part keeps exiting: with a sentence, and the last lines of its log. */
   readonly failed: Promise<string>;
   /** Drains, then stops every part in order; data stays. */
   stop(): Promise<void>;
@@ -82,8 +82,8 @@ export interface Stack {
 }
 
 /**
- * Brings up the whole product on this machine: Postgres, a simulated model server, operator, extproc, Envoy.
- * @throws Error with one sentence that says what to do; nothing is left running then.
+ * Starts the whole product on this machine: Postgres, a simulated model server, operator, extproc, Envoy.
+ * @throws Error with one sentence that explains the remedy; nothing is left running then.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const directory = await openDataDirectory(options.dataDirectory);
@@ -154,7 +154,7 @@ interface BringUp {
   directory: DataDirectory;
   register: PartContext["register"];
   startSupervised: (name: string, launch: Launch) => Promise<void>;
-  /** Is called once no part runs any more. */
+  /** Called once no part runs. */
   onStopped: (close: () => void | Promise<void>) => void;
 }
 
@@ -165,7 +165,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   await checkLoopback();
   const host = options.host ?? LOOPBACK;
   const port = await choosePort(options.port, host);
-  // With 0.0.0.0 a container's port may be published under any address: the one of the machine itself is right for most.
+  // With 0.0.0.0 a container's port may be published under any address: the machine's own is right for most.
   const baseUrl = `http://${host === "0.0.0.0" ? LOOPBACK : host}:${port}`;
   const binary = await findEnvoy({ environment, onProgress, signal });
 
@@ -259,7 +259,7 @@ async function choosePort(wanted: number, host: string): Promise<number> {
   throw new Error(`Port ${wanted} is in use: choose another one with --port, or stop the program that uses it.`);
 }
 
-/** @returns its address, which stays the same when it is started again. */
+/** @returns its address, which stays the same after a restart. */
 async function startDatabase(
   directory: DataDirectory,
   { startSupervised, onStopped }: Pick<BringUp, "startSupervised" | "onStopped">,
@@ -293,6 +293,6 @@ async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: st
 
 function pickSystem(environment: StackOptions["environment"]): Record<string, string> {
   const { PATH = "", HOME = "" } = environment;
-  // Types are stripped and code compiled once: from the second start on that is half of the time, and less memory.
+  // Types are stripped and code compiled once: from the second start on that saves half of the time, and memory.
   return { PATH, HOME, NODE_COMPILE_CACHE: path.join(cacheDirectory(environment), "compiled") };
 }

@@ -1,7 +1,7 @@
 /**
- * `npm start --port 1` gives --port to npm, which keeps it in its environment and says nothing (or only a word of warning).
- * @param flags as the command line takes them, without dashes.
- * @returns one sentence with the line that was meant; undefined where npm took none of them.
+ * `npm start --port 1` gives --port to npm, which keeps it in its environment and reports nothing (or only a short warning).
+ * @param flags as the command line accepts them, without dashes.
+ * @returns one sentence with the intended line; undefined if npm consumed none of them.
  */
 export function explainSwallowedFlags(
   flags: readonly string[],
@@ -11,7 +11,7 @@ export function explainSwallowedFlags(
   const taken = flags.flatMap((flag) => {
     const value = environment[`npm_config_${flag.replaceAll("-", "_")}`];
     if (value === undefined || words.includes(`--${flag}`)) return [];
-    // Where npm took the flag alone, its value is the first word that it left.
+    // If npm consumed the flag alone, its value is the first remaining word.
     const given = value === "true" || value === "" ? (words[0] ?? "…") : value;
     return [{ flag, shown: flag === "upstream-key" ? "…" : given }];
   });

@@ -1,8 +1,8 @@
 import type { TraceCollector } from "../operator/bootstrap/filters/tracing.ts";
 
 /**
- * Where spans go, from OTEL_EXPORTER_OTLP_ENDPOINT; undefined where that is unset or empty.
- * @throws Error with one sentence where it is no address that Envoy sends spans to.
+ * The target of spans, from OTEL_EXPORTER_OTLP_ENDPOINT; undefined if that is unset or empty.
+ * @throws Error with one sentence if Envoy cannot send spans to the address.
  */
 export function readTraceCollector(address: string | undefined): TraceCollector | undefined {
   if (address === undefined || address === "") return undefined;

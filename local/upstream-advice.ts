@@ -1,10 +1,10 @@
 import type { Destinations } from "./destinations.ts";
 import type { UpstreamOptions } from "./upstreams.ts";
 
-/** Models that stand-ins lead to are few; a folder of one's own may hold any number. */
+/** Few Models use stand-ins; a custom folder may contain any number. */
 const NAMES_SHOWN = 4;
 
-/** What about the given servers is probably not meant as it was typed: one sentence each. */
+/** What is probably not meant about the given servers: one sentence each. */
 export function adviseOnUpstreams(
   { chatUrl, messagesUrl, responsesUrl, model }: UpstreamOptions,
   destinations: Destinations,
@@ -36,7 +36,7 @@ export function adviseOnUpstreams(
   return advice;
 }
 
-/** A bare origin gets `/v1`, a path is taken as typed: some servers have another version, or none. */
+/** A bare origin gets `/v1`, a path is used as typed: some servers have another version, or none. */
 function adviseOnVersion({ flag, path }: { flag: string; path: string }, url: string): string[] {
   const { origin, pathname } = new URL(url);
   if (pathname === "/") return [`${flag} has no /v1: ${origin}/v1 is used.`];

@@ -1,27 +1,27 @@
 import type { LocalUpstreams } from "../operator/source/local-upstreams.ts";
 
-/** The model servers behind the demonstration's Models. */
+/** The model servers of the demonstration's Models. */
 export interface UpstreamOptions {
-  /** Base address with `/v1`; the simulator where not given. */
+  /** Base address with `/v1`; the simulator if absent. */
   chatUrl?: string;
-  /** Base address without `/v1`; the simulator where not given. */
+  /** Base address without `/v1`; the simulator if absent. */
   messagesUrl?: string;
-  /** Base address with `/v1`; the simulator where not given. */
+  /** Base address with `/v1`; the simulator if absent. */
   responsesUrl?: string;
   /** Credential for the given ones. */
   key?: string;
-  /** Model name that the given ones know. */
+  /** The model's name on the given servers. */
   model?: string;
 }
 
-/** Stand-ins in the manifests: only these four origins are replaced; any other url is used as written. */
+/** Placeholders in the manifests: only these four origins are replaced; any other url is used as written. */
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
-/** A server that is given for conversations may have no embeddings, and knows these by another name. */
+/** A server given for conversations may have no embeddings, and uses other model names for them. */
 const EMBEDDINGS_PLACEHOLDER = "http://embeddings.simulator.localhost";
 
-/** Value of GATEWAY_LOCAL_UPSTREAMS: for each placeholder in the manifests, where its requests really go. */
+/** Value of GATEWAY_LOCAL_UPSTREAMS: the real target of each placeholder in the manifests. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
   const given = {
     ...(options.model === undefined ? {} : { upstreamModel: options.model }),

@@ -4,10 +4,10 @@ import type { Logger } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
 import { describeRefusal, type Refusal } from "./source/source.ts";
 
-/** One function a business event; each writes its log line and counts. Labels are closed sets. */
+/** One function per business event; each writes its log line and counts. Labels are closed sets. */
 export interface OperatorEvents {
   resourceRefused(refusal: Refusal): void;
-  /** A Model that cannot be served as it is written, in words; told when it begins or changes. */
+  /** A Model that cannot be served as written, with the reason; reported when it begins or changes. */
   modelRefused(complaint: { key: string; line: string }): void;
   modelRecovered(model: { key: string }): void;
   /** Logged when it begins, once a minute while it lasts, and when it is over. */
@@ -15,17 +15,17 @@ export interface OperatorEvents {
   sourceReadable(): void;
   envoyConnected(envoy: { node: string; connected: number }): void;
   envoyDisconnected(envoy: { node: string; connected: number }): void;
-  /** An Envoy refused a push; its words name the cluster. */
+  /** An Envoy rejected a push; its message names the cluster. */
   configurationRejected(rejection: { node: string; typeUrl: string; message: string }): void;
   envoysLate(envoys: { nodes: readonly string[]; waitedMs: number }): void;
   published(result: PublishResult & { version: string; models: number; envoys: number }): void;
-  /** The files of this server's TLS cannot be used. */
+  /** The TLS files of this server cannot be used. */
   certificatesUnusable(failure: { error: unknown }): void;
   certificatesRenewed(): void;
-  /** A part of this release has a new certificate of its authority. */
+  /** A part of this release has a new certificate from its authority. */
   internalCertificateIssued(issued: { secret: string; why: string }): void;
   internalCertificateEnd(certificate: { secret: string; endMs: number }): void;
-  /** The certificates of this release's parts cannot be looked after. */
+  /** The certificates of this release's parts cannot be maintained. */
   internalCertificatesStuck(failure: { error: unknown }): void;
   /** Logged as `sourceUnreadable` is; counted each time. */
   rolloutFailed(failure: { error: unknown; retryMs: number }): void;

@@ -8,17 +8,17 @@ export interface LoopDeps {
 }
 
 export interface Loop {
-  /** Asks for a round; many calls during one make one more. */
+  /** Requests a round; many calls during one cause one more. */
   wake(): void;
   readonly hasSucceeded: boolean;
   /** Resolves when the running round has ended. */
   stop(): Promise<void>;
 }
 
-/** A round at least this often: time alone can change what is right (a sunset). */
+/** A round at least this often: time alone can change the result (a sunset). */
 const INTERVAL_MS = 60_000;
 const RETRY = { firstMs: 500, maxMs: 15_000 } as const;
-/** One process retries here, and nothing else fails together with it: its waits are not spread. */
+/** Only one process retries here, so its delays are not spread. */
 const UNSPREAD = 1;
 
 /** Runs one round of work at a time, when woken and when due, and again after a failure. The first wake-up starts it. */

@@ -20,11 +20,11 @@ const hoursVariable = z.coerce.number().positive();
 const environment = readEnv(
   {
     ...DATABASE_VARIABLES,
-    /** Where Models come from: a folder of manifests on one machine, or the cluster that this Pod runs in. */
+    /** Source of Models: a folder of manifests on one machine, or the cluster of this Pod. */
     GATEWAY_SOURCE: z.enum(["folder", "kubernetes"]).default("folder"),
     GATEWAY_MANIFESTS: z.string().min(1).optional(),
     WATCH_NAMESPACES: namesVariable.default([]),
-    /** Where backends may be besides the public internet: operator/address/policy.ts. */
+    /** Allowed locations of backends besides the public internet: operator/address/policy.ts. */
     BACKEND_ALLOW_PRIVATE: z.stringbool().default(false),
     BACKEND_ALLOW_CIDRS: cidrsVariable.default([]),
     BACKEND_ALLOW_NAMESPACES: namesVariable.default([]),
@@ -33,13 +33,13 @@ const environment = readEnv(
     LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64").optional(),
     KUBE_PATH_PREFIX: z.string().default(""),
-    /** A Unix socket for Envoys on this machine; in place of XDS_HOST, XDS_PORT and XDS_TLS_DIRECTORY. */
+    /** A Unix socket for Envoys on this machine; replaces XDS_HOST, XDS_PORT and XDS_TLS_DIRECTORY. */
     XDS_SOCKET: z.string().min(1).optional(),
     XDS_HOST: z.string().default("127.0.0.1"),
     XDS_PORT: portVariable.default(9004),
-    /** With ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. */
+    /** With ca.crt, tls.crt and tls.key: Envoys need a certificate from that authority. */
     XDS_TLS_DIRECTORY: z.string().min(1).optional(),
-    /** Of the release's own authority: whose certificates this operator renews, `use:secret:host` by commas. */
+    /** Certificates from the release's own authority that this operator renews, `use:secret:host` separated by commas. */
     INTERNAL_AUTHORITY_SECRET: z.string().min(1).optional(),
     INTERNAL_CERTIFICATES: internalCertificatesVariable.optional(),
     INTERNAL_CERTIFICATE_HOURS: hoursVariable.default(2160),
@@ -54,7 +54,7 @@ const environment = readEnv(
         try {
           return JSON.parse(text);
         } catch {
-          // The parser's own words quote the text, which may hold a key.
+          // The parser's own messages quote the text, which may contain a key.
           context.addIssue({ code: "custom", message: "must be JSON" });
           return z.NEVER;
         }
@@ -73,7 +73,7 @@ await startOperator(
     source: readSource(),
     xds: readDiscovery(),
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
-    // Node's own list, with what NODE_EXTRA_CA_CERTS adds: the same on every machine, whatever Envoy's image holds.
+    // Node's own list, with the additions of NODE_EXTRA_CA_CERTS: the same on every machine, whatever Envoy's image contains.
     pepper: environment.KEY_PEPPER === undefined ? undefined : Buffer.from(environment.KEY_PEPPER, "base64"),
     rootsPem: getCACertificates("default").join("\n"),
     backends: {
@@ -85,7 +85,7 @@ await startOperator(
   { ...counted, lifecycle },
 );
 
-/** @throws Error that names what is missing: without either, anyone who reaches the port would get credentials. */
+/** @throws Error that names the missing variable: without either, anyone who reaches the port would get credentials. */
 function readDiscovery(): OperatorConfig["xds"] {
   const { XDS_SOCKET: path, XDS_TLS_DIRECTORY: tlsDirectory, XDS_HOST: host, XDS_PORT: port } = environment;
   if (path !== undefined) return { path };
@@ -95,7 +95,7 @@ function readDiscovery(): OperatorConfig["xds"] {
   );
 }
 
-/** @throws Error that names the variable that is missing, or is one too many. */
+/** @throws Error that names the missing or superfluous variable. */
 function readSource(): OperatorConfig["source"] {
   const { GATEWAY_MANIFESTS: manifests, GATEWAY_LOCAL_UPSTREAMS: localUpstreams, POD_NAMESPACE, KEY_PEPPER } = environment;
   if (environment.GATEWAY_SOURCE === "folder") {

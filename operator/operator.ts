@@ -25,17 +25,17 @@ import type { SocketAddress } from "./bootstrap/socket-address.ts";
 export interface OperatorConfig {
   databaseUrl: string;
   source: FolderConfig | KubeOperatorConfig;
-  /** Where Envoys ask for their configuration, which holds credentials: a Unix socket, or TCP with certificates on both sides. */
+  /** The discovery service for Envoys, whose configuration contains credentials: a Unix socket, or TCP with mutual TLS. */
   xds:
     | { path: string }
     | (SocketAddress & {
-        /** Holds ca.crt, tls.crt and tls.key: Envoys need a certificate of that authority. */
+        /** Contains ca.crt, tls.crt and tls.key: Envoys need a certificate from that authority. */
         tlsDirectory: string;
       });
   admin: SocketAddress;
-  /** Certificates in PEM that public model servers are checked against. */
+  /** Certificates in PEM for verifying public model servers. */
   rootsPem: string;
-  /** Where backends may be. */
+  /** Allowed locations of backends. */
   backends: AddressPolicyOptions;
   /** The secret that keys are hashed with. Without it extproc cannot recognise a credential that a model server repeats. */
   pepper?: Buffer | undefined;
@@ -51,11 +51,11 @@ interface FolderConfig {
 }
 
 export interface Operator {
-  /** The ports in use, for where 0 was asked for; xds is 0 for a Unix socket. */
+  /** The ports in use, if 0 was requested; xds is 0 for a Unix socket. */
   readonly ports: { xds: number; admin: number };
 }
 
-/** Starts everything that the operator is made of and registers how it stops. Resolves when its ports are open. */
+/** Starts all parts of the operator and registers how they stop. Resolves when its ports are open. */
 export async function startOperator(
   config: OperatorConfig,
   { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
@@ -116,14 +116,14 @@ export async function startOperator(
     clock,
     onFailure: events.rolloutFailed,
   });
-  // Until the source is complete, Envoys that know more keep what they have.
+  // Until the source is complete, Envoys with more keep their configuration.
   async function begin(): Promise<void> {
     await source.synced;
     wake = loop.wake;
     wake();
   }
   void begin();
-  // Whoever serves Envoys is fit for it, also while the database is away; on one machine, nothing works before the catalogue.
+  // An operator that serves Envoys is ready, even while the database is down; on one machine, nothing works before the catalogue.
   const isReady = () => (config.source.kind === "kubernetes" ? isServing : loop.hasSucceeded);
 
   const admin = await startAdmin({
@@ -164,7 +164,7 @@ async function secureDiscovery(
   return { listen: { ...xds, credentials: mutualTlsCredentials(tls) }, tls };
 }
 
-/** As Envoy finds them: with this machine's hosts file and search domains. */
+/** Resolved as Envoy does: with this machine's hosts file and search domains. */
 async function lookupAll(name: string): Promise<string[]> {
   return (await lookup(name, { all: true })).map(({ address }) => address);
 }
@@ -173,7 +173,7 @@ interface StartedSource {
   /** `synced`: everything was read once. */
   source: Source & { readonly synced: Promise<void> };
   peers: Peers;
-  /** Is publishing this process's task? */
+  /** Whether this process publishes. */
   isLeader(): boolean;
   registerShutdown(): void;
 }

@@ -3,22 +3,22 @@ import type { PushOutcome } from "./xds/serve.ts";
 
 /** The other replicas of the operator, to which other Envoys are connected. */
 export interface Peers {
-  /** Clusters that their Envoys refused, with the words. */
+  /** Clusters that their Envoys rejected, with the messages. */
   rejected(): ReadonlyMap<string, string>;
-  /** How far the Envoys of this replica are. */
+  /** Progress of this replica's Envoys. */
   report(standing: ReplicaStanding): void;
-  /** Waits until the others' Envoys have what the Models ask for. At once where this replica publishes nothing. */
+  /** Waits until the others' Envoys have the Models' configuration. Immediate if this replica does not publish. */
   waitForAck(plan: AwaitedPlan): Promise<PushOutcome>;
 }
 
 export interface AwaitedPlan {
   version: string;
-  /** Is the cluster a part of it? */
+  /** Whether the cluster belongs to it. */
   has(cluster: string): boolean;
   timeoutMs: number;
 }
 
-/** The operator alone. */
+/** A single operator. */
 export const NO_PEERS: Peers = {
   rejected: () => new Map(),
   report: () => undefined,

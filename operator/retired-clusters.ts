@@ -15,14 +15,14 @@ interface Served {
 }
 
 /**
- * Clusters that no Model names any more, kept for a while: extproc learns of a new catalogue a moment after it is
- * published, and a cluster that is gone by then would fail requests.
+ * Clusters that no Model uses any more, kept for a while: extproc learns of a new catalogue a moment after it is published, and a
+ * cluster removed by then would fail requests.
  */
 export interface RetiredClusters {
-  /** What Envoy is to have: what is planned, what is still in the catalogue, and what just left it. */
+  /** Envoy's desired clusters: the planned ones, those still in the catalogue, and those that just left it. */
   addTo(planned: SnapshotInput, served: Served): SnapshotInput;
   retire(change: { before: ReadonlyMap<string, ServedModel>; after: ReadonlyMap<string, ServedModel>; nowMs: number }): void;
-  /** When the next one may go; null where none waits. */
+  /** When the next one may be removed; null if none is waiting. */
   nextMs(): number | null;
 }
 
@@ -57,7 +57,7 @@ export function createRetiredClusters({ graceMs }: { graceMs: number }): Retired
   };
 }
 
-/** Envoy asks only for the secrets that its clusters name; any other would be waited for without end. */
+/** Envoy requests only the secrets that its clusters use; it would wait for any other endlessly. */
 function onlyUsed(secrets: ReadonlyMap<string, SecretContent>, clusters: ReadonlyMap<string, Endpoint>) {
   const used = new Set([...clusters.values()].flatMap(({ credential, tls }) => [credential?.secret, tls?.rootsSecret]));
   return new Map([...secrets].filter(([name]) => used.has(name)));

@@ -13,46 +13,46 @@ import { buildSnapshot, versionOf, type Snapshot } from "./xds/snapshot.ts";
 
 export interface RolloutDeps {
   xds: Pick<XdsServer, "push" | "waitForAck">;
-  /** Other replicas have Envoys of their own. */
+  /** Other replicas have their own Envoys. */
   peers: Peers;
-  /** Makes the catalogue exactly these models; null where another replica is to do it, and has not done it yet. */
+  /** Makes the catalogue exactly these models; null if another replica should, and has not yet. */
   publish(models: readonly PublishedModel[]): Promise<PublishResult | null>;
   events: Pick<OperatorEvents, "envoysLate" | "published">;
   clock: { nowMs(): number };
   /** See ReconcileInput. */
   rootsPem: string;
-  /** Where backends may be. */
+  /** Allowed locations of backends. */
   policy: AddressPolicy;
   names: Names;
   /** See ReconcileInput. */
   fingerprintsOf?: ReconcileInput["fingerprintsOf"];
-  /** How long an Envoy may take to answer a push. */
+  /** How long an Envoy may take to confirm a push. */
   ackTimeoutMs: number;
-  /** How long a replaced cluster stays after the catalogue has moved on: extproc's feed has to follow. */
+  /** How long a replaced cluster stays after the catalogue has changed, until extproc's feed has caught up. */
   graceMs: number;
 }
 
 interface RolloutResult {
   statuses: ReadonlyMap<string, ModelStatus>;
-  /** Of what Envoy was sent last. */
+  /** Of the last configuration sent to Envoy. */
   version: string;
-  /** When there is something to do without any change of resources; null for never. */
+  /** When there is something to do without a change of resources; null for never. */
   nextMs: number | null;
 }
 
 export interface Rollout {
-  /** Brings the resources into force. One at a time. @throws what `publish` throws; the catalogue is then unchanged. */
+  /** Applies the resources. One call at a time. @throws as `publish`; the catalogue is then unchanged. */
   run(set: ResourceSet): Promise<RolloutResult>;
 }
 
-/** A cluster that is refused takes its Model out; more rounds than this mean that something else is wrong. */
+/** A rejected cluster excludes its Model; more rounds than this mean that something else is wrong. */
 const MAX_ROUNDS = 8;
-/** How soon a replica that does not publish looks again whether the one that does has. */
+/** How soon a replica that does not publish checks again whether the other one has. */
 const FOLLOW_MS = 1_000;
 
 /**
- * Envoy first, the catalogue after its ACK: no request is ever sent to a cluster that its Envoy does not know. What the
- * catalogue no longer names leaves Envoy last.
+ * First Envoy, then the catalogue after its ACK: no request is ever sent to a cluster that Envoy does not know. Clusters that the
+ * catalogue no longer uses leave Envoy last.
  */
 export function createRollout(deps: RolloutDeps): Rollout {
   const { xds, publish, events, clock } = deps;
@@ -100,7 +100,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
     }
   }
 
-  /** What all Envoys make of it, this replica's own and the others'. */
+  /** The result of all Envoys, this replica's own and the others'. */
   async function answerTo(plan: Plan, snapshot: Snapshot): Promise<PushOutcome & { isOwn: boolean }> {
     const own = await xds.waitForAck(deps.ackTimeoutMs);
     const version = plannedVersion(plan, snapshot);
@@ -119,11 +119,11 @@ export function createRollout(deps: RolloutDeps): Rollout {
     return { kind: "late", nodes: [...late, ...(others.kind === "late" ? others.nodes : [])], isOwn: true };
   }
 
-  /** Envoy has it: now extproc may send requests there. */
+  /** Envoy has it: from now on extproc may send requests there. */
   async function settle(plan: Plan, snapshot: Snapshot, envoys: number): Promise<RolloutResult> {
     const result = await publish(plan.catalogue);
     const nowMs = clock.nowMs();
-    // What the catalogue still names has to stay in Envoy.
+    // Clusters still in the catalogue must stay in Envoy.
     if (result === null) return { statuses: plan.statuses, version: snapshot.version, nextMs: nowMs + FOLLOW_MS };
     if (snapshot.version !== lastGood?.version || hasChanged(result)) {
       events.published({ ...result, version: snapshot.version, models: plan.catalogue.length, envoys });
@@ -131,16 +131,16 @@ export function createRollout(deps: RolloutDeps): Rollout {
     lastGood = snapshot;
     retired.retire({ before: serving, after: plan.served, nowMs });
     serving = plan.served;
-    // A corrected cluster has another name: what nobody asks for any more is forgotten.
+    // A corrected cluster has another name, so unused names are forgotten.
     rejected = new Map([...rejected].filter(([cluster]) => plan.wantedClusters.has(cluster)));
     const message = envoys === 0 ? "in the catalogue, but no Envoy is connected" : "active in all connected Envoys";
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toProgrammed(status, message)]));
     return { statuses, version: snapshot.version, nextMs: earliest(retired.nextMs(), plan.nextMs) };
   }
 
-  /** Envoy's words name no cluster of ours: nothing new is taken, what was in force stays so. */
+  /** Envoy's message names no cluster of ours: nothing new is applied, and the previous state stays. */
   function goBack(plan: Plan, { message, isOwn }: { message: string; isOwn: boolean }): RolloutResult {
-    // Another replica's Envoys have gone back by themselves.
+    // Another replica's Envoys have reverted by themselves.
     if (lastGood !== null && isOwn) xds.push(lastGood);
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toRejected(status, message)]));
     return { statuses, version: lastGood?.version ?? "", nextMs: retired.nextMs() };
@@ -149,7 +149,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
   return { run };
 }
 
-/** Version of what the Models ask for: without what this replica keeps for a while, which the others may not have. */
+/** Version of the Models' configuration: without clusters that this replica keeps for a while, which the others may not have. */
 function plannedVersion({ snapshot: { clusters, secrets } }: Plan, snapshot: Snapshot): string {
   const planned = [...snapshot.clusters].filter(([name]) => clusters.has(name));
   const used = [...snapshot.secrets].filter(([name]) => secrets.has(name));
@@ -161,7 +161,7 @@ function earliest(...times: readonly (number | null)[]): number | null {
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** The clusters that a NACK names, each with Envoy's words about it. */
+/** The clusters that a NACK names, each with Envoy's message about it. */
 function namedClusters(plan: Plan, message: string): ReadonlyMap<string, string> {
   const named = [...plan.snapshot.clusters.keys()].filter((name) => message.includes(name));
   return new Map(named.map((name) => [name, wordsAbout(name, message, named)]));

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { matcherOf, parseCidr } from "../../runtime/address/cidr.ts";
 import { NEVER_RANGES, PRIVATE_RANGES } from "../../runtime/address/ranges.ts";
 
-/** The ranges of operator/address for the chart's NetworkPolicy, whose `except` may name only what lies in its `cidr`. */
+/** The ranges of operator/address for the chart's NetworkPolicy, whose `except` may list only ranges inside its `cidr`. */
 export function addressesFile(): string {
   const [never, own] = [NEVER_RANGES, PRIVATE_RANGES].map((ranges) => ranges.map(({ cidr }) => cidr));
   const inRange = (range: string) => {

@@ -9,7 +9,7 @@ import { internalTlsSecrets, type InternalTls } from "../../operator/bootstrap/t
 import { TRACES_CLUSTER } from "../../operator/bootstrap/filters/tracing.ts";
 import { PLAIN_HTTP } from "../../operator/bootstrap/listeners/plain-http.ts";
 
-/** Where the pod mounts what TLS needs. */
+/** The pod's mount path for TLS files. */
 export const CLIENT_TLS: ClientTls = {
   secretFile: "/etc/envoy/client-tls.yaml",
   certificateDirectory: "/etc/client-tls",
@@ -26,7 +26,7 @@ const PORTS = { clients: 8080, xds: 9004, dashboard: 8090, envoyAdmin: 9901, env
 
 const LOOPBACK = "127.0.0.1";
 
-/** Values of an installation: what stands for each until the text is written (a number where Envoy asks for one), and its expression. */
+/** Values of an installation: a placeholder until the text is written (a number where Envoy requires one), and its expression. */
 const BIND_ADDRESS = { standIn: "BIND_ADDRESS", expression: "{{ .Values.bindAddress | quote }}" } as const;
 const OPERATOR_HOST = { standIn: "OPERATOR_HOST", expression: '{{ include "model-gateway.operator.host" . }}' } as const;
 const DASHBOARD_HOST = {
@@ -38,7 +38,7 @@ const MAX_CONNECTIONS = { standIn: 770_000_001, expression: "{{ int64 .Values.ga
 const TRACES_HOST = { standIn: "TRACES_HOST", expression: "{{ .Values.tracing.host }}" } as const;
 const TRACES_PORT = { standIn: 17_001, expression: "{{ int .Values.tracing.port }}" } as const;
 const TRACES_PERCENT = { standIn: 770_000_003, expression: "{{ .Values.tracing.percent }}" } as const;
-/** extproc's workers: as many as the values say, each on the next port. The first two stand for all. */
+/** extproc's workers: as many as configured, each on the next port. The first two stand for all. */
 const WORKERS = '(int (include "model-gateway.extproc.workers" .))';
 const FIRST_WORKER = { standIn: 17_002, expression: "{{ add 9010 $worker }}" } as const;
 const FURTHER_WORKER = { standIn: 17_003 } as const;
@@ -50,7 +50,7 @@ const QUARTER_OF_HEAP = {
   expression: "{{ div (int64 .Values.gateway.envoy.maxHeapBytes) 4 }}",
 } as const;
 
-/** Keys of the bootstrap that are there under a condition only. */
+/** Conditional keys of the bootstrap. */
 const CONDITIONS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["transport_socket", "listener_filters", "filter_chain_match"].map((key) => [key, ".Values.tls.enabled"]),
@@ -60,7 +60,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 };
 /** The same within an item of a list, by the item's name. */
 const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  // Between the release's own parts there is always TLS.
+  // The release's own parts always use TLS between each other.
   ...Object.fromEntries([XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [name, without(CONDITIONS, "transport_socket")])),
   [EXTPROC_FILTER]: { ...CONDITIONS, retry_policy: `gt ${WORKERS} 1` },
 };
@@ -75,8 +75,8 @@ const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Envoy's bootstrap as a Helm template: the same that `buildBootstrap` gives every Envoy, readable in the chart's
- * ConfigMap, with an expression wherever an installation decides.
+ * Envoy's bootstrap as a Helm template: the one that `buildBootstrap` gives every Envoy, readable in the chart's ConfigMap, with
+ * an expression wherever an installation decides.
  */
 export function bootstrapTemplate(): string {
   const bootstrap = buildBootstrap({
@@ -119,12 +119,12 @@ export function bootstrapTemplate(): string {
   ].reduce((written, { standIn, expression }) => written.replaceAll(String(standIn), expression), text);
 }
 
-/** The file that says where Envoy finds the clients' certificate. */
+/** The file that tells Envoy where its certificate for clients is. */
 export function clientTlsFile(): string {
   return encode(clientTlsSecret(CLIENT_TLS));
 }
 
-/** The files that say where Envoy finds its own certificate, and the authority of the gateway's other parts. */
+/** The files that tell Envoy where its own certificate and the gateway's internal authority are. */
 export function internalTlsFiles(): { certificate: string; authority: string } {
   const { certificate, authority } = internalTlsSecrets(INTERNAL_TLS);
   return { certificate: encode(certificate), authority: encode(authority) };
@@ -134,12 +134,15 @@ function without<V>(conditions: Readonly<Record<string, V>>, key: string): Reado
   return Object.fromEntries(Object.entries(conditions).filter(([name]) => name !== key));
 }
 
-/** Puts a key or an item before and behind each conditional one, which become lines of the template. Keys of one object differ by `OF`. */
+/**
+ * Puts a key or an item before and after each conditional one, which become lines of the template. Keys of one object differ by
+ * `OF`.
+ */
 function withConditions(value: unknown, conditions = CONDITIONS): unknown {
   if (Array.isArray(value)) {
     return value.flatMap((item: unknown) => {
       const worker = workerOf(item);
-      // Only several need routes of their own.
+      // Only several workers need separate routes.
       if (worker !== undefined)
         return worker.isFirst ? [worker.isRoute ? `EACH WORKER IF gt ${WORKERS} 1` : "EACH WORKER", item, "END EACH WORKER"] : [];
       const condition = ITEM_CONDITIONS[nameOf(item)];
@@ -159,7 +162,7 @@ function withConditions(value: unknown, conditions = CONDITIONS): unknown {
   );
 }
 
-/** Is it there once for each worker of extproc? */
+/** Whether it exists once for each worker of extproc. */
 function workerOf(item: unknown): { isFirst: boolean; isRoute: boolean } | undefined {
   const isRoute = nameOf(item).startsWith("worker-");
   const isEndpoint = typeof item === "object" && item !== null && "endpoint" in item;

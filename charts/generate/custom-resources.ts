@@ -7,8 +7,8 @@ const COMMON_LABELS = `  {{- with .Values.commonLabels }}
 `;
 
 /**
- * A CustomResourceDefinition as a template. Helm never upgrades what is in a chart's crds/ folder; as a template it is
- * upgraded, and the annotation keeps it, with every resource of its kind, when the release goes.
+ * A CustomResourceDefinition as a template. Helm never upgrades a chart's crds/ folder; a template is upgraded, and the
+ * annotation keeps it, with every resource of its kind, when the release is uninstalled.
  * @param yaml the file in crds/.
  */
 export function customResourceTemplate(yaml: string): string {

@@ -8,16 +8,16 @@ import { valuesTable, withTable } from "./values-table.ts";
 
 export const ROOT = path.join(import.meta.dirname, "../..");
 const CHART = "charts/model-gateway";
-/** Pages with the table of values: the guide, and what a packaged chart has of it. */
+/** Pages with the table of values: the guide, and the README of a packaged chart. */
 const PAGES = ["docs/kubernetes.md", `${CHART}/README.md`];
 
 export interface Output {
-  /** Below the repository's root. */
+  /** Relative to the repository's root. */
   file: string;
   text: string;
 }
 
-/** Every file of the chart, and of its guide, that is made from something else: what each should hold. */
+/** Every generated file of the chart and its guide, with its expected content. */
 export async function chartOutputs(): Promise<Output[]> {
   return [
     { file: `${CHART}/files/envoy.yaml`, text: bootstrapTemplate() },

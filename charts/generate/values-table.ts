@@ -20,7 +20,7 @@ const schemaSchema: z.ZodType<Schema> = z.object({
   },
 });
 
-/** Readers know these from Kubernetes: one row for each. */
+/** Known from Kubernetes: one row for each. */
 const RESOURCES = "#/definitions/resources";
 const valuesSchema = z.record(z.string(), z.unknown());
 
@@ -38,7 +38,7 @@ export function valuesTable(schema: unknown, values: unknown): string {
 
 const TABLE = /(<!-- values: begin -->\n)[\s\S]*(<!-- values: end -->)/;
 
-/** A page with this table of values in the place of its own. */
+/** A page with its table of values replaced. */
 export function withTable(page: string, table: string): string {
   return page.replace(TABLE, (_whole, begin: string, end: string) => `${begin}${table}\n${end}`);
 }

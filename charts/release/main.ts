@@ -4,7 +4,7 @@ import { Command } from "commander";
 import * as z from "zod";
 import { stamp } from "./stamp.ts";
 
-/** What .ci/release runs on its copy of the chart. */
+/** Run by .ci/release on its copy of the chart. */
 const text = z.string().min(1).optional();
 const optionsSchema = z.object({ registry: text, digest: text, source: text });
 const command = new Command()

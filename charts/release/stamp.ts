@@ -2,7 +2,7 @@ import { parse, parseDocument, stringify } from "yaml";
 import * as z from "zod";
 import { valuesTable, withTable } from "../generate/values-table.ts";
 
-/** Files of a chart that say where its image and its source are, by their path in the chart. */
+/** Files of a chart that refer to its image and its source, by their path in the chart. */
 export interface StampedFiles {
   "Chart.yaml": string;
   "values.yaml": string;
@@ -11,9 +11,9 @@ export interface StampedFiles {
 }
 
 export interface Release {
-  /** Where the image will be, such as `registry.example/team`. */
+  /** Registry of the image, such as `registry.example/team`. */
   registry: string | undefined;
-  /** Of the image; the tag is used where absent. */
+  /** Digest of the image; if absent, the tag is used. */
   digest: string | undefined;
   /** Address of the repository that it is built from. */
   source: string | undefined;
@@ -23,7 +23,7 @@ const IMAGES = "artifacthub.io/images";
 const imagesSchema = z.array(z.object({ name: z.string(), image: z.string() }));
 const chartSchema = z.object({ appVersion: z.string(), annotations: z.object({ [IMAGES]: z.string() }) });
 
-/** The files as a release publishes them: an installation with the chart's defaults then finds the release's image. */
+/** The files as a release publishes them: an installation with the chart's defaults then uses the release's image. */
 export function stamp(
   files: Omit<StampedFiles, "files/defaults.yaml">,
   schema: unknown,

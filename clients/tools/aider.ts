@@ -1,7 +1,7 @@
 import { jsonSetting, numberOf, statement } from "../setting.ts";
 import type { ServedTool, SettingsFile } from "../tool.ts";
 
-/** Aider names a model after the way that it is reached: `openai/…`. */
+/** Aider's model names begin with the way to reach the model: `openai/…`. */
 const LIMITS = {
   max_tokens: numberOf("output"),
   max_input_tokens: numberOf("context"),
@@ -47,6 +47,6 @@ export const aider: ServedTool = {
   check: 'aider --no-git --message "Say hello."',
   afterwards: ["An .aider.conf.yml in a project takes precedence there."],
   limits: ["It edits files through its own text format and calls no tools.", "It needs Python 3.10 to 3.12."],
-  // One installation in ten is asked for statistics.
+  // One installation in ten is asked to send statistics.
   otherHosts: ["raw.githubusercontent.com", "us.i.posthog.com"],
 };

@@ -1,6 +1,6 @@
 import type { Tool } from "../tool.ts";
 
-/** Tools that another program cannot set up, and tools that cannot be served, each with the reason. */
+/** Tools that another program cannot set up, and unsupported tools, each with the reason. */
 export const BY_HAND: readonly Tool[] = [
   {
     kind: "manual",

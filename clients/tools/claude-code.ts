@@ -1,7 +1,7 @@
 import { jsonSetting } from "../setting.ts";
 import type { ServedTool } from "../tool.ts";
 
-/** Its settings' `env` beats the shell's variables, and cannot unset one: an empty value stands for none. */
+/** Its settings' `env` overrides the shell's variables, and cannot unset one: an empty value stands for none. */
 const ENVIRONMENT = {
   ANTHROPIC_BASE_URL: "@base@",
   ANTHROPIC_AUTH_TOKEN: "@key@",

@@ -1,7 +1,7 @@
 import { statement } from "../setting.ts";
 import type { ServedTool, SettingsFile } from "../tool.ts";
 
-/** Of an item in a list, the first line has the dash. */
+/** The first line of a list item has the dash. */
 function file(speaks: "chat" | "messages", lines: readonly string[]): SettingsFile {
   return {
     interface: speaks,

@@ -3,7 +3,7 @@ import type { ServedTool, SettingsFile } from "../tool.ts";
 
 const MODEL = '"@id@":{"name":"@id@","limit":{"context":@context@,"output":@output@}}';
 
-/** Both of its packages want the address with /v1. */
+/** Both of its packages expect the address with /v1. */
 function file(speaks: "chat" | "messages", npm: string): SettingsFile {
   return {
     interface: speaks,

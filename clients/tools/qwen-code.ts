@@ -31,12 +31,12 @@ export const qwenCode: ServedTool = {
         ),
         jsonSetting(["security", "auth", "selectedType"], "openai"),
         jsonSetting(["model", "name"], "@model@"),
-        // It would tell its vendor how it is used, errors of this service included.
+        // It would report its usage to its vendor, including errors of this service.
         jsonSetting(["privacy", "usageStatisticsEnabled"], false, "default"),
       ],
     },
   ],
-  // The list of models has an address of its own for each, and its key's variable is ours.
+  // The list of models has a separate address for each, and its key's variable is ours.
   clear: ["OPENAI_MODEL", "QWEN_MODEL"],
   check: 'qwen -p "Say hello."',
   afterwards: [],

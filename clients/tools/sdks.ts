@@ -1,7 +1,7 @@
 import { statement } from "../setting.ts";
 import type { ServedTool, Setting } from "../tool.ts";
 
-/** Shell files that a program's start sources: the SDKs have no settings file of their own. */
+/** Shell files that a program's start script sources: the SDKs have no settings file. */
 function exported(name: string, value: string): Setting {
   return statement(name, [`export ${name}=${value}`]);
 }

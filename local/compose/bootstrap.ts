@@ -10,7 +10,7 @@ const LOOPBACK = "127.0.0.1";
 export function composeBootstrap(): EnvoyConfig {
   return buildBootstrap({
     nodeId: "compose",
-    // The container's own addresses; compose.yaml says where the port is published.
+    // The container's own addresses; compose.yaml defines where the port is published.
     listen: { host: EVERY_ADDRESS, port: 8080 },
     admin: { host: LOOPBACK, port: 9901 },
     extproc: [{ path: `${SOCKETS}/extproc.sock` }],

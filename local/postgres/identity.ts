@@ -11,14 +11,14 @@ export interface SystemUser {
   gid: number;
 }
 
-/** Where system programs lie; the servers inherit nothing else of our environment. */
+/** Where system programs are; the servers inherit nothing else of our environment. */
 export const SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/** As whom PostgreSQL runs: it refuses uid 0. */
+/** The user that PostgreSQL runs as: it refuses uid 0. */
 export type Identity =
   | { kind: "self" }
   | { kind: "user"; user: SystemUser }
-  /** The user cannot enter the directories on the way (a 0700 home), so it gets one capability for that. */
+  /** The user cannot enter a directory on the path (a 0700 home), so it gets one capability for that. */
   | { kind: "user with passage"; user: SystemUser };
 
 export interface Command {
@@ -29,9 +29,9 @@ export interface Command {
 }
 
 /**
- * Our own user, unless that is root: then `postgres`, else `nobody`.
+ * Our own user, unless that is root: then `postgres`, otherwise `nobody`.
  * @param programs and directories that this user must be able to reach.
- * @throws Error with one sentence where no such user exists or none of the ways reaches them.
+ * @throws Error with one sentence if no such user exists or none of the methods reaches them.
  */
 export async function chooseIdentity(reach: {
   program: string;
@@ -51,9 +51,9 @@ export async function chooseIdentity(reach: {
 }
 
 /**
- * The owner of an existing cluster, else `postgres`, else `nobody`.
+ * The owner of an existing cluster, otherwise `postgres`, otherwise `nobody`.
  * @param passwd text of /etc/passwd.
- * @throws Error with one sentence where there is none.
+ * @throws Error with one sentence if there is none.
  */
 export function chooseUser(passwd: string, ownerUid?: number): SystemUser {
   const users = passwd.split("\n").flatMap((line): SystemUser[] => {
@@ -80,8 +80,8 @@ export function commandAs(identity: Identity, program: string, parameters: reado
       return { program, parameters, uid: identity.user.uid, gid: identity.user.gid };
     case "user with passage": {
       const { uid, gid } = identity.user;
-      // PostgreSQL tests its own path with access(2), which forgets capabilities of a user who is not root
-      // unless no_setuid_fixup is set.
+      // PostgreSQL tests its own path with access(2), which ignores the capabilities of a user other than root unless
+      // no_setuid_fixup is set.
       const privileges = [
         `--reuid=${uid}`,
         `--regid=${gid}`,
@@ -95,7 +95,7 @@ export function commandAs(identity: Identity, program: string, parameters: reado
   }
 }
 
-/** Tries it for real: mode bits alone do not tell about access lists, mounts or missing capabilities. */
+/** Tries it for real: mode bits alone do not cover access lists, mounts or missing capabilities. */
 async function canReach(identity: Identity, reach: { program: string; directory: string }): Promise<boolean> {
   const script = 'cd "$1" && exec "$2" --version';
   const { program, parameters, uid, gid } = commandAs(identity, "/bin/sh", ["-c", script, "sh", reach.directory, reach.program]);

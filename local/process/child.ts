@@ -11,14 +11,17 @@ export interface ChildOptions {
   name: string;
   program: string;
   parameters: readonly string[];
-  /** All of its environment. */
+  /** Its complete environment. */
   environment: Readonly<Record<string, string>>;
   /** Its log is `<logs>/<name>.log`. */
   logs: string;
-  /** Gives it a channel that closes when this process is gone, however it went (runtime/lifecycle.ts); else a guard stops it. */
+  /**
+   * Gives it a channel that closes when this process is gone, for whatever reason (runtime/lifecycle.ts); otherwise a guard stops
+   * it.
+   */
   hasChannel: boolean;
   stopSteps: readonly StopStep[];
-  /** Its log goes on where the run before it ended. */
+  /** Its log continues the previous run's. */
   isRestart?: boolean;
   onComplaint: (name: string, message: string) => void;
 }
@@ -33,9 +36,9 @@ export interface Child {
 }
 
 /**
- * Starts a process of the stack in a group of its own: a Ctrl-C in the terminal reaches only the supervisor, which
- * stops the parts in order.
- * @throws Error where the program cannot be run.
+ * Starts a process of the stack in a separate group: a Ctrl-C in the terminal reaches only the supervisor, which stops the parts
+ * in order.
+ * @throws Error if the program cannot be run.
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { name, program, parameters, environment, stopSteps, onComplaint } = options;
@@ -74,7 +77,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     await ended;
     isEnded = true;
     endGuard();
-    // The next run adds to the same log, and has a watch of its own.
+    // The next run appends to the same log, and has its own watch.
     await watch.stop();
   }
   void finish();

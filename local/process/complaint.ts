@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What a line of a child's log must hold to be shown on the console. */
+/** What a line of a child's log must contain to be shown on the console. */
 export const COMPLAINT_MARKS = [
   '"level":"warn"',
   '"level":"error"',
@@ -15,7 +15,10 @@ const logLine = z.union([
   z.object({ isRecovery: z.literal(true), msg: z.string() }),
 ]);
 
-/** The message of a warning or an error in a child's log, and of the end of one (runtime/outage.ts); or undefined. Only the message: the rest is in the file. */
+/**
+ * The message of a warning or an error in a child's log, and of the end of an outage (runtime/outage.ts); or undefined. Only the
+ * message: the rest is in the file.
+ */
 export function readComplaint(line: string): string | undefined {
   const envoy = /\]\[(?:critical|error)\]\[[^\]]*\] (.*)$/.exec(line)?.[1];
   if (envoy !== undefined) return envoy.replace(/^\[[^\]]*\] /, "");

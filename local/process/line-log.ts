@@ -1,13 +1,13 @@
 import { closeSync, openSync } from "node:fs";
 import { createLogOutput } from "../../runtime/log-output.ts";
 
-/** A log file that this process writes itself, of lines that it gets from a child. */
+/** A log file that this process writes itself, from the lines of a child. */
 export interface LineLog {
   write(line: string): void;
   end(): void;
 }
 
-/** A full disk costs lines, and neither the child nor this process. */
+/** A full disk loses lines, but neither the child nor this process. */
 export function openLineLog(file: string): LineLog {
   const descriptor = openSync(file, "a");
   const output = createLogOutput({

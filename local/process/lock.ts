@@ -15,8 +15,8 @@ const holderSchema = z.object({ pid: z.int(), mark: z.string().optional() });
 let taken = 0;
 
 /**
- * Makes this process the only one that uses a data directory. A lock whose process is gone is taken over.
- * @throws Error with one sentence where a living process holds it.
+ * Makes this process the only user of a data directory. The lock of an ended process is taken over.
+ * @throws Error with one sentence if a living process holds it.
  */
 export async function takeLock(file: string): Promise<Lock> {
   const attempt = await tryLock(file);
@@ -28,7 +28,7 @@ export async function takeLock(file: string): Promise<Lock> {
 
 export type LockAttempt = { kind: "taken"; lock: Lock } | { kind: "held"; holder: number };
 
-/** Takes a lock, or says which living process holds it. */
+/** Takes a lock, or reports the living process that holds it. */
 export async function tryLock(file: string): Promise<LockAttempt> {
   const own = `${file}.${process.pid}.${++taken}`;
   await writeFile(own, JSON.stringify({ pid: process.pid, mark: await startMark(process.pid) }));
@@ -44,7 +44,7 @@ export async function tryLock(file: string): Promise<LockAttempt> {
 /** @returns the living process that holds the lock; undefined once it is ours. */
 async function takeWith(own: string, file: string): Promise<number | undefined> {
   for (;;) {
-    // A link appears with its whole content, or not at all when another was first.
+    // A link appears with its complete content, or not at all if another was first.
     if (await succeeds(link(own, file))) return undefined;
     const text = await readOptional(file);
     if (text === undefined) continue;
@@ -55,12 +55,12 @@ async function takeWith(own: string, file: string): Promise<number | undefined> 
 }
 
 const GATE_RETRY_MS = 20;
-/** A gate that stands longer was left by a process that died inside it. */
+/** An older gate was left by a process that died inside it. */
 const GATE_STALE_MS = 10_000;
 
 /**
- * Removes a dead process's lock. Only who made the gate may, after a second look: without it two could find the same
- * dead lock, and the slower one would remove the quicker one's new lock.
+ * Removes a dead process's lock. Only the creator of the gate may, after checking again: otherwise two could find the same dead
+ * lock, and the slower one would remove the quicker one's new lock.
  */
 async function removeDead(file: string): Promise<void> {
   const gate = `${file}.gate`;

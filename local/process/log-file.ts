@@ -4,10 +4,10 @@ import { pause } from "../../runtime/wait.ts";
 
 const POLL_MS = 150;
 const READ_BYTES = 256 * 1024;
-/** Of a line that has not ended yet; the beginning of a longer one is given up. */
+/** Of an unfinished line; the beginning of a longer one is discarded. */
 const MAX_REST_BYTES = 1024 * 1024;
 
-/** A new log for a child; the last run's stays beside it as `<name>.1.log`. */
+/** A new log for a child; the last run's is kept next to it as `<name>.1.log`. */
 export async function rotateLog(directory: string, name: string): Promise<string> {
   const file = path.join(directory, `${name}.log`);
   await rename(file, path.join(directory, `${name}.1.log`)).catch(() => undefined);
@@ -16,7 +16,7 @@ export async function rotateLog(directory: string, name: string): Promise<string
   return file;
 }
 
-/** What a new run adds to: the log of the runs before it, for one that is started again. */
+/** The log of the earlier runs, to which a restarted child appends. */
 export async function continueLog(directory: string, name: string): Promise<{ file: string; fromByte: number }> {
   const file = path.join(directory, `${name}.log`);
   const handle = await open(file, "a");
@@ -30,7 +30,7 @@ export async function continueLog(directory: string, name: string): Promise<{ fi
 const LAST_LINES = 10;
 const LAST_BYTES = 8 * 1024;
 
-/** The last lines of a log; none where it cannot be read. */
+/** The last lines of a log; none if it cannot be read. */
 export async function readLastLines(file: string): Promise<string[]> {
   const handle = await open(file, "r").catch(() => undefined);
   if (handle === undefined) return [];
@@ -46,14 +46,14 @@ export async function readLastLines(file: string): Promise<string[]> {
 }
 
 export interface Watch {
-  /** Reads what is left, then ends. */
+  /** Reads the rest, then ends. */
   stop(): Promise<void>;
 }
 
 /**
- * Calls back for each line that is added to a file. Children write to their files themselves, so that nothing is
- * lost when the supervisor dies and busy logs cost it no relaying.
- * @param interesting bytes that a chunk must hold to be looked at more closely.
+ * Calls back for each line appended to a file. Children write to their files themselves, so that nothing is lost when the
+ * supervisor dies, and busy logs need no relaying.
+ * @param interesting bytes that a chunk must contain to be examined.
  */
 export function watchLog(
   { file, fromByte }: { file: string; fromByte: number },
@@ -86,7 +86,7 @@ async function follow(
       for (;;) {
         const { bytesRead } = await handle.read(buffer, 0, READ_BYTES, position);
         if (bytesRead === 0) {
-          // It was rotated (log-rotation.ts), and begins anew.
+          // It was rotated (log-rotation.ts), and starts again.
           if ((await handle.stat()).size < position) position = 0;
           break;
         }

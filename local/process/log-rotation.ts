@@ -12,9 +12,9 @@ export interface LogRotationOptions {
 const CURRENT = /^[^.]+\.log$/;
 
 /**
- * Keeps the logs of a folder small. Whoever writes one has it open, so it is not renamed: what it holds is copied to
- * `<name>.1.log`, and it begins anew. All of them are opened for appending, so their writers go on at its new end. Lines
- * that come between the copy and the new beginning are lost, and so is the copy if the disk has no room for it.
+ * Bounds the logs of a folder. Writers keep them open, so a log is not renamed: its content is copied to `<name>.1.log`, and it
+ * is truncated. All of them are opened for appending, so their writers continue at the new end. Lines written between the copy
+ * and the truncation are lost, and so is the copy if the disk has no room for it.
  */
 export function startLogRotation(
   directory: string,
@@ -33,13 +33,13 @@ async function rotateLarge(directory: string, maxBytes: number): Promise<void> {
     const { size } = await stat(file);
     if (size <= maxBytes) continue;
     const before = path.join(directory, name.replace(/\.log$/, ".1.log"));
-    // What the disk does not take is given up: to make room comes first.
+    // What the disk does not accept is discarded: making room comes first.
     await copy(file, before, size).catch(() => truncate(before).catch(() => {}));
     await truncate(file);
   }
 }
 
-/** First what is there, then what has come meanwhile: a busy writer must not keep it from ending. */
+/** First the existing content, then newer lines: a busy writer must not keep it from ending. */
 async function copy(file: string, before: string, size: number): Promise<void> {
   await pipeline(createReadStream(file, { end: size - 1 }), createWriteStream(before));
   const { size: grown } = await stat(file);

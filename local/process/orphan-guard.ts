@@ -7,16 +7,16 @@ import type { StopStep } from "./processes.ts";
 const SCRIPT = fileURLToPath(new URL("./orphan-guard.sh", import.meta.url));
 
 /**
- * A process of another make cannot see that we are gone. This small one beside it can: its standard input closes with us,
- * however we ended, and then it stops the other. Our own programs have a channel instead (runtime/lifecycle.ts).
- * @returns ends the guard: the process is gone, or its end is ours to see to.
+ * A foreign process cannot notice that we are gone. This small companion can: its standard input closes with us, however we
+ * ended, and then it stops the other. Our own programs have a channel instead (runtime/lifecycle.ts).
+ * @returns a function that ends the guard: the process is gone, or we will stop it ourselves.
  */
 export async function guardOrphan(pid: number, steps: readonly StopStep[]): Promise<() => void> {
   const parameters = steps.flatMap(({ signal, waitMs }) => [signal.replace(/^SIG/, ""), String(Math.ceil(waitMs / 1000))]);
   const guard = spawn("sh", [SCRIPT, String(pid), ...parameters], {
     cwd: "/",
     env: { PATH: SYSTEM_PATH },
-    // A group of its own: whatever ends our group must not end it.
+    // A separate group: a signal to our group must not end it.
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });

@@ -4,18 +4,18 @@ import { startChild, type ChildOptions } from "./child.ts";
 import { untilReady } from "./readiness.ts";
 import { startWatchdog, type Watchdog } from "./watchdog.ts";
 
-/** What every part of a stack is started with. */
+/** Input for starting each part of a stack. */
 export interface PartContext {
   logs: string;
   register: Register;
-  /** PATH, HOME and where Node keeps compiled code; a part gets nothing else of our environment. */
+  /** PATH, HOME and Node's compile cache; a part gets nothing else of our environment. */
   systemEnvironment: Readonly<Record<string, string>>;
   onComplaint: ChildOptions["onComplaint"];
-  /** Ends a start that is under way. */
+  /** Aborts a start in progress. */
   signal: AbortSignal;
 }
 
-/** Something that runs and has to be stopped, the last started first. */
+/** Something that runs and must be stopped, the last started first. */
 export interface RunningPart {
   readonly name: string;
   readonly pid: number;
@@ -29,17 +29,17 @@ export type Part = Pick<ChildOptions, "name" | "program" | "parameters" | "hasCh
   environment: Readonly<Record<string, string>>;
   /** Answers 200 when the part is ready. */
   readyUrl: string;
-  /** Answers as long as the part does anything: one that is silent there is killed. Not watched where absent. */
+  /** Answers as long as the part does anything: a silent one is killed. Not watched if absent. */
   aliveUrl?: string | undefined;
-  /** Is run before the part is told to stop. */
+  /** Runs before the part is stopped. */
   beforeStop?: () => Promise<void>;
 };
 
 const READY_WITHIN_MS = 45_000;
 
 /**
- * Starts a part and waits until it is ready. `onStarted` hears of it as soon as it runs, so that it is stopped also
- * when it does not become ready.
+ * Starts a part and waits until it is ready. `onStarted` is called as soon as it runs, so that it is stopped even if it does not
+ * become ready.
  */
 export async function startPart(
   part: Part,
@@ -65,13 +65,13 @@ export async function startPart(
   });
   async function stop(): Promise<void> {
     await watchdog?.stop();
-    // One that has ended can no longer be asked to drain.
+    // An ended part can no longer be drained.
     if (!isEnded) await part.beforeStop?.();
     await child.stop();
   }
   onStarted({ ...child, ended, stop });
   await context.register.add(part.name, child.pid);
-  // A restart ends with its child, which the stack stops in its turn.
+  // A restart ends with its child, which the stack stops in turn.
   const signal = isRestart ? new AbortController().signal : context.signal;
   await untilReady(child, { url: part.readyUrl, withinMs: READY_WITHIN_MS, signal });
   if (part.aliveUrl === undefined || isEnded) return;

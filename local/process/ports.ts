@@ -9,16 +9,16 @@ export const LOOPBACK = "127.0.0.1";
 const FIRST = 20_000;
 const PAST_LAST = 32_000;
 /**
- * A process takes its ports from blocks of its own, so that no other takes one that has been given but not yet opened. Listening
- * on the first port of a block claims it, for as long as the process lives.
+ * A process takes its ports from its own blocks, so that no other takes one that has been given but not yet opened. Listening on
+ * the first port of a block claims it, for the life of the process.
  */
 const BLOCK_SIZE = 50;
 const BLOCKS = (PAST_LAST - FIRST) / BLOCK_SIZE;
 
-/** Of the blocks claimed by this process, those not given yet. */
+/** Of the blocks claimed by this process, the ports not given yet. */
 const unused: number[] = [];
 
-/** A TCP port on the loopback address that was free a moment ago, another one at each call. */
+/** A TCP port on the loopback address that was free a moment ago, a different one at each call. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = unused.pop();
@@ -27,14 +27,14 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** The ports of a block that nobody else claimed, but for the one that claims it. */
+/** The ports of an unclaimed block, except for the one that claims it. */
 async function claimBlock(): Promise<number[]> {
   const anyBlock = randomInt(BLOCKS);
   for (let index = 0; index < BLOCKS; index++) {
     const first = FIRST + ((anyBlock + index) % BLOCKS) * BLOCK_SIZE;
     const claim = await tryListen(first, LOOPBACK);
     if (claim === null) continue;
-    // The claim keeps no process alive.
+    // The claim does not keep the process alive.
     claim.unref();
     return Array.from({ length: BLOCK_SIZE - 1 }, (_, offset) => first + 1 + offset);
   }
@@ -44,8 +44,8 @@ async function claimBlock(): Promise<number[]> {
 const LOOPBACK_WITHIN_MS = 2_000;
 
 /**
- * Tries a connection from this machine to itself: one without IPv4, or whose loopback interface is down, has none.
- * @throws Error with one sentence that says what to do.
+ * Tries a connection from this machine to itself: without IPv4, or with the loopback interface down, there is none.
+ * @throws Error with one sentence that explains the remedy.
  */
 export async function checkLoopback(address = LOOPBACK): Promise<void> {
   const server = createServer((socket) => socket.end());
@@ -79,8 +79,8 @@ export async function freePorts(count: number): Promise<number[]> {
 }
 
 /**
- * Does nobody listen there? Tells "busy" before a child fails over it with a less clear word.
- * @throws Error where the port may not be opened at all, as one below 1024.
+ * Whether nobody listens there. Reports "busy" before a child fails with a less clear message.
+ * @throws Error if the port may not be opened at all, such as one below 1024.
  */
 export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean> {
   const server = await tryListen(port, host);

@@ -10,12 +10,12 @@ const run = promisify(execFile);
 
 const POLL_MS = 25;
 
-/** Is there a process with this id that has not ended? A zombie, ended but not yet reaped, is not alive. */
+/** Whether there is a running process with this id. A zombie, ended but not yet reaped, does not count. */
 export async function isAlive(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it is there, and not ours.
+    // EPERM: it exists, but is not ours.
     if (errorCode(error) !== "EPERM") return false;
   }
   if (process.platform !== "linux") return true;
@@ -24,15 +24,15 @@ export async function isAlive(pid: number): Promise<boolean> {
 }
 
 /**
- * What tells a process from a later one with the same id: when it started, in a form of the platform's own.
- * Undefined where there is no such process.
+ * Distinguishes a process from a later one with the same id: its start time, in a format of the platform. Undefined if there is
+ * no such process.
  */
 export async function startMark(pid: number): Promise<string | undefined> {
   if (process.platform === "linux") return (await readProcessStat(pid))?.startTicks;
   return await output("ps", ["-o", "lstart=", "-p", String(pid)]);
 }
 
-/** Program and parameters, joined by spaces; undefined where there is no such process. */
+/** Program and arguments, joined by spaces; undefined if there is no such process. */
 export async function commandLine(pid: number): Promise<string | undefined> {
   if (process.platform !== "linux") return await output("ps", ["-o", "command=", "-p", String(pid)]);
   const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => undefined);
@@ -47,7 +47,7 @@ export interface StopStep {
 
 /**
  * Sends the signals one after another until the process is gone.
- * @throws Error where it outlives the last.
+ * @throws Error if it survives the last.
  */
 export async function stopProcess(pid: number, steps: readonly StopStep[]): Promise<void> {
   for (const { signal, waitMs } of steps) {

@@ -6,7 +6,7 @@ const ASK_WITHIN_MS = 2_000;
 
 /**
  * Waits until a child answers 200 at an address of its admin port.
- * @throws Error with one sentence that names the child and its log when it ends before, or is late.
+ * @throws Error with one sentence that names the child and its log if it exits first, or is late.
  */
 export async function untilReady(
   child: Child,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { readOptional } from "../data-directory.ts";
 import { isAlive, startMark, stopProcess } from "./processes.ts";
 
-/** The running processes of a stack, on disk: what a start finds after a stack that was killed. */
+/** The running processes of a stack, on disk, for a start after a stack was killed. */
 export interface Register {
   add(name: string, pid: number): Promise<void>;
   clear(): Promise<void>;
@@ -19,7 +19,7 @@ export function createRegister(file: string): Register {
     async add(name, pid) {
       const mark = await startMark(pid);
       if (mark === undefined) return;
-      // Of a part that was started again only the last process counts.
+      // Of a restarted part only the last process counts.
       records = [...records.filter((record) => record.name !== name), { name, pid, mark }];
       writing = writing.then(() => writeFile(file, JSON.stringify(records)));
       await writing;
@@ -31,10 +31,10 @@ export function createRegister(file: string): Register {
   };
 }
 
-/** Stops what a killed stack left running, the last started first. A process id that went to a stranger is let be. */
+/** Stops the processes that a killed stack left running, the last started first. A process id that was reused is left alone. */
 export async function stopLeftovers(file: string, onFound: (name: string) => void): Promise<void> {
   for (const { name, pid, mark } of (await readRecords(file)).reverse()) {
-    // One that ended with its stack may wait to be reaped, and still has its mark.
+    // A process that ended with its stack may be waiting to be reaped, and still has its mark.
     if ((await startMark(pid)) !== mark || !(await isAlive(pid))) continue;
     onFound(name);
     await stopProcess(pid, [
@@ -50,7 +50,7 @@ async function readRecords(file: string): Promise<Records> {
   try {
     return recordsSchema.parse(JSON.parse(text));
   } catch {
-    // Cut off in the middle of a write; Node children end by themselves when their stack is killed.
+    // Cut off during a write; Node children end by themselves when their stack is killed.
     return [];
   }
 }

@@ -6,18 +6,18 @@ import path from "node:path";
 
 export interface SocketDirectory {
   readonly path: string;
-  /** Once nothing uses it any more. */
+  /** Once nothing uses it. */
   remove(): Promise<void>;
 }
 
-/** Of the paths that systems take for a Unix socket, the shortest is macOS's: 104 bytes with the NUL at its end. */
+/** The shortest limit of systems for a Unix socket's path is macOS's: 104 bytes including the final NUL. */
 const LONGEST_PATH = 103;
 const LONGEST_NAME = 16;
 
 /**
- * A directory for Unix sockets that only this user can enter. It is the one that is asked for, unless its path is too long
- * or its file system has no sockets (shared folders of virtual machines); then one below the system's temporary directory.
- * @throws Error with one sentence where neither will do.
+ * A directory for Unix sockets that only this user can enter. It is the requested one, unless its path is too long or its file
+ * system does not support sockets (shared folders of virtual machines); then one below the system's temporary directory.
+ * @throws Error with one sentence if neither works.
  */
 export async function chooseSocketDirectory(wanted: string): Promise<SocketDirectory> {
   const remove = (directory: string) => () => rm(directory, { recursive: true, force: true });

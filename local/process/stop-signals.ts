@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
 
-/** npm passes a signal on that the terminal has sent to the whole group already: within this time both are one. */
+/** npm forwards a signal that the terminal has already sent to the whole group: within this time both count as one. */
 const SAME_WITHIN_MS = 1_000;
 
 export interface StopSignals {
@@ -10,7 +10,7 @@ export interface StopSignals {
   readonly requested: Promise<undefined>;
 }
 
-/** The first of SIGINT, SIGTERM and SIGHUP asks to stop; a later one, by someone who will not wait, forces. */
+/** The first SIGINT, SIGTERM or SIGHUP asks to stop; a later one, by someone who will not wait, forces it. */
 export function createStopSignals(source: EventEmitter, onForced: () => void, now = () => performance.now()): StopSignals {
   const controller = new AbortController();
   const { promise: requested, resolve } = Promise.withResolvers<undefined>();

@@ -3,7 +3,7 @@ import { readLastLines } from "./log-file.ts";
 import type { RunningPart } from "./part.ts";
 import { pause } from "../../runtime/wait.ts";
 
-/** Starts a part and resolves once it is ready; `onStarted` hears of each process as soon as there is one. */
+/** Starts a part and resolves once it is ready; `onStarted` is called for each process as soon as it exists. */
 export type Launch = (attempt: { isRestart: boolean; onStarted: (running: RunningPart) => void }) => Promise<void>;
 
 export interface SupervisorOptions {
@@ -11,9 +11,9 @@ export interface SupervisorOptions {
   launch: Launch;
   /** Lines for people. */
   onNews(line: string): void;
-  /** It will not be started again; `why` has the last lines of its log. */
+  /** It will not be restarted; `why` has the last lines of its log. */
   onGivenUp(why: string): void;
-  /** Pause before each restart in a row, and so many of them; the default backs off from a quarter of a second. */
+  /** The pause before each consecutive restart, and thus their number; the default backs off from a quarter of a second. */
   pausesMs?: readonly number[];
   /** A part that ran for longer counts as healthy again. */
   healthyAfterMs?: number;
@@ -23,20 +23,20 @@ export interface SupervisorOptions {
 /** A part that is kept running. */
 export interface Supervised {
   readonly name: string;
-  /** Of the process that runs now, or ran last; undefined before the first. */
+  /** The process that runs now, or ran last; undefined before the first. */
   pid(): number | undefined;
-  /** The first start: resolves once it is ready, and throws where it does not get there. */
+  /** The first start: resolves once it is ready, and throws if it fails. */
   start(): Promise<void>;
-  /** No process of it is left afterwards, nor comes back. */
+  /** Afterwards no process of it is left or restarted. */
   stop(): Promise<void>;
-  /** Sends a signal to the process that runs now, and starts it no more. */
+  /** Sends a signal to the running process, and stops restarting it. */
   kill(signal: NodeJS.Signals): void;
 }
 
 const PAUSES_MS = [250, 500, 1_000, 2_000, 4_000];
 const HEALTHY_AFTER_MS = 60_000;
 
-/** Starts a part again whenever it ends, with growing pauses, until it has ended too often in a row. */
+/** Restarts a part whenever it exits, with growing pauses, until it has exited too often in a row. */
 export function supervise(options: SupervisorOptions): Supervised {
   const { name, launch, onNews, onGivenUp, now = () => performance.now() } = options;
   const { pausesMs = PAUSES_MS, healthyAfterMs = HEALTHY_AFTER_MS } = options;
@@ -73,7 +73,7 @@ export function supervise(options: SupervisorOptions): Supervised {
       try {
         await launch({ isRestart: true, onStarted });
         readyAt = now();
-        // It was told to stop in between.
+        // It was stopped in between.
         if (stopping.signal.aborted) await current?.stop();
         else onNews(`${name} runs again.`);
         return !stopping.signal.aborted;

@@ -1,9 +1,9 @@
 import { startRounds } from "../../runtime/wait.ts";
 
 export interface WatchdogOptions {
-  /** Whatever it answers there, it runs. */
+  /** Any answer means that it runs. */
   url: string;
-  /** It has not answered several times in a row: it is stopped, or caught in a loop. Called once. */
+  /** It has not answered several times in a row: it is suspended, or caught in a loop. Called once. */
   onSilent: () => void;
   everyMs?: number;
   answerWithinMs?: number;
@@ -18,7 +18,7 @@ const ANSWER_WITHIN_MS = 3_000;
 /** A process that waits for a core on a busy machine misses one or two. */
 const MAX_SILENT_LOOKS = 4;
 
-/** Asks a process from outside whether it still does anything: one that hangs does not end, so nothing else would restart it. */
+/** Checks from outside whether a process still works: one that hangs does not exit, so nothing else would restart it. */
 export function startWatchdog(options: WatchdogOptions): Watchdog {
   const { url, onSilent, everyMs = EVERY_MS, answerWithinMs = ANSWER_WITHIN_MS } = options;
   const stopping = new AbortController();

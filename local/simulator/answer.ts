@@ -20,12 +20,12 @@ interface AnswerUsage {
   reasoningTokens: number;
 }
 
-/** What the simulated model says, before a protocol gives it a form. */
+/** The simulated model's answer, before a protocol formats it. */
 export interface Answer {
   /** 24 hexadecimal digits that derive from the model and the texts: the same whether streamed or not. */
   id: string;
   model: string;
-  /** Empty where it does not think aloud. */
+  /** Empty if it does not think aloud. */
   reasoning: string;
   text: string;
   toolCalls: readonly ToolCall[];
@@ -37,7 +37,7 @@ const CACHE_BLOCK_TOKENS = 64;
 const QUOTED_CHARACTERS = 400;
 const LARGE_TEXT = 16 * 1024;
 
-/** The answer to a request: the same one every time. */
+/** The answer to a request: always the same one. */
 export function createAnswer(prompt: Prompt, directive: Directive, body: string): Answer {
   const id = hash([prompt.model, ...prompt.texts]);
   const asked = withoutDirective(prompt.lastUserText);
@@ -58,7 +58,7 @@ export function createAnswer(prompt: Prompt, directive: Directive, body: string)
   };
 }
 
-/** Tokens of a prompt, all and cached. */
+/** Tokens of a prompt, total and cached. */
 export function countPrompt(prompt: Prompt, directive: Directive): { promptTokens: number; cachedTokens: number } {
   const known = countTokens(...prompt.texts.slice(0, -1));
   const cachedTokens = directive.cachedTokens ?? known - (known % CACHE_BLOCK_TOKENS);
@@ -73,7 +73,7 @@ function countUsage(prompt: Prompt, directive: Directive, content: AnswerContent
   return { ...countPrompt(prompt, directive), outputTokens: reasoningTokens + spokenTokens, reasoningTokens };
 }
 
-/** Cuts at the request's limit of tokens and at its stop sequences. */
+/** Cuts the answer at the request's token limit and at its stop sequences. */
 function limit(whole: AnswerContent, prompt: Prompt, { isUnlimited }: Directive): AnswerContent & { stop: Answer["stop"] } {
   const sequence = prompt.stopSequences
     .filter((each) => each !== "" && whole.text.includes(each))
@@ -89,7 +89,7 @@ function limit(whole: AnswerContent, prompt: Prompt, { isUnlimited }: Directive)
   return { reasoning, text, toolCalls: whole.toolCalls, stop: { kind: whole.toolCalls.length > 0 ? "tools" : "end" } };
 }
 
-/** A tool is called where the request forces it, a directive says so, or the user's text names it. */
+/** A tool is called if the request forces it, a directive says so, or the user's text names it. */
 function chooseTools(prompt: Prompt, directive: Directive, asked: string): readonly Tool[] {
   const calls = wantedTools(prompt, directive, asked);
   return prompt.allowsParallelTools ? calls : calls.slice(0, 1);
@@ -151,7 +151,7 @@ function quote(text: string): string {
   return `“${cut}”`;
 }
 
-/** What a stream sends one by one: words; tokens where the answer counts them; larger pieces of a large text. */
+/** The pieces of a stream: words; tokens if the answer counts them; larger pieces of a large text. */
 export function splitAnswer(text: string, directive: Directive): string[] {
   const pattern = directive.tokens !== undefined ? /[^]{1,4}/gu : text.length > LARGE_TEXT ? /[^]{1,1024}/gu : /\S+\s*|\s+/gu;
   return text.match(pattern) ?? [];

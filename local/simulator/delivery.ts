@@ -5,10 +5,10 @@ import type { Directive } from "./directive.ts";
 import { drained } from "./drained.ts";
 import { encodeSse, type SseEvent } from "./sse.ts";
 
-/** What was written has left for the client by then, so that a reset does not overtake it. */
+/** Everything written has left for the client by then, so that a reset does not overtake it. */
 const ON_THE_WIRE_MS = 20;
 
-/** Sends a stream in the pieces and with the faults that the directive asks for. */
+/** Sends a stream in the pieces and with the faults that the directive requests. */
 export async function deliverStream(
   response: ServerResponse,
   events: Iterable<SseEvent>,
@@ -29,7 +29,7 @@ export async function deliverStream(
   response.end();
 }
 
-/** Sends a whole body; cut and reset after half of it. */
+/** Sends a complete body; cut and reset apply after half of it. */
 export async function deliverBody(response: ServerResponse, body: string, directive: Directive): Promise<void> {
   if (directive.cutAfter === undefined && directive.resetAfter === undefined) {
     response.setHeader("content-length", Buffer.byteLength(body));
@@ -46,13 +46,13 @@ export async function deliverBody(response: ServerResponse, body: string, direct
   await reset(response);
 }
 
-/** The client sees a connection that is reset, after what was written so far. */
+/** The client sees a connection reset, after everything written so far. */
 export async function reset(response: ServerResponse): Promise<void> {
   if (response.headersSent) await sleep(ON_THE_WIRE_MS);
   response.socket?.resetAndDestroy();
 }
 
-/** Waits until the client gives up. */
+/** Waits until the client disconnects. */
 export async function forever(response: ServerResponse): Promise<void> {
   if (!response.destroyed) await once(response, "close");
 }
@@ -98,14 +98,14 @@ function createWriter(response: ServerResponse, { isOneChunk, splitBytes }: Dire
   });
 }
 
-/** Each piece reaches the socket before the next is written, so that the network does not join them again. */
+/** Each piece reaches the socket before the next is written, so that the network does not join them. */
 async function writeSplit(response: ServerResponse, bytes: Buffer, size: number): Promise<void> {
   for (let start = 0; start < bytes.length && !response.destroyed; start += size) {
     await written(response, bytes.subarray(start, start + size));
   }
 }
 
-/** Resolves once the socket took it, also when the connection ended before: the callback then gets the error. */
+/** Resolves once the socket accepted it, even if the connection ended before: the callback then gets the error. */
 async function written(response: ServerResponse, bytes: Buffer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = () => {

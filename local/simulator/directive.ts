@@ -56,7 +56,7 @@ export interface Directive {
   toolArguments: string | undefined;
   toolCount: number | undefined;
   isWithoutTools: boolean;
-  /** One of several: it says what comes after the tools' results, too. */
+  /** One of several: it applies after the tools' results, too. */
   isScripted: boolean;
   stop: string | undefined;
   isOneChunk: boolean;
@@ -67,7 +67,7 @@ export interface Directive {
 
 const DIRECTIVE = /\s*\[\[sim\s([^\]]*)\]\]/g;
 
-/** @param toolRounds how often tools have returned since the text was written. A lone directive holds for all rounds. */
+/** @param toolRounds how often tools have returned since the text was written. A single directive applies to all rounds. */
 export function parseDirective(text: string, toolRounds = 0): Directive {
   const directives = [...text.matchAll(DIRECTIVE)].map(([, words = ""]) => words);
   const words = readWords((directives.length > 1 ? directives[toolRounds] : directives[0]) ?? "");
@@ -104,7 +104,7 @@ export function parseDirective(text: string, toolRounds = 0): Directive {
   };
 }
 
-/** The text without its directives: what the simulated model reads and repeats. */
+/** The text without its directives: the input that the simulated model reads and repeats. */
 export function withoutDirective(text: string): string {
   return text.replaceAll(DIRECTIVE, "");
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** Resolves when the response takes more, or nobody is there to take it. */
+/** Resolves when the response accepts more, or nobody is there to receive it. */
 export async function drained(response: ServerResponse): Promise<void> {
   if (response.destroyed) return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -7,7 +7,7 @@ interface JournalEntry {
   path: string;
   /** Without the values of credential headers. */
   headers: IncomingHttpHeaders;
-  /** Which credential headers came, and the beginning of their value's SHA-256: enough to tell one from another. */
+  /** Which credential headers were sent, and the beginning of their value's SHA-256: enough to distinguish them. */
   credentials: { header: string; sha256Prefix: string }[];
   bodyBytes: number;
   /** As received; of a large body only the beginning. */
@@ -35,7 +35,7 @@ interface Kept {
   isAborted: boolean;
 }
 
-/** The last requests, kept in memory for tests to look at. Cheap to write: everything is put into form when read. */
+/** The last requests, kept in memory for tests. Cheap to write: everything is formatted when read. */
 export function createJournal(): Journal {
   let kept: Kept[] = [];
   return {

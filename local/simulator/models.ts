@@ -3,7 +3,7 @@ import type { Dialect } from "../../contract/protocol.ts";
 const NAMES = ["simulation", "simulation-reasoner"] as const;
 const CREATED_SECONDS = 1_767_225_600;
 
-/** The model list in a protocol's shape. Any model name is served; names that hold "reasoner" think aloud. */
+/** The model list in a protocol's format. Any model name is served; names that contain "reasoner" think aloud. */
 export function modelList(protocol: Dialect): object {
   switch (protocol) {
     case "chat":

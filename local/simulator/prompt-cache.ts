@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { countTokens, type Prompt } from "./prompt.ts";
 
-/** What a model server keeps of the prompts that it has read: a prompt that begins like one of them is cheaper. */
+/** A model server's cache of prompts: a prompt that begins like an earlier one is cheaper. */
 export interface PromptCache {
-  /** Tokens of the prompt's beginning that are known; the whole prompt is, from then on. */
+  /** Tokens of the prompt's beginning that are known; from then on, the whole prompt is. */
   read(prompt: Prompt): number;
 }
 
 const BLOCK_TOKENS = 64;
 
-/** @param beginnings how many are kept, a conversation having one a turn; those that were read longest ago go first. */
+/** @param beginnings how many are kept, one per turn of a conversation; those unused for longest are dropped first. */
 export function createPromptCache({ beginnings = 2_000 }: { beginnings?: number } = {}): PromptCache {
   const known = new Set<string>();
 

@@ -1,11 +1,11 @@
-/** A request in the terms that all protocols share: what the simulated model sees. */
+/** A request in the terms that all protocols share: the input of the simulated model. */
 export interface Prompt {
   model: string;
   /** Text of the system prompt and of each message, in order; tool arguments and results are text too. */
   texts: readonly string[];
   /** Text of the last user message that has any. */
   lastUserText: string;
-  /** What tools returned, where the request ends with that. */
+  /** Results of tools, if the request ends with them. */
   toolResults: readonly string[];
   /** How many turns of tool calls came after the last user text. */
   toolRounds: number;
@@ -16,7 +16,7 @@ export interface Prompt {
   wantsStream: boolean;
   maxOutputTokens: number | undefined;
   stopSequences: readonly string[];
-  /** JSON schema that the answer's text has to fit; undefined where free text is asked for. */
+  /** JSON schema of the answer's text; undefined for free text. */
   responseSchema: unknown;
 }
 
@@ -28,7 +28,7 @@ export interface Tool {
 
 export type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "any" } | { kind: "named"; name: string };
 
-/** A request that the server refuses as its real counterpart would. */
+/** A request that the server rejects as its real counterpart would. */
 export class PromptError extends Error {
   readonly field: string;
 

@@ -20,6 +20,6 @@ export interface SimulatedProtocol {
   events(answer: Answer, directive: Directive, body: unknown): Iterable<SseEvent>;
   error(error: SimulatedError): object;
   errorEvent(error: SimulatedError): SseEvent;
-  /** The `id` header's name, so that its value can be found in logs of both sides. */
+  /** The `id` header's name, so that its value can be found in both sides' logs. */
   readonly idHeader: string;
 }

@@ -44,7 +44,7 @@ const RESPONSES: SimulatedProtocol = {
   idHeader: "x-request-id",
 };
 
-/** Every route of the simulator. Without a cache all but the last text of a prompt counts as cached, the same each time. */
+/** Every route of the simulator. Without a cache, all but the last text of a prompt counts as cached, always the same. */
 export function createRoutes(journal: Journal, promptCache?: PromptCache) {
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [path = "/"] = (request.url ?? "/").split("?");
@@ -99,7 +99,7 @@ async function converse(
   await deliverBody(response, whole, directive);
 }
 
-/** Vectors. A directive may stand in the last text. */
+/** Vectors. The last text may contain a directive. */
 async function embedInputs(body: Buffer, response: ServerResponse): Promise<void> {
   const parsed = parseBody(body.toString("utf8"), parseEmbeddingsRequest);
   if ("refused" in parsed) return sendJson(response, 400, chatError(parsed.refused));
@@ -111,7 +111,7 @@ async function embedInputs(body: Buffer, response: ServerResponse): Promise<void
   await deliverBody(response, answer, directive);
 }
 
-/** @returns whether the directive asked for no answer, or for one of these instead. */
+/** @returns whether the directive requested no answer, or one of these instead. */
 async function failsAsAsked(protocol: SimulatedProtocol, directive: Directive, response: ServerResponse): Promise<boolean> {
   const { delayMs, stallAfter, resetAfter, isHtml, status } = directive;
   if (delayMs > 0) await sleep(delayMs);

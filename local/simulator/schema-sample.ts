@@ -1,9 +1,9 @@
-/** How deep a sample follows a schema that refers to itself. */
+/** The depth to which a sample follows a recursive schema. */
 const MAX_DEPTH = 8;
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A value that fits a JSON schema, always the same one; `{}` where the schema says nothing. */
+/** A value that matches a JSON schema, always the same one; `{}` if the schema is empty. */
 export function sampleObject(schema: unknown): object {
   const sample = sampleValue(isSchema(schema) ? schema : {}, { name: "value", root: schema, depth: 0 });
   return isSchema(sample) ? sample : {};
@@ -12,7 +12,7 @@ export function sampleObject(schema: unknown): object {
 interface Position {
   /** Name of the property the value is for. */
   name: string;
-  /** Where `$ref` looks things up. */
+  /** Where `$ref` is resolved. */
   root: unknown;
   depth: number;
 }

@@ -12,24 +12,24 @@ export interface Simulator {
 }
 
 export interface SimulatorOptions {
-  /** The loopback address if not given. */
+  /** The loopback address if absent. */
   host?: string;
-  /** 0 or none takes a free one. */
+  /** 0 or absent: a free one. */
   port?: number;
-  /** Prompts are remembered; without, how much of one is cached derives from it alone. */
+  /** Prompts are remembered; otherwise, the cached part of a prompt derives from the prompt alone. */
   promptCache?: PromptCache;
 }
 
 /**
- * A model server that speaks all protocols, and embeds, and runs no model. Its answers derive from the request alone, say
- * that they are a simulation, and follow the directives of directive.ts.
+ * A model server that speaks all protocols and serves embeddings, without running a model. Its answers derive from the request
+ * alone, say that they are a simulation, and follow the directives of directive.ts.
  */
 export async function startSimulator({ host = LOOPBACK, port = 0, promptCache }: SimulatorOptions = {}): Promise<Simulator> {
   const answer = createRoutes(createJournal(), promptCache);
   const server = createServer((request, response) => {
     void serve(answer, request, response);
   });
-  // A proxy in front keeps connections open; it must never meet one that we close first.
+  // A proxy in front keeps connections open; we must never be the first to close one.
   server.keepAliveTimeout = 0;
   server.requestTimeout = 0;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -53,12 +53,12 @@ export async function startSimulator({ host = LOOPBACK, port = 0, promptCache }:
 type Routes = ReturnType<typeof createRoutes>;
 
 async function serve(answer: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  // A client that goes away in mid-answer is no event for the simulator.
+  // A client that disconnects in mid-answer is normal for the simulator.
   response.on("error", () => response.destroy());
   try {
     await answer(request, response);
   } catch (error) {
-    // A request whose body was read counts as destroyed; only its connection tells whether the client is still there.
+    // A request whose body was read counts as destroyed; only its connection shows whether the client is still there.
     if (response.destroyed || request.socket.destroyed) return;
     process.stderr.write(`${JSON.stringify({ level: "error", process: "simulator", msg: String(error) })}\n`);
     if (response.headersSent) response.destroy();

@@ -1,4 +1,4 @@
-/** One server-sent event; `data` is written as it is. */
+/** One server-sent event; `data` is written unchanged. */
 export interface SseEvent {
   event?: string;
   data: string;

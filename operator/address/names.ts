@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { errorCode } from "../../runtime/error-code.ts";
 
 export interface NamesDeps {
-  /** Every address of a name. @throws where there is none, or nobody answers. */
+  /** Every address of a name. @throws if there is none, or no server answers. */
   lookup(name: string): Promise<readonly string[]>;
   clock: { nowMs(): number };
 }
 
 export interface Names {
-  /** What each leads to, as far as it is known within a few seconds; what a name led to last where nobody answers now. */
+  /** The addresses of each name, as far as they are known within a few seconds; the previous ones if no server answers. */
   resolve(names: Iterable<string>): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Of the names that were last asked for, those of which a server says that they do not exist. */
+  /** Of the names last requested, those that a server reports as non-existent. */
   missing(): ReadonlySet<string>;
 }
 
@@ -24,7 +24,7 @@ interface Known {
   asking: Promise<void>;
 }
 
-/** Remembers the names that it was last asked for, and no others. */
+/** Remembers only the names last requested. */
 export function createNames({ lookup, clock }: NamesDeps): Names {
   let known: ReadonlyMap<string, Known> = new Map();
 
@@ -44,7 +44,7 @@ export function createNames({ lookup, clock }: NamesDeps): Names {
       entry.addresses = await lookup(name);
       entry.isMissing = false;
     } catch (error) {
-      // Where nobody answers, what is known stays what it is judged by.
+      // If no server answers, the known addresses still count.
       if (errorCode(error) === "ENOTFOUND") entry.isMissing = true;
     }
   }

@@ -2,31 +2,31 @@ import { isIP } from "node:net";
 import { matcherOf } from "../../runtime/address/cidr.ts";
 import { NEVER_RANGES, PRIVATE_RANGES, type AddressRange } from "../../runtime/address/ranges.ts";
 
-/** Where backends of Models may be, besides the public internet. */
+/** Allowed locations of Models' backends, besides the public internet. */
 export interface AddressPolicyOptions {
-  /** All private addresses; loopback, link-local and metadata addresses are in none of this. */
+  /** All private addresses; never loopback, link-local and metadata addresses. */
   allowPrivate: boolean;
-  /** Whatever they hold. */
+  /** Of any kind. */
   allowCidrs: readonly string[];
-  /** Namespaces whose Services may be named in full: `vllm.models.svc`. */
+  /** Namespaces whose Services may be backends, by full name: `vllm.models.svc`. */
   allowNamespaces: readonly string[];
 }
 
-/** Addresses that Envoy is not to send to, whatever a name leads to at that moment. */
+/** Addresses that Envoy must not connect to, whatever a name resolves to at that moment. */
 export interface AddressGuard {
   shut: readonly string[];
   open: readonly string[];
 }
 
 export interface AddressPolicy {
-  /** Does the answer for this host depend on what it resolves to? */
+  /** Whether the answer for this host depends on its resolution. */
   needsAddresses(host: string): boolean;
   /**
-   * Why a backend may not be there; null where it may.
-   * @param addresses what the host resolves to; empty for an address, and for a name that resolves to nothing now.
+   * Why a backend may not be there; null if it may.
+   * @param addresses of the host; empty for an address, and for a name that does not resolve now.
    */
   objection(host: string, addresses: readonly string[]): string | null;
-  /** Null for an address, which stays what it was when it was judged. */
+  /** Null for an address, which has already been judged. */
   guardFor(host: string): AddressGuard | null;
 }
 
@@ -71,12 +71,12 @@ function sentence({ host, address, range }: { host: string; address: string; ran
   return `${where} ${range.is}: a backend there must be allowed by the gateway's administrator, with ${remedy} in the chart's values`;
 }
 
-/** RFC 6761: these are this machine, whatever a name server says. */
+/** RFC 6761: these are this machine, whatever a name server answers. */
 function isLocalhost(host: string): boolean {
   return /(^|\.)localhost$/i.test(host);
 }
 
-/** Of a Service that is named in full. */
+/** Of a Service's full name. */
 function namespaceOf(host: string): string | null {
   return /(?:^|\.)[^.]+\.([^.]+)\.svc(?:\.cluster\.local)?$/i.exec(host)?.[1]?.toLowerCase() ?? null;
 }

@@ -9,7 +9,7 @@ import { applyStatus } from "../kube/status-writer.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
 import { isSpent, spentOf, toTime } from "./status.ts";
 
-/** The part of the status that this writes, under a field manager of its own. */
+/** The part of the status that this writes, under a separate field manager. */
 export const ACTIVITY_FIELDS = ["lastUsedAt", "spend"];
 const FIELD_MANAGER = "model-gateway-activity";
 const AT_ONCE = 8;
@@ -21,13 +21,13 @@ export interface ActivityDeps {
   isLeader(): boolean;
   find(key: string): KubeObject | undefined;
   clock: { nowMs(): number };
-  /** A key has reached its limit, or has room again. */
+  /** A key has reached its limit, or is below it again. */
   onSpendLimit(key: string): void;
 }
 
 const shownSchema = z.object({ lastUsedAt: z.string().optional(), spend: z.object({ amount: z.string() }).optional() }).catch({});
 
-/** Writes when keys were last used and what they have spent, where that is something new. To be called once a minute. */
+/** Writes the keys' last use and spending, if they have changed. To be called once a minute. */
 export async function writeActivity(deps: ActivityDeps): Promise<void> {
   let afterUid: string | undefined;
   do {

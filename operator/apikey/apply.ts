@@ -25,21 +25,21 @@ export interface ApplyDeps {
   /** This installation of the operator. */
   origin: string;
   clock: { nowMs(): number };
-  /** May this process write now? */
+  /** Whether this process may write now. */
   isLeader(): boolean;
 }
 
 export type Applied =
   | { kind: "done"; key: Observation["key"]; hasAccount: boolean; secretProblem: SecretProblem | null; hasRotated: boolean }
-  /** Come back in so many ms. */
+  /** Retry in this many ms. */
   | { kind: "wait"; ms: number }
-  /** The ApiKey is let go, or this process no longer leads. */
+  /** The ApiKey is released, or this process no longer leads. */
   | { kind: "gone" };
 
-/** More steps than any ApiKey takes. */
+/** More steps than any ApiKey needs. */
 const MAX_STEPS = 12;
 
-/** Does what an ApiKey needs, step by step, each decided from what is there. */
+/** Reconciles an ApiKey step by step, each decided from the current state. */
 export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
   const { client, database, pepper, origin, clock } = deps;
   const { uid } = object.metadata;
@@ -76,7 +76,7 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     const minted = publicId === null ? mintApiKey(randomBytes) : renewApiKey(publicId, randomBytes);
     const content = buildSecret(resource, uid, { ...minted, rotation });
     try {
-      // What comes back is what is stored.
+      // The answer is the stored object.
       observe(
         await client.send({ method: "POST", path: listPath("secrets", secret.namespace), body: { type: "json", content } }),
       );

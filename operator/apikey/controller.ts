@@ -35,13 +35,13 @@ export interface ApiKeyControllerDeps {
 }
 
 export interface ApiKeyTimes {
-  /** What nothing tells may have changed. */
+  /** Changes without an event. */
   recheckMs: number;
-  /** How often use and spend are looked at. */
+  /** How often usage and spending are checked. */
   activityMs: number;
-  /** How often keys are looked for whose ApiKey is gone. */
+  /** How often orphaned keys are searched for. */
   sweepMs: number;
-  /** Between two looks at all Secrets. */
+  /** Interval between two checks of all Secrets. */
   secretsMs: number;
 }
 
@@ -51,12 +51,12 @@ const WORKERS = 16;
 const FAILURE_WORKERS = 2;
 /** One failure may be chance: the second in a row is shown in the resource. */
 const REPORTED_FROM = 2;
-/** An account may be made at any time, and nothing tells. */
+/** An account may be created at any time, without an event. */
 const UNKNOWN_ACCOUNT_MS = 5_000;
-/** The watch tells what the other one wrote before that. */
+/** The watch reports what the other one wrote before that. */
 const CONTESTED_MS = 500;
 
-/** Keeps keys as their ApiKeys say, for as long as this process leads. */
+/** Keeps keys in sync with their ApiKeys while this process leads. */
 export interface ApiKeyController {
   changed(key: string): void;
   stop(): Promise<void>;
@@ -101,18 +101,18 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     try {
       return await applyApiKey(deps, object, resource);
     } catch (error) {
-      // It has gone, or changed, since it was read: the watch tells of it.
+      // It was deleted or changed since it was read: the watch reports that.
       const isGone = isKubeError(error, 404) && find(`${resource.metadata.namespace}/${resource.metadata.name}`) === undefined;
       if (isGone) return { kind: "gone" };
       throw error;
     }
   }
 
-  /** When time alone changes what is right. */
+  /** For changes that depend only on time. */
   function untilNext({ spec }: ApiKeyResource, { key, hasAccount }: Extract<Applied, { kind: "done" }>): number {
     const nowMs = clock.nowMs();
     const times = [Date.parse(spec.expiresAt ?? ""), key?.previousUntil?.getTime() ?? NaN].filter((time) => time > nowMs);
-    // Spread out, so that ten thousand are not looked at in one moment.
+    // Spread out, so that ten thousand are not processed at one moment.
     const regularMs = hasAccount ? recheckMs * (0.75 + Math.random() / 2) : UNKNOWN_ACCOUNT_MS;
     return Math.min(regularMs, ...times.map((time) => time - nowMs + 100));
   }
@@ -136,7 +136,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     recorder.record({ kind: "ApiKey", metadata, ...occurrence });
   }
 
-  /** Whoever took the finalizer away by hand, or deleted while no operator ran, left a key that nothing stands for. */
+  /** If someone removed the finalizer by hand, or deleted the ApiKey while no operator ran, an orphaned key remains. */
   async function revokeOrphans(resource?: { namespace: string; name: string }): Promise<void> {
     let afterUid: string | undefined;
     do {
@@ -153,7 +153,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   async function revokeOrphan(resource: KnownResource): Promise<void> {
     if (!deps.isWatched(resource.namespace) || find(`${resource.namespace}/${resource.name}`)?.metadata.uid === resource.uid)
       return;
-    // What was listed may be older than the key: the API server itself is asked.
+    // The list may be older than the key: the API server itself is queried.
     if (!isLeader() || !(await isGone(resource))) return;
     if (await revokeResourceKey(database, resource.uid)) events.orphanRevoked(resource);
   }
@@ -164,19 +164,19 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       return kubeObjectSchema.parse(object).metadata.uid !== resource.uid;
     } catch (error) {
       if (isKubeError(error, 404)) return true;
-      // Nobody may look there: it is left alone, and the sweep goes on with the other namespaces.
+      // The operator lacks the rights there: the key is left alone, and the sweep continues with the other namespaces.
       if (isKubeError(error, 403)) return false;
       throw error;
     }
   }
 
-  /** By key, what to say in the resource. */
+  /** By key, the message for the resource. */
   const failures = new Map<string, unknown>();
 
   async function reportFailure(key: string): Promise<null> {
     const object = find(key);
     const description = object === undefined ? null : describeFailure(object, failures.get(key), clock.nowMs());
-    // A resource of another release is not reported on, nor one whose claim could not be written.
+    // Nothing is reported on a resource of another release, or on one whose claim could not be written.
     const isOwn =
       object !== undefined && failures.has(key) && isLeader() && (await ownership.claim("ApiKey", object)).kind === "own";
     if (isOwn && description !== null) {

@@ -2,7 +2,7 @@ import { READY_COLUMNS, type ResourceDefinition } from "../crd/definition.ts";
 import { apiKeySpecSchema } from "./resource.ts";
 import { apiKeyStatusSchema } from "./status-resource.ts";
 
-/** What crds/apikeys.yaml is made from. */
+/** The source of crds/apikeys.yaml. */
 export const API_KEY_DEFINITION: ResourceDefinition = {
   kind: "ApiKey",
   plural: "apikeys",

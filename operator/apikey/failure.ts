@@ -7,14 +7,14 @@ import { ACTIVITY_FIELDS } from "./activity.ts";
 export const RECONCILE_FAILED = "ReconcileFailed";
 
 export interface FailureDescription {
-  /** All of the status but the claim, and what `activity.ts` writes. */
+  /** The whole status except the claim, and what `activity.ts` writes. */
   status: object;
   message: string;
 }
 
 /**
- * What an ApiKey says when the operator cannot do what it asks for. Null if the last status still holds: an outage of
- * Postgres changes nothing about a key that is in force as it is written, and must not rewrite thousands of them.
+ * The ApiKey's status when the operator cannot fulfil it. Null if the last status still holds: an outage of Postgres changes
+ * nothing about a key that is in sync, and must not rewrite thousands of them.
  */
 export function describeFailure(object: KubeObject, error: unknown, nowMs: number): FailureDescription | null {
   const { generation } = object.metadata;
@@ -32,7 +32,7 @@ function isSettled(conditions: readonly StoredCondition[], generation: number): 
   return ready?.observedGeneration === generation && ready.reason !== RECONCILE_FAILED;
 }
 
-/** Errors of the database may hold addresses and statements, which members of a namespace have no business with. */
+/** Database errors may contain addresses and statements, which are none of the business of a namespace's members. */
 function wordsFor(error: unknown): string {
   if (!(error instanceof KubeError)) return "the ledger's database cannot be used at the moment; the operator's log says why";
   if (error.code !== 403) return error.message;

@@ -3,10 +3,10 @@ import type { KubeClient } from "../kube/client.ts";
 import type { KubeObject } from "../kube/object.ts";
 import { objectPath } from "../kube/paths.ts";
 
-/** Holds an ApiKey until its key is refused everywhere. */
+/** Keeps an ApiKey until its key is refused everywhere. */
 export const FINALIZER = `${GROUP}/revoke`;
 
-/** Its own field manager: applying without it takes it away, and nothing else. */
+/** A separate field manager: applying without it removes it, and nothing else. */
 const MANAGER = "model-gateway-finalizer";
 
 export async function setFinalizer(client: Pick<KubeClient, "send">, object: KubeObject, isWanted: boolean): Promise<void> {

@@ -4,28 +4,28 @@ import type { ApiKeyResource } from "./resource.ts";
 import type { ObservedSecret } from "./secret-object.ts";
 import { areSettingsSame, toSettings } from "./settings.ts";
 
-/** All that a decision about an ApiKey depends on. */
+/** The input of a decision about an ApiKey. */
 export interface Observation {
   resource: ApiKeyResource;
   isDeleting: boolean;
   hasFinalizer: boolean;
-  /** Is the account there that it names? */
+  /** Whether its account exists. */
   hasAccount: boolean;
   /** Its key in the ledger. */
   key: ResourceKey | null;
   secret: ObservedSecret;
-  /** The ledger has the public id in the Secret as another one's key. */
+  /** The public id in the Secret belongs to another key in the ledger. */
   isForeignKey: boolean;
-  /** May the account have one more key of an ApiKey? */
+  /** Whether the account may have another ApiKey. */
   hasRoom: boolean;
   /** This installation of the operator. */
   origin: string;
   nowMs: number;
-  /** Does this secret part have the hash that the ledger stores? */
+  /** Whether this secret part has the hash in the ledger. */
   isStored(secret: string, hash: Buffer): boolean;
 }
 
-/** The one thing to do next; each can be repeated, so that a crash between any two loses nothing. */
+/** The next step; each can be repeated, so that a crash between any two loses nothing. */
 export type Step =
   | { kind: "revoke" }
   | { kind: "wait"; ms: number }
@@ -39,7 +39,7 @@ export type Step =
   | { kind: "store rotation"; publicId: string; secret: string; rotation: number; previousUntilMs: number | null }
   | { kind: "end overlap"; resourceVersion: string }
   | { kind: "change settings" }
-  /** Nothing more: what is wrong with the Secret, or null. */
+  /** Nothing more: the problem with the Secret, or null. */
   | { kind: "done"; secretProblem: SecretProblem | null };
 
 export type SecretProblem = "NameTaken" | "SecretMissing" | "SecretChanged" | "TooManyKeys";
@@ -51,8 +51,8 @@ export type SecretProblem = "NameTaken" | "SecretMissing" | "SecretChanged" | "T
 const PROPAGATION_MS = 1_000;
 
 /**
- * What to do next about an ApiKey. A value is in its Secret before its hash is in the ledger: the other way round, a crash
- * would leave a key whose value nobody has.
+ * The next step for an ApiKey. A value is in its Secret before its hash is in the ledger: in the opposite order, a crash would
+ * leave a key whose value nobody has.
  */
 export function nextStep(observation: Observation): Step {
   const { resource, key, secret, isDeleting, hasFinalizer, hasAccount } = observation;
@@ -62,7 +62,7 @@ export function nextStep(observation: Observation): Step {
   const wanted = resource.spec.rotation?.generation ?? 0;
   if (key === null) return stepToFirst(observation, wanted);
   if (key.revokedForMs !== null) return { kind: "done", secretProblem: null };
-  // Written here, they would lose what a newer version has set and this one cannot read.
+  // Writing them would lose settings of a newer version that this one cannot read.
   const isReadable = key.unknownLimits.length === 0;
   if (isReadable && (key.origin !== observation.origin || !areSettingsSame(key.settings, toSettings(resource))))
     return { kind: "change settings" };
@@ -74,7 +74,7 @@ export function nextStep(observation: Observation): Step {
     case "foreign":
       return { kind: "done", secretProblem: "NameTaken" };
     case "missing":
-      // Whoever deleted it may still use the value: a new one is made only when it is asked for.
+      // The person who deleted it may still use the value: a new one is created only on request.
       if (isRotationDue) return { kind: "create secret", publicId: key.publicId, rotation: wanted };
       return { kind: "done", secretProblem: "SecretMissing" };
     case "owned":
@@ -90,7 +90,7 @@ function stepToEnd({ key, hasFinalizer }: Observation): Step {
   return { kind: "drop finalizer" };
 }
 
-/** The ledger has no key of it yet. */
+/** The ledger does not have the key yet. */
 function stepToFirst({ secret, isForeignKey, hasRoom }: Observation, wanted: number): Step {
   if (!hasRoom) return { kind: "done", secretProblem: "TooManyKeys" };
   switch (secret.kind) {
@@ -113,7 +113,7 @@ function stepWithSecret({ resource, key, secret, nowMs, isStored }: WithSecret, 
   const value = parseApiKey(secret.value ?? "");
   const { publicId, rotation } = key;
   const isOfKey = value.kind === "key" && value.publicId === publicId;
-  // Made for a rotation that the ledger has not heard of: a crash came in between.
+  // Created for a rotation that the ledger does not know: a crash came in between.
   if (isOfKey && secret.rotation > rotation && secret.rotation <= wanted) {
     const overlapMs = resource.spec.rotation?.overlap ?? 0;
     const previousUntilMs = overlapMs === 0 ? null : nowMs + overlapMs;

@@ -43,13 +43,13 @@ const rotation = z.strictObject(
       claim: "from 0s to 720h",
       description: "How long the previous value stays valid: from 0s to 720h.",
     })
-      // Zod takes a default for what comes out; the API server is told what went in.
+      // Zod defines a default for the output; the API server needs it for the input.
       .prefault("24h"),
   },
   must("have generation"),
 );
 
-/** What an admin says of an ApiKey. */
+/** The spec of an ApiKey, as an administrator writes it. */
 export const apiKeySpecSchema = z
   .strictObject(
     {
@@ -121,12 +121,12 @@ const apiKeyResourceSchema = z.strictObject(
   must("be an ApiKey"),
 );
 
-/** An ApiKey as an admin writes it, checked and with its defaults: durations are milliseconds. */
+/** An ApiKey after validation, with its defaults: durations are milliseconds. */
 export type ApiKeyResource = z.infer<typeof apiKeyResourceSchema>;
 
 export type ParsedApiKeyResource = { kind: "good"; resource: ApiKeyResource } | { kind: "bad"; problems: string[] };
 
-/** Checks an ApiKey. */
+/** Validates an ApiKey. */
 export function parseApiKeyResource(document: unknown): ParsedApiKeyResource {
   const result = apiKeyResourceSchema.safeParse(document);
   return result.success ? { kind: "good", resource: result.data } : { kind: "bad", problems: describeProblems(result.error) };

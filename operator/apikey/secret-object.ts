@@ -3,19 +3,19 @@ import { GROUP, VERSION } from "../crd/group.ts";
 import type { KubeObject } from "../kube/object.ts";
 import type { ApiKeyResource } from "./resource.ts";
 
-/** The Secret of an ApiKey as it is. */
+/** The current Secret of an ApiKey. */
 export type ObservedSecret =
-  /** Not looked at yet. */
+  /** Not read yet. */
   | { kind: "unread" }
   | { kind: "missing" }
-  /** It is there, and is not this ApiKey's. */
+  /** It exists, but belongs to something else. */
   | { kind: "foreign" }
   | {
       kind: "owned";
       resourceVersion: string;
-      /** Undefined where the key of the Secret is gone. */
+      /** Undefined if the Secret lacks the key. */
       value: string | undefined;
-      /** The spec.rotation.generation that it was made for. */
+      /** The spec.rotation.generation that it was created for. */
       rotation: number;
       hasPrevious: boolean;
     };
@@ -24,7 +24,7 @@ const ROTATION = `${GROUP}/rotation`;
 const PUBLIC_ID = `${GROUP}/key-id`;
 const CREATED_BY = `${GROUP}/apikey`;
 
-/** Where the value is: Secret and key within it. */
+/** The location of the value: Secret and key in it. */
 export function secretReference({ metadata, spec }: ApiKeyResource) {
   const { name, key } = spec.secretRef ?? { name: metadata.name, key: "api-key" };
   return { namespace: metadata.namespace, name, key, previousKey: `${key}-previous` };
@@ -36,7 +36,7 @@ export interface SecretValue {
   rotation: number;
 }
 
-/** A new Secret, to be created and never applied: an apply would replace a value that is there. */
+/** A new Secret, to be created and never applied: an apply would replace an existing value. */
 export function buildSecret(resource: ApiKeyResource, uid: string, { publicId, value, rotation }: SecretValue): object {
   const { namespace, name, key } = secretReference(resource);
   const owner = { apiVersion: `${GROUP}/${VERSION}`, kind: "ApiKey", name: resource.metadata.name, uid };
@@ -57,11 +57,11 @@ export function buildSecret(resource: ApiKeyResource, uid: string, { publicId, v
 
 export interface RotatedSecret extends SecretValue {
   resourceVersion: string;
-  /** The value until now, where it stays valid for a while. */
+  /** The previous value, if it stays valid for a while. */
   previous: string | null;
 }
 
-/** A merge patch that puts a new value in; it fails where the Secret has changed since it was read. */
+/** A merge patch that stores a new value; it fails if the Secret has changed since it was read. */
 export function buildRotation(resource: ApiKeyResource, rotated: RotatedSecret): object {
   const { key, previousKey } = secretReference(resource);
   return {
@@ -70,7 +70,7 @@ export function buildRotation(resource: ApiKeyResource, rotated: RotatedSecret):
   };
 }
 
-/** A merge patch that takes the former value out. */
+/** A merge patch that removes the previous value. */
 export function buildEndOfOverlap(resource: ApiKeyResource, resourceVersion: string): object {
   return { metadata: { resourceVersion }, data: { [secretReference(resource).previousKey]: null } };
 }

@@ -7,16 +7,16 @@ import { pause } from "../../runtime/wait.ts";
 
 export interface SecretPollDeps {
   client: Pick<KubeClient, "send">;
-  /** The ApiKeys whose Secrets are looked at. */
+  /** The ApiKeys whose Secrets are checked. */
   objects(): Iterable<KubeObject>;
   isLeader(): boolean;
-  /** The Secret of this ApiKey was edited, deleted or made again. */
+  /** The Secret of this ApiKey was edited, deleted or recreated. */
   onChange(key: string): void;
   pauseMs?: number;
 }
 
 const AT_ONCE = 4;
-/** 40 a second at most: 400 Secrets are looked at within ten seconds, and 10,000 in some four minutes. */
+/** At most 40 per second: 400 Secrets are checked within ten seconds, and 10,000 in about four minutes. */
 const PAUSE_MS = 100;
 
 const objectSchema = z
@@ -26,8 +26,8 @@ const secretSchema = z.object({ metadata: z.object({ resourceVersion: z.string()
 const GONE = "gone";
 
 /**
- * Finds Secrets that were edited or deleted by hand: the operator has no right to watch them, because that is the right to
- * read every Secret of a namespace. The API server answers from its memory (resourceVersion=0).
+ * Finds Secrets that were edited or deleted by hand: the operator has no right to watch them, because that would be the right to
+ * read every Secret of a namespace. The API server answers from its cache (resourceVersion=0).
  */
 export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs = PAUSE_MS }: SecretPollDeps) {
   let seen: ReadonlyMap<string, string> = new Map();
@@ -40,13 +40,13 @@ export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs 
         .resourceVersion;
     } catch (error) {
       if (isKubeError(error, 404)) return GONE;
-      // Its reconciliation says so in the resource.
+      // Its reconciliation reports that in the resource.
       if (isKubeError(error, 403)) return undefined;
       throw error;
     }
   }
 
-  /** Looks at each Secret once. @throws if the API server does not answer. */
+  /** Checks each Secret once. @throws if the API server does not answer. */
   return async function poll(signal: AbortSignal): Promise<void> {
     const next = new Map<string, string>();
     const all = [...objects()];
@@ -58,7 +58,7 @@ export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs 
         const version = found[index];
         if (version === undefined) continue;
         next.set(key, version);
-        // At first sight too: it may have been edited since the ApiKey was reconciled.
+        // The first time, too: it may have been edited since the ApiKey was reconciled.
         if (seen.get(key) !== version) onChange(key);
       }
       await pause(pauseMs, signal);

@@ -3,7 +3,7 @@ import { limitsSchema, type Limits } from "../../contract/limits.ts";
 import type { ResourceKeySettings } from "../../ledger/keys/resource-keys.ts";
 import type { ApiKeyResource } from "./resource.ts";
 
-/** What the ledger stores of an ApiKey. */
+/** The part of an ApiKey that the ledger stores. */
 export function toSettings({ metadata, spec }: ApiKeyResource): ResourceKeySettings {
   return {
     name: spec.displayName ?? metadata.name,
@@ -16,7 +16,7 @@ export function toSettings({ metadata, spec }: ApiKeyResource): ResourceKeySetti
 
 function toLimits({ rateLimits = {}, spendLimit }: ApiKeyResource["spec"]): Limits {
   const spend = spendLimit === undefined ? {} : { [`spendPer${spendLimit.window}Usd`]: spendLimit.amount };
-  // Without members that are undefined, as the column gives it back.
+  // Without undefined members, as the column returns it.
   const limits = Object.entries({ ...rateLimits, ...spend }).filter(([, value]) => value !== undefined);
   return limitsSchema.parse(Object.fromEntries(limits));
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { conditions, managedBy, observedGeneration, time } from "../crd/conditions.ts";
 
-/** An ApiKey's status as the operator writes it. No part of it leads to the value. */
+/** An ApiKey's status as the operator writes it. No part of it reveals the value. */
 export const apiKeyStatusSchema = z
   .strictObject({
     observedGeneration: observedGeneration.optional(),

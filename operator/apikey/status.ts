@@ -8,7 +8,7 @@ import type { SecretProblem } from "./reconcile.ts";
 import type { ApiKeyResource } from "./resource.ts";
 import { secretReference } from "./secret-object.ts";
 
-/** What was found out about an ApiKey. */
+/** Findings about an ApiKey. */
 export type ApiKeyOutcome =
   | { kind: "invalid"; problems: readonly string[] }
   | {
@@ -89,7 +89,7 @@ function syncedCondition(key: ResourceKey | null): WantedCondition {
   return { type, isTrue: true, reason: "Synced", message: "the gateway has applied the key as specified" };
 }
 
-/** Why requests with a key that is in order are refused all the same; null where they are served. */
+/** Why requests with a valid key are still refused; null if they are served. */
 function whyRefused({ spec }: ApiKeyResource, key: ResourceKey, nowMs: number): { reason: string; message: string } | null {
   if (key.revokedForMs !== null) return null;
   if (spec.disabled) return { reason: "Disabled", message: "spec.disabled is true" };
@@ -105,7 +105,7 @@ function whyRefused({ spec }: ApiKeyResource, key: ResourceKey, nowMs: number): 
   return null;
 }
 
-/** What counts against the limit: of the month where there is none. */
+/** The spending that counts against the limit: of the month if there is none. */
 export function spentOf({ spendLimit }: Pick<ApiKeyResource["spec"], "spendLimit">, spent: ResourceKey["spent"]): bigint {
   return spendLimit?.window === "Day" ? spent.dayNanoUsd : spent.monthNanoUsd;
 }
@@ -114,7 +114,7 @@ export function isSpent(spendLimit: ApiKeyResource["spec"]["spendLimit"], spent:
   return spendLimit !== undefined && spentOf({ spendLimit }, spent) >= parseNanoUsd(spendLimit.amount);
 }
 
-/** The status as `apiKeyStatusSchema` has it, but for what `activity.ts` writes. */
+/** The status in the format of `apiKeyStatusSchema`, except what `activity.ts` writes. */
 export function encodeApiKeyStatus(
   object: KubeObject,
   outcome: ApiKeyOutcome,

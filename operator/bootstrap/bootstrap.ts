@@ -14,51 +14,53 @@ import { tracesCluster, type TraceCollector } from "./filters/tracing.ts";
 import { adminCluster, statusListener } from "./listeners/status.ts";
 
 export interface BootstrapOptions {
-  /** Where clients come in. */
+  /** The port for clients. */
   listen: SocketAddress;
-  /** The ext_proc servers beside this Envoy, one a worker of extproc: TCP on the loopback; a single one may be a Unix socket. */
+  /**
+   * The ext_proc servers next to this Envoy, one per worker of extproc: TCP on the loopback; a single one may be a Unix socket.
+   */
   extproc: readonly ExtprocAddress[];
-  /** The dashboard's port, where there is one. */
+  /** The dashboard's port, if there is one. */
   dashboard?: SocketAddress;
-  /** Where the operator serves discovery: a TCP address, which needs `internalTls`, or a Unix socket. */
+  /** The operator's discovery service: a TCP address, which needs `internalTls`, or a Unix socket. */
   xds: EndpointAddress;
-  /** Envoy's admin interface; it can stop the process and read its config, so the loopback only. */
+  /** Envoy's admin interface; it can stop the process and read its configuration, so it is only on the loopback. */
   admin: SocketAddress;
-  /** Where extproc sends streams that it may answer early (early-answers.ts); such streams are not relayed where absent. */
+  /** Where extproc sends streams that it may answer early (early-answers.ts); if absent, such streams are not relayed. */
   earlyAnswers?: EndpointAddress;
   /** Largest request body in bytes; one byte more is a 413 (S21). */
   maxRequestBytes: number;
   /** Name of this Envoy in the operator's logs. */
   nodeId: string;
-  /** File of the JSON access log; standard output where absent. */
+  /** File of the JSON access log; standard output if absent. */
   accessLogPath?: string;
-  /** Downstream connections held at once before new ones are refused. */
+  /** Open client connections; further ones are refused. */
   maxConnections?: number;
-  /** Streams to extproc held at once before requests are refused. */
+  /** Open streams to extproc; further requests are refused. */
   maxExtprocStreams?: number;
-  /** Where probes and metrics are answered from outside of the loopback; nowhere where absent. */
+  /** Port for probes and metrics from outside the pod; none if absent. */
   status?: SocketAddress;
-  /** Spans of requests go there; none are made where absent. */
+  /** Target of requests' spans; none if absent. */
   traces?: TraceCollector;
-  /** Clients connect with TLS; without it where absent. */
+  /** TLS for clients; plain HTTP if absent. */
   clientTls?: ClientTls;
-  /** TLS with certificates on both sides, to the dashboard and to an operator that is reached by TCP; plain where absent. */
+  /** Mutual TLS to the dashboard and to an operator reached by TCP; plain if absent. */
   internalTls?: InternalTls;
-  /** Heap in bytes from which new requests are refused (at 95 %); no such guard where absent. */
+  /** Heap in bytes; new requests are refused at 95 %. No such guard if absent. */
   maxHeapBytes?: number;
 }
 
 const DEFAULT_MAX_CONNECTIONS = 50_000;
 
 /**
- * The whole of Envoy's bootstrap. Listener, route and filters stand here and never change at run time; what
- * Models bring (clusters) and their credentials (secrets) comes from the operator over ADS.
+ * The whole bootstrap of Envoy. Listener, route and filters are static; clusters of Models and their credentials (secrets) come
+ * from the operator over ADS.
  */
 export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   const traces = options.traces === undefined ? {} : { traces: options.traces };
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
-    // Whoever looks after Envoy must not take it for dead because clients are too many.
+    // Probes must not mistake Envoy for dead because there are too many clients.
     admin: { address: socketAddress(options.admin), ignore_global_conn_limit: true },
     bootstrap_extensions: [internalListeners],
     layered_runtime: { layers: [{ name: "static", static_layer: runtimeFlags }] },
@@ -69,7 +71,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
         set_node_on_first_message_only: true,
         grpc_services: [{ envoy_grpc: { cluster_name: XDS_CLUSTER } }],
       },
-      // 0s waits without end: an Envoy that never heard from the operator is not ready, instead of ready with no model.
+      // 0s waits without end: an Envoy that never heard from the operator is not ready, instead of ready without models.
       cds_config: { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" },
     },
     static_resources: {
@@ -107,8 +109,8 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
     },
     memory_allocator_manager: memoryGivenBack(options),
     overload_manager: overloadManager(options),
-    // Envoy drops a gRPC client that opened no stream for 50 s, and crashes when a stream that was opened before then
-    // ends: one answer of over a minute on a quiet gateway was enough (test/envoy/long-answer).
+    // Envoy drops a gRPC client that opened no stream for 50 s, and crashes when a stream opened before then ends: one answer of
+    // over a minute on a quiet gateway was enough (test/envoy/long-answer).
     grpc_async_client_manager_config: { max_cached_entry_idle_duration: "315360000s" },
   };
 }
@@ -116,19 +118,19 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
 export const XDS_CLUSTER = "xds";
 
 const runtimeFlags = {
-  // Without it Envoy ends every ext_proc stream with RST_STREAM, and Node's HTTP/2 server takes about a thousand
-  // of them for a rapid-reset attack and drops the connection with all its requests.
+  // Otherwise Envoy ends every ext_proc stream with RST_STREAM, and Node's HTTP/2 server mistakes about a thousand of them for a
+  // rapid-reset attack and drops the connection with all its requests.
   "envoy.reloadable_features.ext_proc_graceful_grpc_close": true,
-  // Connections take turns, a request each. Without it, a client that opens streams and resets them at once puts thousands of
-  // requests in front of everybody's, until Envoy takes extproc for dead and drops the connection to it.
+  // Connections take turns, one request each. Otherwise a client that opens streams and resets them at once puts thousands of
+  // requests before everybody's, until Envoy considers extproc dead and drops the connection to it.
   "http.max_requests_per_io_cycle": 1,
 };
 
 const DEFAULT_MAX_HEAP_BYTES = 1024 * 1024 * 1024;
 
 /**
- * What a flood has left behind goes back to the system: all beyond a quarter of the heap's bound, and some each second. Without
- * it Envoy keeps its peak.
+ * Memory left after a flood is returned to the system: everything beyond a quarter of the heap's bound, and some each second.
+ * Otherwise Envoy keeps its peak.
  */
 function memoryGivenBack({ maxHeapBytes = DEFAULT_MAX_HEAP_BYTES }: BootstrapOptions): EnvoyConfig {
   return {
@@ -161,7 +163,7 @@ function xdsCluster(address: EndpointAddress, tls: InternalTls | undefined): Env
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
         explicit_http_config: {
-          // Finds a dead operator that never closed its connection, and reconnects to another replica.
+          // Detects a dead operator that never closed its connection, and reconnects to another replica.
           http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "5s" } },
         },
       },

@@ -1,20 +1,20 @@
 import { HELD_BODY } from "../../contract/held-body.ts";
 
 /**
- * What Envoy may hold at each hop, in bytes. Connections and streams get little: data beyond it waits at its sender, a client
- * that uploads or a model server that answers. Only a body that is held whole for the processor gets more, from its route
+ * What Envoy may buffer at each hop, in bytes. Connections and streams get little: further data waits at its sender, a client
+ * that uploads or a model server that answers. Only a body that must be complete for the processor gets more, from its route
  * (docs/decisions/0031).
  */
 
 /** Of one connection, each way, and of one HTTP/2 stream of a client. */
 export const CONNECTION_BUFFER_BYTES = 256 * 1024;
 
-/** Of one connection inside this Envoy, each way. A stream passes one or two. */
+/** Of one connection inside this Envoy, each way. A stream passes through one or two. */
 export const INTERNAL_BUFFER_BYTES = 64 * 1024;
 
 /**
- * What the filters of one request may hold: of its body until extproc has had it whole, and then of its answer until extproc has
- * seen the headers. Envoy has one limit for both, so each class is hardly larger than the bodies in it.
+ * What the filters of one request may buffer: its body until extproc has received it completely, and then its answer until
+ * extproc has seen the headers. Envoy has one limit for both, so each class is hardly larger than the bodies in it.
  */
 export const HELD_BODY_CLASSES = [64, 256, 512, 1024, 2048, 4096, 8192, 16_384].map((kibibytes) => ({
   bodyBytes: kibibytes * 1024,
@@ -24,13 +24,13 @@ export const HELD_BODY_CLASSES = [64, 256, 512, 1024, 2048, 4096, 8192, 16_384].
 /** The longest prompt of a stream that is sent again to a server that has seen none of it. Its copy takes up twice as much. */
 export const SENT_AGAIN_BYTES = HELD_BODY.minBytes;
 
-/** Of all streams of a client's HTTP/2 connection that nobody has taken in yet. */
+/** Of all streams of a client's HTTP/2 connection that have not been read yet. */
 export const CLIENT_WINDOW_BYTES = 16 * CONNECTION_BUFFER_BYTES;
 
-/** Of one HTTP/2 stream from a model server, farther away than a client's proxy: its answer may be 10 MB of pictures. */
+/** Of one HTTP/2 stream from a model server, which is farther away than a client's proxy: its answer may be 10 MB of pictures. */
 export const UPSTREAM_WINDOW_BYTES = 512 * 1024;
 
-/** Streams that share an HTTP/2 connection to a model server. It has a window for all of them: unread answers hold up no other. */
+/** Streams per HTTP/2 connection to a model server. Its window has room for all of them, so unread answers delay no other. */
 export const UPSTREAM_STREAMS = 100;
 
 /** Of one ext_proc stream. Large messages cross it in parts. */

@@ -3,19 +3,19 @@ import { EXTPROC_WINDOW_BYTES } from "./buffers.ts";
 import type { EnvoyConfig } from "./envoy-config.ts";
 import { endpointAddress, type EndpointAddress } from "./socket-address.ts";
 
-/** Only a worker without others can have a Unix socket. */
+/** Only a single worker can have a Unix socket. */
 export type ExtprocAddress = EndpointAddress;
 
 export const EXTPROC_CLUSTER = "extproc";
 
-/** The worker's name to Envoy among several. */
+/** The worker's name in Envoy if there are several. */
 export function nameOfWorker(address: ExtprocAddress): string {
   if ("path" in address) throw new Error("Several workers of extproc need TCP addresses: Envoy tells them apart by these.");
   return `${address.host}:${address.port}`;
 }
 
 /**
- * Of each worker: twice what it takes at most, for an attempt at a backend has a stream of its own: extproc refuses in better words.
+ * Per worker, twice its capacity, because an attempt at a backend has a separate stream: extproc refuses with better messages.
  * Without a bound, requests would wait for a processor that has stopped.
  */
 export const MAX_EXTPROC_STREAMS = 20_000;
@@ -23,11 +23,11 @@ export const MAX_EXTPROC_STREAMS = 20_000;
 export interface ExtprocClusterOptions {
   /** Where each worker listens. */
   workers: readonly ExtprocAddress[];
-  /** Streams at once; a request beyond is answered by Envoy, with 503. */
+  /** Concurrent streams; Envoy answers further requests with 503. */
   maxStreams: number;
 }
 
-/** The processor beside this Envoy, over gRPC. */
+/** The processor next to this Envoy, over gRPC. */
 export function extprocCluster({ workers, maxStreams }: ExtprocClusterOptions): EnvoyConfig {
   return {
     name: EXTPROC_CLUSTER,
@@ -35,7 +35,7 @@ export function extprocCluster({ workers, maxStreams }: ExtprocClusterOptions): 
     ...(workers.length > 1 ? { load_balancing_policy: amongWorkers } : {}),
     connect_timeout: "1s",
     health_checks: [healthCheck],
-    // Envoy would rather ask a processor that does not answer than none; a request would wait for it for ten seconds.
+    // By default, Envoy would rather use an unhealthy processor than none; a request would wait for it for ten seconds.
     common_lb_config: { healthy_panic_threshold: { value: 0 } },
     per_connection_buffer_limit_bytes: EXTPROC_WINDOW_BYTES,
     circuit_breakers: { thresholds: [threshold("DEFAULT", maxStreams), threshold("HIGH", maxStreams)] },
@@ -59,13 +59,13 @@ export function extprocCluster({ workers, maxStreams }: ExtprocClusterOptions): 
 }
 
 /**
- * A processor that is stuck or stopped still takes connections. Found by this within five seconds, it gets no more requests:
- * another worker does, or the client its 503 at once. What runs there goes on, for it may only be busy.
+ * A stuck or suspended processor still accepts connections. This detects it within five seconds, and it gets no more requests:
+ * another worker does, or the client gets its 503 at once. Its running requests continue, because it may only be busy.
  */
 const healthCheck: EnvoyConfig = {
   interval: "1s",
   no_traffic_interval: "1s",
-  // One that is back is known to be within a moment (READY_AFTER_MS in extproc.ts).
+  // A recovered one is detected within a moment (READY_AFTER_MS in extproc.ts).
   unhealthy_interval: "0.05s",
   timeout: "2s",
   unhealthy_threshold: 2,
@@ -74,9 +74,9 @@ const healthCheck: EnvoyConfig = {
 };
 
 /**
- * A request goes to the worker that has fewest, for streams live long and by unlike times. An attempt goes to the worker
- * that has its request. One cluster for both: where attempts had clusters of their own, Envoy 1.40 crashed when it was
- * ended while an attempt ran.
+ * A request goes to the worker with the fewest, because streams live long and for different times. An attempt goes to the worker
+ * that has its request. One cluster for both: with separate clusters for attempts, Envoy 1.40 crashed when it was stopped during
+ * an attempt.
  */
 const amongWorkers: EnvoyConfig = {
   policies: [

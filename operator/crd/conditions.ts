@@ -19,7 +19,7 @@ const condition = z.strictObject({
   message: z.string().max(32_768).describe("Reason and remedy, for people."),
 });
 
-/** Which release's operator writes the resource (operator/kube/ownership.ts). */
+/** The release whose operator writes the resource (operator/kube/ownership.ts). */
 export const managedBy = z
   .strictObject({
     lease: z.string().max(512).describe("Its Lease, as namespace/name."),
@@ -27,7 +27,7 @@ export const managedBy = z
   })
   .describe("The operator that manages the resource; operators of other releases ignore it.");
 
-/** Conditions as every Kubernetes tool reads them; one is called Ready. */
+/** Conditions in the format of every Kubernetes tool; one is called Ready. */
 export function conditions(description: string) {
   return z
     .array(condition)

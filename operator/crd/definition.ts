@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { GROUP, VERSION } from "./group.ts";
 import { toStructuralSchema } from "./structural-schema.ts";
 
-/** A column of `kubectl get`; one of priority 1 shows with `-o wide`. */
+/** A column of `kubectl get`; one with priority 1 is shown with `-o wide`. */
 export interface PrinterColumn {
   name: string;
   type: "string" | "integer" | "date";
@@ -12,7 +12,7 @@ export interface PrinterColumn {
   priority?: 1;
 }
 
-/** A kind of ours: what the API server is told of it. */
+/** A resource kind, as described to the API server. */
 export interface ResourceDefinition {
   kind: string;
   plural: string;
@@ -25,7 +25,7 @@ export interface ResourceDefinition {
   status: z.ZodType;
 }
 
-/** The columns that say how a resource is doing. */
+/** The columns that summarise a resource's state. */
 export const READY_COLUMNS: readonly PrinterColumn[] = [
   conditionColumn("Ready", "status"),
   conditionColumn("Reason", "reason"),
@@ -37,7 +37,7 @@ function conditionColumn(name: string, part: string): PrinterColumn {
   return { name, type: "string", jsonPath: `.status.conditions[?(@.type=="Ready")].${part}` };
 }
 
-/** The CustomResourceDefinition as YAML: what `crds/` holds. */
+/** The CustomResourceDefinition as YAML, the content of `crds/`. */
 export function renderDefinition(definition: ResourceDefinition): string {
   const header = "# Made from the zod schemas in operator/ by `npm run crds:update`: change it there.\n";
   return header + stringify(toCustomResourceDefinition(definition), { lineWidth: 130, aliasDuplicateObjects: false });

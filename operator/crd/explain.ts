@@ -2,20 +2,22 @@
 export interface Rule {
   /** CEL; `self` is the value, `oldSelf` the one before. */
   rule: string;
-  /** Reads on after the field's path. */
+  /** Continues the sentence after the field's path. */
   message: string;
-  /** The field of an object that the rule speaks of. */
+  /** The object's field that the rule is about. */
   field?: string;
 }
 
 interface ApiServerOnly {
-  /** What zod checks in code, or cannot check: a change. */
+  /** Checks that zod makes in code, or cannot make: of a change. */
   rules?: readonly Rule[];
-  /** How a list is merged and which entries are one: by value, or by a key. */
+  /** How a list is merged and which entries are the same: by value, or by a key. */
   list?: "set" | { key: string };
 }
 
-/** Metadata of a schema: what `kubectl explain` says, and what else only the API server reads (structural-schema.ts). */
+/**
+ * Metadata of a schema: the text of `kubectl explain`, and everything else that only the API server reads (structural-schema.ts).
+ */
 export function explain(description: string, { rules = [], list }: ApiServerOnly = {}): Record<string, unknown> {
   return {
     description,
@@ -29,7 +31,7 @@ export function encodeRule({ rule, message, field }: Rule): Record<string, strin
   return { rule, message, ...(field === undefined ? {} : { fieldPath: `.${field}` }) };
 }
 
-/** A pattern as CEL writes it. Only what JavaScript and RE2 both know may be in it. */
+/** A pattern in CEL. It may contain only syntax that both JavaScript and RE2 support. */
 export function celPattern(pattern: RegExp): string {
   return JSON.stringify(pattern.source.replaceAll(String.raw`\/`, "/"));
 }

@@ -1,3 +1,3 @@
-/** API group of our resources, and the version that is served and stored. */
+/** API group of our resources, and the served and stored version. */
 export const GROUP = "modelgateway.dev";
 export const VERSION = "v1alpha1";

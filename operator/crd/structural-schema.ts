@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { celPattern, encodeRule } from "./explain.ts";
 
-/** A schema as Kubernetes takes it in a CustomResourceDefinition. */
+/** A schema in the format of a CustomResourceDefinition. */
 export type StructuralSchema = { [keyword: string]: unknown };
 
-/** In the order in which they are written; whatever else zod emits is a bug here. */
+/** In output order; any other output of zod is a bug here. */
 const KEYWORDS = [
   "description",
   "type",
@@ -24,16 +24,16 @@ const KEYWORDS = [
   "x-kubernetes-list-map-keys",
   "x-kubernetes-validations",
 ] as const;
-/** Said by being a structural schema: what is not in it is pruned, or refused by strict validation. */
+/** Implied by a structural schema: unknown fields are pruned, or rejected by strict validation. */
 const IMPLIED = new Set(["additionalProperties", "propertyNames", "properties", "items", "exclusiveMinimum", "allOf"]);
 
-/** RFC 3339 in capitals; the API server checks days and hours by the format, but lets more than that through. */
+/** RFC 3339 in capitals; the API server checks days and hours by the format, but accepts more than that. */
 const TIME_FORM = String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`;
 
 /**
- * What an admin may write, by the zod schema that the operator parses it with. Patterns become CEL rules, so that the API
- * server refuses in zod's words instead of showing a regular expression.
- * @throws Error where a field has no description, or a schema says what Kubernetes cannot.
+ * Allowed input, from the zod schema that the operator parses with. Patterns become CEL rules, so that the API server rejects
+ * with zod's messages instead of showing a regular expression.
+ * @throws Error if a field has no description, or a schema uses something that Kubernetes cannot express.
  */
 export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
   const json = z.toJSONSchema(schema, {
@@ -60,7 +60,7 @@ function convertPatterns(schema: z.core.$ZodString, json: z.core.JSONSchema.Base
     if (!(check instanceof z.core.$ZodCheckRegex)) continue;
     const { pattern } = check._zod.def;
     const rule = `self.matches(${celPattern(pattern)})`;
-    // A schema that was described anew comes with the rules of the one that it was made from.
+    // A schema with a new description comes with the rules of the original.
     if (rules.some((each) => each.rule === rule)) continue;
     rules.push(encodeRule({ rule, message: messageOf(check, pattern) }));
   }
@@ -71,7 +71,7 @@ function readRules(json: z.core.JSONSchema.BaseSchema): Record<string, string>[]
   return z.array(z.record(z.string(), z.string())).parse(json["x-kubernetes-validations"] ?? []);
 }
 
-/** What zod says of a text that is not of the pattern. */
+/** Zod's message for a text that does not match the pattern. */
 function messageOf(check: z.core.$ZodCheckRegex, pattern: RegExp): string {
   const wrong = ["", "\0", "..\0"].find((text) => !pattern.test(text));
   const message = z.string().check(check).safeParse(wrong).error?.issues[0]?.message;
@@ -79,7 +79,7 @@ function messageOf(check: z.core.$ZodCheckRegex, pattern: RegExp): string {
   return message;
 }
 
-/** A record over words that are known is an object with those fields. */
+/** A record over known words is an object with those fields. */
 function spreadRecord(schema: z.core.$ZodRecord, json: z.core.JSONSchema.BaseSchema): void {
   const { keyType } = schema._zod.def;
   if (!(keyType instanceof z.core.$ZodEnum)) throw new Error("A record needs keys that are known.");
@@ -110,7 +110,7 @@ function structural(json: unknown, path: string): StructuralSchema {
   const schema: StructuralSchema = Object.fromEntries(
     KEYWORDS.flatMap((keyword) => (bounded[keyword] === undefined ? [] : [[keyword, bounded[keyword]]])),
   );
-  // Written into every object, it would tell nothing.
+  // Written into every object, it would carry no information.
   if (isEmpty(schema.default)) delete schema.default;
   if (node.items !== undefined) schema.items = structural(node.items, `${path}[]`);
   if (node.properties !== undefined)
@@ -123,7 +123,7 @@ function structural(json: unknown, path: string): StructuralSchema {
   return schema;
 }
 
-/** Zod says "above 0" where Kubernetes' custom is "from 1". */
+/** Zod writes "above 0" where Kubernetes writes "from 1". */
 function integer({ minimum, exclusiveMinimum }: z.infer<typeof nodeSchema>): StructuralSchema {
   return { format: "int64", minimum: exclusiveMinimum === true && minimum !== undefined ? minimum + 1 : minimum };
 }

@@ -1,4 +1,4 @@
-// Of the library below: it registers its parts by decorators.
+// For the library below: it registers its parts with decorators.
 import "reflect-metadata";
 import { createPrivateKey, webcrypto } from "node:crypto";
 import {
@@ -23,7 +23,7 @@ type CertificateUse = "client" | "server";
 export interface CertificateOptions {
   authority: KeyPair;
   use: CertificateUse;
-  /** Name that it is made out to. */
+  /** Name that it is issued for. */
   host: string;
   nowMs: number;
   lifetimeMs: number;
@@ -33,12 +33,12 @@ const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as con
 /** Clocks of nodes differ. */
 const BACKDATED_MS = 5 * 60_000;
 
-/** @throws whatever is wrong with the authority. */
+/** @throws any problem with the authority. */
 export async function issueCertificate({ authority, use, host, nowMs, lifetimeMs }: CertificateOptions): Promise<KeyPair> {
   const issuer = new X509Certificate(authority.certificate);
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const certificate = await X509CertificateGenerator.create({
-    // Short enough for the 64 characters of a common name; the alternative name is what counts.
+    // Short enough for the 64 characters of a common name; the alternative name is the one that counts.
     subject: `CN=${host.split(".")[0] ?? ""}`,
     issuer: issuer.subject,
     publicKey: keys.publicKey,
@@ -56,7 +56,7 @@ export async function issueCertificate({ authority, use, host, nowMs, lifetimeMs
   return { certificate: certificate.toString("pem"), key: await exportKey(keys.privateKey) };
 }
 
-/** Helm writes keys in another form than the one that is imported. */
+/** Helm writes keys in another format than the imported one. */
 async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
   const bytes = createPrivateKey(pem).export({ type: "pkcs8", format: "der" });
   return await webcrypto.subtle.importKey("pkcs8", bytes, ALGORITHM, false, ["sign"]);

@@ -1,12 +1,12 @@
 import * as z from "zod";
 
-/** Certificates of the release's own authority, which this operator renews. */
+/** Certificates from the release's own authority, which this operator renews. */
 export interface InternalTlsConfig {
   /** Secret with the authorities. */
   authoritySecret: string;
   certificates: readonly InternalCertificate[];
   lifetimeMs: number;
-  /** How long before its end a certificate is renewed. */
+  /** How long before its expiry a certificate is renewed. */
   renewBeforeMs: number;
 }
 
@@ -14,13 +14,13 @@ export interface InternalCertificate {
   use: "client" | "server";
   /** Secret with ca.crt, tls.crt and tls.key. */
   secret: string;
-  /** Name that the certificate is made out to. */
+  /** Name that the certificate is issued for. */
   host: string;
 }
 
 const entrySchema = z.tuple([z.enum(["client", "server"]), z.string().min(1), z.string().min(1)]);
 
-/** `use:secret:host`, by commas. */
+/** `use:secret:host`, separated by commas. */
 export const internalCertificatesVariable = z.string().transform((text, context): InternalCertificate[] => {
   const entries = text.split(",").map((entry) => entrySchema.safeParse(entry.split(":")));
   return entries.flatMap(({ data }) => {

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 
-/** What a part has: its certificate and key, and the authority whose certificates it trusts. In PEM. */
+/** A part's certificate and key, and the authority that it trusts. In PEM. */
 export interface PartIdentity {
   ca: string;
   certificate: string;
@@ -11,14 +11,14 @@ export interface PartIdentity {
 export interface DueOptions {
   /** Signs the part's certificates. */
   signer: string;
-  /** The part has to trust it. */
+  /** The part must trust it. */
   trusted: string;
   host: string;
   nowMs: number;
   renewBeforeMs: number;
 }
 
-/** Why a part needs another certificate, as a clause; null where it does not. */
+/** Why a part needs a new certificate, as a clause; null if it does not. */
 export function whyDue(part: PartIdentity, { signer, trusted, host, nowMs, renewBeforeMs }: DueOptions): string | null {
   if (!isUsable(part)) return "it cannot be read";
   if (part.ca.trim() !== trusted.trim()) return "the authority has changed";
@@ -28,14 +28,14 @@ export function whyDue(part: PartIdentity, { signer, trusted, host, nowMs, renew
   return nowMs >= endMs(part) - renewBeforeMs ? "it ends soon" : null;
 }
 
-/** When a usable certificate ends. */
+/** When a usable certificate expires. */
 export function endMs({ certificate }: Pick<PartIdentity, "certificate">): number {
   return Date.parse(new X509Certificate(certificate).validTo);
 }
 
 function isUsable({ ca, certificate, key }: PartIdentity): boolean {
   try {
-    // Refuses a key of another certificate, too.
+    // Rejects the key of another certificate, too.
     createSecureContext({ ca, cert: certificate, key });
     return new X509Certificate(certificate).subject !== "";
   } catch {

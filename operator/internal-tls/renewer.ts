@@ -21,11 +21,11 @@ export interface RenewerDeps {
 
 const EVERY_MS = 60_000;
 
-/** Looks at the certificates of the release's parts again and again, and replaces each that is due. */
+/** Checks the certificates of the release's parts periodically, and replaces each that is due. */
 export function startCertificateRenewer(config: InternalTlsConfig, deps: RenewerDeps): Rounds {
   const { client, namespace, isLeader, clock, events } = deps;
   const { lifetimeMs, renewBeforeMs } = config;
-  // Certificates of an hour must not end between two looks.
+  // One-hour certificates must not expire between two checks.
   const everyMs = Math.min(deps.everyMs ?? EVERY_MS, renewBeforeMs / 4);
 
   async function round(): Promise<void> {
@@ -50,7 +50,7 @@ export function startCertificateRenewer(config: InternalTlsConfig, deps: Renewer
 
     const issued = await issueCertificate({ authority: signer, use, host, nowMs, lifetimeMs });
     const next = { "ca.crt": trusted.certificate, "tls.crt": issued.certificate, "tls.key": issued.key };
-    // Fails where somebody else has written it meanwhile; the next round looks again.
+    // Fails if somebody else has written it meanwhile; the next round checks again.
     const content = { metadata: { resourceVersion }, data: mapValues(next, encode) };
     await client.send({ method: "PATCH", path: pathOf(name), body: { type: "merge", content } });
     events.internalCertificateIssued({ secret: name, why });

@@ -18,7 +18,7 @@ interface KubeRequest {
   path: string;
   query?: Readonly<Record<string, string>>;
   body?: { type: keyof typeof CONTENT_TYPES; content: object };
-  /** The client's own where not given. */
+  /** If absent, the client's own. */
   timeoutMs?: number;
 }
 
@@ -26,14 +26,14 @@ interface WatchRequest {
   path: string;
   query: Readonly<Record<string, string>>;
   signal: AbortSignal;
-  /** The server says something at least this often, or is taken for dead. */
+  /** The server sends something at least this often, or is considered dead. */
   silenceMs: number;
 }
 
 export interface KubeClient {
-  /** @returns the answer's JSON. @throws KubeError for an answer that is no success; whatever else when there is none. */
+  /** @returns the answer's JSON. @throws KubeError for an unsuccessful answer; any other error if there is none. */
   send(request: KubeRequest): Promise<unknown>;
-  /** Each line of a watch, until the server ends it. @throws as `send`, and when the connection breaks or falls silent. */
+  /** Each line of a watch, until the server ends it. @throws as `send`, and when the connection breaks or is silent. */
   watch(request: WatchRequest): AsyncGenerator<unknown, void>;
   close(): void;
 }
@@ -45,12 +45,12 @@ export interface KubeClientDeps {
 }
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
-/** Watches stay beside them. */
+/** In addition to watches. */
 const MAX_CONNECTIONS = 64;
 
 /**
- * The few calls that the operator makes, on connections that are kept. The library's own requests open a connection
- * each, and its watches end for ever at the first fault (docs/decisions/0013).
+ * The few calls that the operator makes, on kept connections. The library's own requests open a connection each, and its watches
+ * end permanently at the first fault (docs/decisions/0013).
  */
 export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS }: KubeClientDeps): KubeClient {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: 0 });
@@ -104,7 +104,7 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
           const event: unknown = JSON.parse(line);
           yield event;
         }
-        // A line reader takes a broken connection for an end.
+        // A line reader treats a broken connection as an end.
         if (!response.complete) throw new Error("A watch's connection broke.");
       } catch (error) {
         silent.signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** A condition as every kind of ours decides it. */
+/** A condition as decided for any kind. */
 export interface WantedCondition {
   type: string;
   isTrue: boolean;
@@ -20,7 +20,7 @@ export type StoredCondition = z.infer<typeof storedCondition>;
 
 const statusSchema = z.object({ conditions: z.array(storedCondition).default([]) }).catch({ conditions: [] });
 
-/** The conditions that an object's status holds. */
+/** The conditions in an object's status. */
 export function readConditions(status: unknown): StoredCondition[] {
   return statusSchema.parse(status ?? {}).conditions;
 }
@@ -34,7 +34,7 @@ export interface EncodeInput {
 
 const LONGEST_MESSAGE = 32_768;
 
-/** Conditions as Kubernetes stores them: the time moves only where the status flips. */
+/** Conditions as Kubernetes stores them: the time changes only if the status flips. */
 export function encodeConditions({ wanted, before, generation, nowMs }: EncodeInput): StoredCondition[] {
   const now = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
   return wanted.map(({ type, isTrue, reason, message }) => {
@@ -51,7 +51,7 @@ export function encodeConditions({ wanted, before, generation, nowMs }: EncodeIn
   });
 }
 
-/** Those whose status or reason is another one than before. */
+/** Those whose status or reason has changed. */
 export function findTransitions(wanted: readonly WantedCondition[], before: readonly StoredCondition[]): WantedCondition[] {
   return wanted.filter(({ type, isTrue, reason }) => {
     const old = before.find((condition) => condition.type === type);
@@ -59,7 +59,7 @@ export function findTransitions(wanted: readonly WantedCondition[], before: read
   });
 }
 
-/** `Ready`: all of them; else what is first in the way. */
+/** `Ready`: all of them; otherwise the first obstacle. */
 export function summarise(conditions: readonly WantedCondition[], ready: { reason: string; message: string }): WantedCondition {
   const wrong = conditions.find(({ isTrue }) => !isTrue);
   return wrong === undefined ? { type: "Ready", isTrue: true, ...ready } : { ...wrong, type: "Ready" };

@@ -4,22 +4,22 @@ import type { RequestOptions } from "node:https";
 export interface KubeAccess {
   /** `https://10.96.0.1:443` */
   server: URL;
-  /** The authority, and the token in a header. Both are read again: kubelet renews the token. */
+  /** The authority, and the token in a header. Both are read again, because kubelet renews the token. */
   authenticate(): Promise<Omit<RequestOptions, "headers"> & { headers: Record<string, string> }>;
 }
 
 /**
- * Reaches the API server with the credentials of the Pod's ServiceAccount.
- * @param pathPrefix stands before /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod.
- * @throws Error with one sentence where this is not a Pod.
+ * Connects to the API server with the credentials of the Pod's ServiceAccount.
+ * @param pathPrefix precedes /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod.
+ * @throws Error with one sentence outside a Pod.
  */
 export async function loadFromPod(pathPrefix: string): Promise<KubeAccess> {
-  // Only where it is used: the library takes 70 MB and most of a second.
+  // Imported only where it is used: the library takes 70 MB and most of a second.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   config.loadFromCluster(pathPrefix);
   const cluster = config.getCurrentCluster();
-  // The library writes what is not set into the address as a word.
+  // The library writes unset values into the address as a word.
   if (cluster === null || !URL.canParse(cluster.server) || cluster.server.includes("undefined"))
     throw new Error(
       "The Kubernetes API is not known: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; Kubernetes sets both in every Pod.",

@@ -8,21 +8,21 @@ import { pause } from "../../runtime/wait.ts";
 export interface ElectorDeps {
   client: Pick<KubeClient, "send">;
   lease: { namespace: string; name: string };
-  /** Of this process alone: a restarted Pod is another one. */
+  /** Unique to this process: a restarted Pod is another one. */
   identity: string;
   clock: { nowMs(): number };
   events: Pick<KubeEvents, "leading" | "leaseUnreachable">;
   onElected(): void;
   /**
-   * The Lease is another's, or could not be renewed in time: this process may write nothing any more. It stays a
-   * candidate: its Envoys need it also while the API server is away.
+   * Another process has the Lease, or it could not be renewed in time: this process may no longer write. It remains a candidate:
+   * its Envoys need it even while the API server is down.
    */
   onLost(): void;
   times?: Partial<LeaseTimes>;
   random?: () => number;
 }
 
-/** As Kubernetes' own components have them. */
+/** The values of Kubernetes' own components. */
 interface LeaseTimes {
   /** Others wait this long after the last renewal. */
   durationMs: number;
@@ -34,21 +34,21 @@ interface LeaseTimes {
 const TIMES: LeaseTimes = { durationMs: 15_000, deadlineMs: 10_000, retryMs: 2_000 };
 
 export interface Elector {
-  /** May this process write now? False as soon as the last renewal is too old, before anyone else can lead. */
+  /** Whether this process may write now. False as soon as the last renewal is too old, before anyone else can lead. */
   isLeader(): boolean;
-  /** Names the Lease, and with it the installation, across all replicas; null before it was seen. */
+  /** Identifies the Lease, and with it the installation, across all replicas; null before it was seen. */
   leaseUid(): string | null;
-  /** Lets another one lead at once. */
+  /** Lets another process lead at once. */
   release(): Promise<void>;
 }
 
 type Attempt =
   | { kind: "held"; sinceMs: number }
   | { kind: "another's" }
-  /** It could not be found out. */
+  /** It could not be determined. */
   | { kind: "unknown" };
 
-/** Within the deadline, so that there is time for another: one attempt that hangs must not cost the Lease. */
+/** Within the deadline, so that there is time for another attempt: one that hangs must not cost the Lease. */
 const ATTEMPT_WITHIN_MS = 4_000;
 
 export function startElector(deps: ElectorDeps): Elector {
@@ -74,7 +74,7 @@ export function startElector(deps: ElectorDeps): Elector {
     }
   }
 
-  /** @throws KubeError 409 where another one was faster: the Lease was not what was read any more. */
+  /** @throws KubeError 409 if another process was faster: the Lease was no longer as read. */
   async function write(lease: Lease, spec: object): Promise<void> {
     const content = { ...lease, apiVersion: "coordination.k8s.io/v1", kind: "Lease", spec };
     await client.send({ method: "PUT", path, body: { type: "json", content }, timeoutMs: ATTEMPT_WITHIN_MS });
@@ -94,7 +94,7 @@ export function startElector(deps: ElectorDeps): Elector {
       await write(lease, spec);
       return { kind: "held", sinceMs: startedMs };
     } catch (error) {
-      // Another writer came in between. One's own earlier attempt may be that one: the next reading tells.
+      // Another writer came in between, possibly our own earlier attempt: the next read shows that.
       if (!isKubeError(error, 409)) events.leaseUnreachable({ error });
       return { kind: "unknown" };
     }
@@ -105,7 +105,7 @@ export function startElector(deps: ElectorDeps): Elector {
     while (!stopping.signal.aborted) {
       const outcome = await attempt();
       if (stopping.signal.aborted) return;
-      // Also where it was renewed in the end: what was to be written in between was left out.
+      // Even if it was renewed in the end: writes in between were skipped.
       if (isLeading && (outcome.kind === "another's" || !isInTime())) {
         isLeading = false;
         renewedAtMs = null;
@@ -113,7 +113,7 @@ export function startElector(deps: ElectorDeps): Elector {
         deps.onLost();
       }
       if (outcome.kind === "held") {
-        // Counted from before the write: others count from after it. One that hung is too old to lead by; the next may do.
+        // Counted from before the write: others count from after it. One that hung is too old to lead by; the next may succeed.
         renewedAtMs = outcome.sinceMs;
         if (!isLeading && isInTime()) {
           isLeading = true;

@@ -2,8 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Logger } from "../../runtime/log.ts";
 
 /**
- * What happens between the operator and the Kubernetes API; each writes its log line and counts. Metrics have the names
- * that controller-runtime and client-go gave them, so that dashboards and alerts for those fit.
+ * Events between the operator and the Kubernetes API; each writes its log line and counts. Metrics have the names of
+ * controller-runtime and client-go, so that their dashboards and alerts work.
  */
 export interface KubeEvents {
   kubeAnswered(answer: { method: string; code: string }): void;
@@ -22,9 +22,9 @@ export interface KubeEvents {
   leaseUnreachable(failure: { error: unknown }): void;
   /** An Event could not be written; it is lost. */
   eventLost(failure: { error: unknown }): void;
-  /** Replicas could not tell each other how far their Envoys are. */
+  /** Replicas could not exchange their Envoys' progress. */
   peersUnreachable(failure: { error: unknown }): void;
-  /** A key was revoked because its ApiKey is gone, without the operator having been asked. */
+  /** A key was revoked because its ApiKey is gone, without a request to the operator. */
   orphanRevoked(orphan: { namespace: string; name: string }): void;
 }
 
@@ -90,7 +90,7 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
       log.info({ kind, objects }, `listed ${objects} ${kind}`);
     },
     watchEnded({ kind, error, failures }) {
-      // A single break is daily business: the next attempt goes on where this one ended.
+      // A single break is normal: the next attempt continues where this one ended.
       log[failures === 1 ? "info" : "warn"]({ kind, err: error, failures }, `the watch of ${kind} broke; retrying`);
     },
     eventSeen({ kind }) {

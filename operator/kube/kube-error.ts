@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the API server would not do, in its words. */
+/** A rejection by the API server, with its message. */
 export class KubeError extends Error {
   /** HTTP status. */
   readonly code: number;
@@ -17,13 +17,13 @@ export class KubeError extends Error {
 
 const statusSchema = z.object({ reason: z.string().default(""), message: z.string().default("") });
 
-/** The error that an answer's body tells. */
+/** The error in an answer's body. */
 export function toKubeError(code: number, body: unknown): KubeError {
   const status = statusSchema.safeParse(body);
   return new KubeError(code, status.success ? status.data : { reason: "", message: "without a Status" });
 }
 
-/** Is it the API server's answer with this code? Anything else, a lost connection included, is not. */
+/** Whether it is the API server's answer with this code; false for anything else, including a lost connection. */
 export function isKubeError(error: unknown, ...codes: readonly number[]): error is KubeError {
   return error instanceof KubeError && codes.includes(error.code);
 }

@@ -26,12 +26,12 @@ export interface KubeOperatorConfig {
   namespaces: Namespaces;
   pod: { namespace: string; name: string };
   leaseName: string;
-  /** Stands before /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod. */
+  /** Precedes /var/run/secrets/kubernetes.io/serviceaccount; empty in a Pod. */
   pathPrefix: string;
-  /** Of the keyed hash under which secrets are stored. */
+  /** Key of the hash under which secrets are stored. */
   pepper: Buffer;
   apiKeyTimes?: Partial<ApiKeyTimes>;
-  /** Not given where somebody else makes the certificates. */
+  /** Absent if somebody else issues the certificates. */
   internalTls?: InternalTlsConfig | undefined;
 }
 
@@ -42,22 +42,22 @@ export interface KubeOperatorDeps {
   lifecycle: Lifecycle;
   events: OperatorEvents;
   clock: { nowMs(): number };
-  /** What is to be in force may have changed, or who brings it there. */
+  /** The desired state may have changed, or the process that applies it. */
   onChange(): void;
 }
 
-/** The operator's side towards Kubernetes. */
+/** The operator's Kubernetes side. */
 export interface KubeOperator {
   source: Source & { readonly synced: Promise<void> };
   peers: Peers;
   isLeader(): boolean;
-  /** Adds how it stops to the shutdown. To be called when nothing of the operator that writes comes after it. */
+  /** Adds its shutdown phases. To be called when no later part of the operator writes. */
   registerShutdown(): void;
 }
 
 /**
- * Models and ApiKeys from the Kubernetes API. Every replica reads them and serves Envoys; only the one that holds the Lease
- * writes, to Kubernetes and to the ledger.
+ * Models and ApiKeys from the Kubernetes API. Every replica reads them and serves Envoys; only the holder of the Lease writes, to
+ * Kubernetes and to the ledger.
  */
 export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOperatorDeps): Promise<KubeOperator> {
   const { database, lifecycle, clock, onChange } = deps;
@@ -123,7 +123,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
 
   async function startRenewer() {
     if (config.internalTls === undefined) return undefined;
-    // Not loaded where it is not needed: on one machine nobody makes certificates.
+    // Imported only if needed: on one machine nobody issues certificates.
     const { startCertificateRenewer } = await import("../internal-tls/renewer.ts");
     return startCertificateRenewer(config.internalTls, { client, namespace: pod.namespace, isLeader, clock, events });
   }
@@ -133,7 +133,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
     lifecycle.onShutdown({ name: "stop the ApiKeys", deadlineMs: 5_000, run: () => controller?.stop() });
     lifecycle.onShutdown({ name: "leave the other replicas", deadlineMs: 2_000, run: () => peers.stop() });
     lifecycle.onShutdown({ name: "write the last Events", deadlineMs: 2_000, run: () => recorder.stop() });
-    // After all that writes: whoever leads next must not meet this one.
+    // After everything that writes: the next leader must not overlap with this one.
     lifecycle.onShutdown({ name: "release the Lease", deadlineMs: 3_000, run: () => elector.release() });
     lifecycle.onShutdown({ name: "stop the watches", deadlineMs: 2_000, run: () => apiKeys.stop() });
     lifecycle.onShutdown({ name: "leave the Kubernetes API", deadlineMs: 1_000, run: () => client.close() });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The part of a Lease that says who leads. */
+/** The part of a Lease that identifies the leader. */
 const leaseSpecSchema = z.object({
   holderIdentity: z.string().nullish(),
   leaseDurationSeconds: z.int().nullish(),
@@ -17,7 +17,7 @@ export type Lease = z.infer<typeof leaseSchema>;
 
 export interface LeaseView {
   lease: Lease;
-  /** How long ago, by this machine's clock, the Lease was first seen as it is now. */
+  /** For how long, by this machine's clock, the Lease has been unchanged. */
   unchangedMs: number;
   identity: string;
   durationSeconds: number;
@@ -25,11 +25,11 @@ export interface LeaseView {
   now: string;
 }
 
-/** What to write into the Lease in order to lead; null while another one holds it. */
+/** What to write into the Lease in order to lead; null while another process holds it. */
 export function claimLease({ lease, unchangedMs, identity, durationSeconds, now }: LeaseView): object | null {
   const { holderIdentity, leaseDurationSeconds, acquireTime, leaseTransitions } = lease.spec;
   const isMine = holderIdentity === identity;
-  // Times in the Lease are another machine's: only how long it has not moved counts.
+  // Times in the Lease are another machine's: only the duration without a change counts.
   const isHeld =
     holderIdentity !== "" && holderIdentity != null && unchangedMs < (leaseDurationSeconds ?? durationSeconds) * 1000;
   if (!isMine && isHeld) return null;
@@ -43,12 +43,12 @@ export function claimLease({ lease, unchangedMs, identity, durationSeconds, now 
   };
 }
 
-/** What to write into one's own Lease in order to let the next one in at once. */
+/** What to write into our own Lease so that the next process can lead at once. */
 export function releaseLease(lease: Lease, now: string): object {
   return { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now };
 }
 
-/** A time as Leases and Events want it. */
+/** A time in the format of Leases and Events. */
 export function toMicroTime(nowMs: number): string {
   return new Date(nowMs).toISOString().replace("Z", "000Z");
 }

@@ -11,7 +11,7 @@ export interface LedgerPeersDeps {
   /** Name of this replica. */
   replica: string;
   isLeader(): boolean;
-  /** What Envoys of other replicas refuse has changed. */
+  /** Other replicas' Envoys reject different clusters now. */
   onChange(): void;
   events: Pick<KubeEvents, "peersUnreachable">;
 }
@@ -20,7 +20,7 @@ const ROUND_MS = 1_000;
 const HEARTBEAT_MS = 4_000;
 const POLL_MS = 100;
 
-/** Replicas that meet in the ledger's database. */
+/** Replicas that communicate through the ledger's database. */
 export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promise<void> } {
   const { database, replica, isLeader, onChange, events } = deps;
   const stopping = new AbortController();
@@ -93,7 +93,7 @@ export function startLedgerPeers(deps: LedgerPeersDeps): Peers & { stop(): Promi
   };
 }
 
-/** What the others' Envoys have made of a plan so far; "late" as long as one of them may still take it. */
+/** The other Envoys' result for a plan so far; "late" as long as one of them may still accept it. */
 export function judge(
   others: readonly (ReplicaStanding & { replica: string })[],
   { version, has }: Pick<AwaitedPlan, "version" | "has">,

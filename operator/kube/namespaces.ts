@@ -1,12 +1,12 @@
 import { splitKey } from "./object.ts";
 import { startReflector, type Reflector, type ReflectorDeps } from "./reflector.ts";
 
-/** Namespaces that are watched; null for all. */
+/** Watched namespaces; null for all. */
 export type Namespaces = readonly string[] | null;
 
 /**
- * The objects of one kind in all watched namespaces. `synced` does not wait for a namespace that the API server refuses
- * to list, as long as it lists another; what is in it joins as soon as it may be read.
+ * The objects of one kind in all watched namespaces. `synced` does not wait for a namespace that the API server refuses to list,
+ * if it lists another; its objects join as soon as it can be read.
  */
 export function startReflectors(namespaces: Namespaces, deps: Omit<ReflectorDeps, "namespace">): Omit<Reflector, "refused"> {
   const each = (namespaces ?? [null]).map((namespace) => ({ namespace, reflector: startReflector({ ...deps, namespace }) }));
@@ -28,6 +28,6 @@ export function startReflectors(namespaces: Namespaces, deps: Omit<ReflectorDeps
 
 async function syncedOf(reflectors: readonly Reflector[]): Promise<void> {
   await Promise.all(reflectors.map(({ synced, refused }) => Promise.race([synced, refused])));
-  // Where nothing at all may be read, the rights are wrong: nothing is published for that.
+  // If nothing at all can be read, the rights are wrong: nothing is published because of that.
   await Promise.race(reflectors.map(({ synced }) => synced));
 }

@@ -9,14 +9,16 @@ const metadataSchema = z.looseObject({
   creationTimestamp: z.string().optional(),
   deletionTimestamp: z.string().optional(),
   finalizers: z.array(z.string()).default([]),
-  /** Who set what is of no use here, and larger than all the rest. An object may have none: anyone who may patch it can clear them. */
+  /**
+   * Field ownership is useless here, and larger than all the rest. An object may lack it: anyone who may patch it can clear it.
+   */
   managedFields: z
     .unknown()
     .transform(() => undefined)
     .optional(),
 });
 
-/** Any object as the API server gives it. */
+/** Any object from the API server. */
 export const kubeObjectSchema = z.looseObject({ metadata: metadataSchema });
 export type KubeObject = z.infer<typeof kubeObjectSchema>;
 

@@ -9,16 +9,16 @@ import { objectPath, PLURALS, type OwnKind } from "./paths.ts";
 
 type Claim =
   | { kind: "own" }
-  /** The release that holds this Lease, `namespace/name`, writes it. */
+  /** The release with this Lease, `namespace/name`, writes it. */
   | { kind: "other's"; lease: string }
-  /** Somebody else has just changed it: look again. */
+  /** Somebody else has just changed it: read it again. */
   | { kind: "contested" };
 
-/** Which release writes a resource, where several watch its namespace. */
+/** Which release writes a resource, if several watch its namespace. */
 export interface Ownership {
-  /** Makes the resource this release's where it is nobody's, or that of a release that is gone. */
+  /** Claims the resource for this release if it is unclaimed, or if its release is gone. */
   claim(kind: OwnKind, object: KubeObject): Promise<Claim>;
-  /** What the status of a resource of this release says about it. */
+  /** The status of a claimed resource about its release. */
   condition(): WantedCondition;
 }
 
@@ -26,15 +26,15 @@ export interface OwnershipDeps {
   client: Pick<KubeClient, "send">;
   /** Of this release. */
   lease: { namespace: string; name: string };
-  /** Names the Lease across renames and reinstallations; null before it was seen. */
+  /** Identifies the Lease across renames and reinstallations; null before it was seen. */
   leaseUid(): string | null;
   clock: { nowMs(): number };
 }
 
-/** Field of the status that the claim is in, under a field manager of its own. */
+/** Status field of the claim, under a separate field manager. */
 export const CLAIM_FIELD = "managedBy";
 const FIELD_MANAGER = "model-gateway-claim";
-/** A release whose operators have not renewed their Lease for so long is gone: they do every two seconds. */
+/** A release whose operators have not renewed their Lease for this long is gone: they do every two seconds. */
 const GONE_AFTER_MS = 300_000;
 const FRESH_MS = 10_000;
 const MAX_LEASES = 1_000;
@@ -62,13 +62,13 @@ export function createOwnership({ client, lease, leaseUid, clock }: OwnershipDep
       return uid !== claimed.uid || !(clock.nowMs() - Date.parse(renewTime) < GONE_AFTER_MS);
     } catch (error) {
       if (isKubeError(error, 404)) return true;
-      // Nothing is known about it: it keeps what it has.
+      // Nothing is known about it, so it keeps its claim.
       if (isKubeError(error, 403)) return false;
       throw error;
     }
   }
 
-  /** @returns false where the object is not what was read any more. */
+  /** @returns false if the object was no longer as read. */
   async function write(kind: OwnKind, { metadata }: KubeObject, uid: string): Promise<boolean> {
     const { name, namespace, resourceVersion } = metadata;
     const content = {
@@ -105,7 +105,7 @@ export function createOwnership({ client, lease, leaseUid, clock }: OwnershipDep
   };
 }
 
-/** What an operator says about a resource that another release writes. */
+/** An operator's message about a resource that another release writes. */
 export function describeOther(lease: string): { type: "Warning"; reason: string; note: string } {
   const note = `the operator with the Lease ${lease} manages it; this one, of another release that watches the same namespace, leaves it alone`;
   return { type: "Warning", reason: "ManagedElsewhere", note };

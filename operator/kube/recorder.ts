@@ -5,7 +5,7 @@ import { toMicroTime } from "./lease.ts";
 import type { KubeObject } from "./object.ts";
 import { listPath } from "./paths.ts";
 
-/** What is told about an object, as `kubectl describe` shows it. No secret is ever in it. */
+/** An Event of an object, as `kubectl describe` shows it. It never contains a secret. */
 interface Occurrence {
   kind: "Model" | "ApiKey";
   metadata: KubeObject["metadata"];
@@ -30,7 +30,7 @@ export interface RecorderDeps {
   events: Pick<KubeEvents, "eventLost">;
 }
 
-/** The same is told once in this time. */
+/** The same Event is written once in this time. */
 const QUIET_MS = 600_000;
 const MAX_REMEMBERED = 10_000;
 /** More than this at one time is a storm, which the API server is spared. */
@@ -79,7 +79,7 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
   };
 }
 
-/** The end of a name that is cut must not make two dots in a row, which the API server refuses. */
+/** Truncating a name must not leave two consecutive dots, which the API server rejects. */
 function eventPrefix(name: string): string {
   return name.slice(0, 200).replace(/[-.]+$/, "");
 }

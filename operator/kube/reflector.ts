@@ -11,7 +11,7 @@ export interface ReflectorDeps {
   kind: "models" | "apikeys";
   /** null for all. */
   namespace: string | null;
-  /** The object of this key came, changed or went. Must not throw. */
+  /** The object of this key was added, changed or deleted. Must not throw. */
   onChange(key: string): void;
   events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
   random?: () => number;
@@ -21,9 +21,9 @@ export interface ReflectorDeps {
 
 /** A copy in memory of the objects of one kind, kept current by a watch. */
 export interface Reflector {
-  /** Resolves when everything was listed once; never, where that never works. */
+  /** Resolves when everything was listed once; never, if that never succeeds. */
   readonly synced: Promise<void>;
-  /** Resolves when the API server has refused (403) to list for a while. It is asked again all the same. */
+  /** Resolves when the API server has refused (403) to list for a while. Listing is retried all the same. */
   readonly refused: Promise<void>;
   get(key: string): KubeObject | undefined;
   values(): Iterable<KubeObject>;
@@ -32,12 +32,12 @@ export interface Reflector {
 
 const PAGE = 500;
 const BACK_OFF = { firstMs: 500, maxMs: 30_000 } as const;
-/** The server sends a bookmark each minute: more silence than this is a dead connection. */
+/** The server sends a bookmark each minute: longer silence is a dead connection. */
 const SILENCE_MS = 90_000;
 const WATCH_SECONDS = 300;
-/** A watch that held so long was no failure. */
+/** A watch that lasted this long was no failure. */
 const HELD_MS = 5_000;
-/** An API server that has just started refuses for a moment, before it has read its own roles. */
+/** An API server that has just started refuses for a moment, until it has read its own roles. */
 const REFUSED_FOR_MS = 10_000;
 
 const listSchema = z.looseObject({
@@ -51,7 +51,7 @@ const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ERROR"), object: z.looseObject({ code: z.int().default(0) }) }),
 ]);
 
-/** Lists, then watches from there; lists again only where the server no longer knows the place (410). Never gives up. */
+/** Lists, then watches from there; lists again only if the server no longer knows the position (410). Never gives up. */
 export function startReflector(deps: ReflectorDeps): Reflector {
   const {
     client,
@@ -127,7 +127,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
         failures = 0;
       } catch (error) {
         if (stopping.signal.aborted) return;
-        // 410 Gone: the place to go on from is no longer kept.
+        // 410 Gone: the position to resume from is no longer kept.
         if (isKubeError(error, 410)) resourceVersion = null;
         failures = performance.now() - startedAt > HELD_MS ? 1 : failures + 1;
         if (!isKubeError(error, 403)) refusedSinceMs = null;

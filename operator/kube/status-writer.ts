@@ -11,22 +11,22 @@ export interface StatusWrite {
   kind: OwnKind;
   object: KubeObject;
   status: object;
-  /** Each writes the fields that it owns, and nobody else's. */
+  /** Each writes only the fields that it owns. */
   manager: string;
-  /** The object as it is known now. */
+  /** The latest known object. */
   find(): KubeObject | undefined;
 }
 
 /**
- * Makes the manager's part of a status what is given, by server-side apply.
- * @returns whether it did: nothing is written to an object that is gone, nor to another one of its name.
+ * Sets the manager's part of a status, by server-side apply.
+ * @returns whether it did: nothing is written to a deleted object, or to another one with its name.
  */
 export async function applyStatus(client: Pick<KubeClient, "send">, write: StatusWrite): Promise<boolean> {
   try {
     await send(client, write);
     return true;
   } catch (error) {
-    // 409 is the other one's uid, or too many writers at one time: then it is to be tried again.
+    // 409 means another uid, or too many concurrent writers: then it must be retried.
     const isGone = write.find()?.metadata.uid !== write.object.metadata.uid;
     if (isKubeError(error, 404) || (isKubeError(error, 409) && isGone)) return false;
     throw error;
@@ -46,7 +46,7 @@ async function send(client: Pick<KubeClient, "send">, { kind, object, status, ma
 
 const recordSchema = z.record(z.string(), z.unknown()).catch({});
 
-/** Would writing change any field of the status but the claim (ownership.ts) and those that are left out? */
+/** Whether writing would change any field of the status other than the claim (ownership.ts) and the ignored ones. */
 export function isStatusSame(object: KubeObject, status: object, leftOut: readonly string[] = []): boolean {
   const before = recordSchema.parse(object["status"]);
   const after = recordSchema.parse(status);

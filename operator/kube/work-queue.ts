@@ -5,28 +5,28 @@ import { backOffMs, type BackOff } from "../../runtime/wait.ts";
 export interface WorkQueueDeps {
   /** Label of its metrics. */
   name: string;
-  /** Works on one key, never twice at a time. @returns in how many ms to come back to it anyway; null for never. */
+  /** Processes one key, never twice at a time. @returns in how many ms to process it again anyway; null for never. */
   work(key: string): Promise<number | null>;
   workers: number;
   events: Pick<KubeEvents, "reconciled" | "queueLength">;
-  /** Called after each failure with how many there were in a row. Must not throw. */
+  /** Called after each failure with the number of consecutive ones. Must not throw. */
   onFailure?(failure: { key: string; error: unknown; failures: number }): void;
   random?: () => number;
   backOff?: (error: unknown) => BackOff;
 }
 
-/** Keys that need work. One key waits once, however often it is added; a failed one comes back later and later. */
+/** Keys that need processing. One key waits once, however often it is added; a failed one is retried with growing delays. */
 export interface WorkQueue {
   add(key: string): void;
-  /** Nothing new begins; resolves when what runs has ended. */
+  /** Starts nothing new; resolves when running work has ended. */
   stop(): Promise<void>;
 }
 
-/** Postgres or the API server does not answer: work resumes soon after it is back, however long it was away. */
+/** Postgres or the API server does not answer: work resumes soon after it is back, however long it was unavailable. */
 const OUTAGE = { firstMs: 200, maxMs: 15_000 } as const;
-/** The API server refuses the request: nothing changes until an administrator acts. */
+/** The API server rejects the request: nothing changes until an administrator acts. */
 const REFUSAL = { firstMs: 200, maxMs: 60_000 } as const;
-/** 4xx answers that pass by themselves: time-out, conflict, too many requests. */
+/** 4xx answers that are temporary: time-out, conflict, too many requests. */
 const PASSING = [408, 409, 429];
 
 export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
@@ -56,7 +56,7 @@ export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
   function fill(): void {
     for (const key of waiting) {
       if (isStopped || running.size >= workers) break;
-      // It runs again when this run has ended: what is new may have come too late for it.
+      // It runs again when this run has ended, because the change may have come too late for it.
       if (running.has(key)) continue;
       waiting.delete(key);
       running.set(key, run(key));

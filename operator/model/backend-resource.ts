@@ -6,9 +6,9 @@ import { must } from "./field-message.ts";
 import { secretReference } from "./secret-reference.ts";
 import { upstreamUrl } from "./upstream-url.ts";
 
-/** What servers speak, as manifests name it. */
+/** Protocols of servers, as in manifests. */
 export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages", "Responses"] as const;
-/** What clients may speak: a conversation reaches servers of every protocol, embeddings those of ChatCompletions. */
+/** Interfaces for clients: a conversation reaches servers of every protocol, embeddings only those of ChatCompletions. */
 export const INTERFACES = [...UPSTREAM_PROTOCOLS, "Embeddings"] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
@@ -49,7 +49,7 @@ const profile = z.strictObject(
   must("have preset or single flags"),
 );
 
-/** One server that answers for a Model. */
+/** A server of a Model. */
 export const backendResourceSchema = z
   .strictObject(
     {

@@ -9,7 +9,7 @@ import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 import type { ConditionReason } from "./status.ts";
 
-/** A backend with its Secrets looked up: ready to be a cluster, or why not. */
+/** A backend with its Secrets resolved: ready to be a cluster, or why not. */
 export type ResolvedBackend =
   | {
       kind: "ready";
@@ -31,7 +31,7 @@ export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings" } as cons
   Interface
 >;
 
-/** The header in which a server wants its key, and what stands there. */
+/** The header for a server's key, and its value. */
 const BEARER = { header: "authorization", form: "bearer", valueOf: (key: string) => `Bearer ${key}` } as const;
 const CREDENTIALS = {
   ChatCompletions: BEARER,
@@ -46,12 +46,12 @@ export interface ResolveInput {
   model: SourcedModel;
   secrets: ResourceSet["secrets"];
   forbiddenSecrets: ResourceSet["forbiddenSecrets"];
-  /** Certificates in PEM that public servers are checked against. */
+  /** Certificates in PEM for verifying public servers. */
   rootsPem: string;
   policy: AddressPolicy;
-  /** By name, what the hosts of backends lead to. */
+  /** Addresses of backends' hosts, by name. */
   addresses: ReadonlyMap<string, readonly string[]>;
-  /** Of a credential; none where absent. */
+  /** Of a credential; absent if there is none. */
   fingerprintsOf?: ((credential: string) => readonly Fingerprint[]) | undefined;
 }
 
@@ -144,12 +144,12 @@ function findSecret(
 
 function isCertificates(pem: string): boolean {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  // Half a block is nothing to Node, and makes Envoy refuse the whole of what it is sent.
+  // An incomplete block means nothing to Node, and makes Envoy reject the whole configuration.
   if (blocks.length !== pem.split("-----BEGIN").length - 1) return false;
   try {
     return blocks.length > 0 && blocks.every((block) => new X509Certificate(block).ca);
   } catch {
-    // Not a certificate: said to the admin by the caller.
+    // Not a certificate: the caller reports it.
     return false;
   }
 }

@@ -2,7 +2,7 @@ import { READY_COLUMNS, type ResourceDefinition } from "../crd/definition.ts";
 import { modelSpecSchema } from "./resource.ts";
 import { modelStatusSchema } from "./status-resource.ts";
 
-/** What crds/models.yaml is made from. */
+/** The source of crds/models.yaml. */
 export const MODEL_DEFINITION: ResourceDefinition = {
   kind: "Model",
   plural: "models",

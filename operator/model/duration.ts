@@ -10,13 +10,13 @@ const LONGEST = 28;
 interface DurationBounds {
   minimumMs: number;
   maximumMs: number;
-  /** The bounds in words. */
+  /** The bounds as text. */
   claim: string;
-  /** What the duration is for. */
+  /** The purpose of the duration. */
   description: string;
 }
 
-/** A duration as Kubernetes' Gateway API writes it, `90s` or `1m30s`; parsed to milliseconds. */
+/** A duration in the format of Kubernetes' Gateway API, `90s` or `1m30s`; parsed to milliseconds. */
 export function durationSchema({ minimumMs, maximumMs, claim, description }: DurationBounds) {
   const message = `must be ${claim}`;
   const isWithin = `duration(self) >= duration("${minimumMs}ms") && duration(self) <= duration("${maximumMs}ms")`;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Rule } from "../crd/explain.ts";
 
-// What is checked both here and by the API server is said in the same words.
+// Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
 const EACH_OUTPUT = "must have outputPerMillion in each entry";
 const INPUT_ONLY = "must have no price but inputPerMillion for Embeddings: vectors have no tokens";
@@ -12,7 +12,7 @@ const CHAT_ONLY =
 
 const anything = z.unknown().optional();
 
-/** What of a Model's specification differs for embeddings; other fields may be wrong, and are told beside. */
+/** Rules for embeddings in a Model's specification; other invalid fields are reported as well. */
 const pricedSpec = z.object({
   interfaces: z.array(z.unknown()).default([]),
   capabilities: anything,
@@ -32,7 +32,7 @@ interface Problem {
   message: string;
 }
 
-/** A Model for embeddings is priced by its input alone; every other one has a price for its output. */
+/** A Model for embeddings has only an input price; every other one has an output price. */
 export function embeddingsProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];

@@ -1,8 +1,8 @@
 import type * as z from "zod";
 
 /**
- * Words for a refused field: each rule reads on after the field's path, so that "spec.limits.contextWindow" and
- * "must be a whole number above 0" make a sentence that says what to change.
+ * Messages for rejected fields: each rule continues the sentence after the field's path, so that "spec.limits.contextWindow" and
+ * "must be a whole number above 0" together say what to change.
  */
 export function must(claim: string) {
   return {
@@ -10,7 +10,7 @@ export function must(claim: string) {
   };
 }
 
-/** The sentences of a failed parse, one a problem: `spec.backends[0].url must be …`. */
+/** The sentences of a failed parse, one per problem: `spec.backends[0].url must be …`. */
 export function describeProblems(error: z.ZodError): string[] {
   return error.issues.flatMap((issue) => {
     const path = formatPath(issue.path);
@@ -24,7 +24,7 @@ export function describeProblems(error: z.ZodError): string[] {
   });
 }
 
-/** Schemas that are not ours to word (contract/profile.ts) come with zod's own messages. */
+/** Schemas without messages of their own (contract/profile.ts) have zod's. */
 function claimOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "invalid_value" && issue.message.startsWith("Invalid")) return `must be one of ${issue.values.join(", ")}`;
   if (issue.code === "invalid_type" && issue.message.startsWith("Invalid")) return `must be ${issue.expected}`;

@@ -1,17 +1,17 @@
 import type { SourcedModel } from "../source/source.ts";
 
 export interface NameConflicts {
-  /** By key of Models that another one keeps from their name, why. */
+  /** By key of Models that lost their name to another one, why. */
   models: ReadonlyMap<string, string>;
-  /** By key of Models that go without some of their aliases, by alias, why. */
+  /** By key of Models that lost aliases, by alias, why. */
   aliases: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 /**
- * Which Models and aliases lose a name. A name belongs to the Model that serves it already, else to the oldest one that
+ * Which Models and aliases lose a name. A name belongs to the Model that already serves it, otherwise to the oldest one that
  * claims it: an alias added to an old Model must not take clients away from a newer one.
  * @param models oldest first.
- * @param servedNames by key, what each Model serves now.
+ * @param servedNames by key, the names that each Model serves now.
  */
 export function findNameConflicts(
   models: readonly SourcedModel[],

@@ -15,7 +15,7 @@ export const CAPABILITY_OF = {
 const NAMES = ["Tools", "Images", "Files", "Reasoning", "StructuredOutputs"] as const satisfies (keyof typeof CAPABILITY_OF)[];
 const LISTED = "Tools, Images, Files, Reasoning or StructuredOutputs";
 
-/** How a Model is presented to people and in model lists. Nothing is enforced by it. */
+/** Presentation of a Model to people and in model lists. It enforces nothing. */
 export const presentation = {
   displayName: z
     .string(must("be a string"))

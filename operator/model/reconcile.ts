@@ -10,44 +10,44 @@ import type { Condition, ModelStatus } from "./status.ts";
 export interface ReconcileInput {
   set: ResourceSet;
   nowMs: number;
-  /** Certificates in PEM that public servers are checked against. */
+  /** Certificates in PEM for verifying public servers. */
   rootsPem: string;
-  /** Where backends may be. */
+  /** Allowed locations of backends. */
   policy: AddressPolicy;
-  /** What their names lead to: of `namesOf`. */
+  /** Addresses of the names in `namesOf`. */
   addresses: ReadonlyMap<string, readonly string[]>;
   /** Of those names, the ones that do not exist. */
   missingHosts: ReadonlySet<string>;
   /** See ResolveInput. */
   fingerprintsOf?: ResolveInput["fingerprintsOf"];
-  /** Clusters that an Envoy refused, with its words. */
+  /** Clusters that an Envoy rejected, with its messages. */
   rejected: ReadonlyMap<string, string>;
-  /** By key, what is being served: it stands in for a Model whose new version an Envoy refused. */
+  /** By key, the served version: it replaces a Model whose new version an Envoy rejected. */
   serving: ReadonlyMap<string, ServedModel>;
 }
 
 export interface Plan {
   /** By key. */
   served: ReadonlyMap<string, ServedModel>;
-  /** For extproc, by way of the ledger. */
+  /** For extproc, through the ledger. */
   catalogue: readonly PublishedModel[];
   /** For Envoy. */
   snapshot: SnapshotInput;
-  /** By key. `Programmed` is Pending where all is well: only a rollout makes it true. */
+  /** By key. `Programmed` is Pending if there is no problem: only a rollout makes it true. */
   statuses: ReadonlyMap<string, ModelStatus>;
-  /** Every cluster that the resources ask for, those that were refused included. */
+  /** Every cluster that the resources need, including rejected ones. */
   wantedClusters: ReadonlySet<string>;
-  /** When time alone makes another plan of the same resources: a sunset. Null for never. */
+  /** When time alone changes the plan: a sunset. Null for never. */
   nextMs: number | null;
 }
 
-/** The names of servers whose addresses decide whether a backend may be there. */
+/** Server names whose addresses decide whether a backend is allowed. */
 export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<string> {
   const hosts = models.flatMap(({ resource }) => resource.spec.backends.map(({ url }) => hostOf(new URL(url))));
   return new Set(hosts.filter((host) => policy.needsAddresses(host)));
 }
 
-/** What to serve, and what to say about each Model. Pure: all that it knows comes in. */
+/** The desired state, and each Model's status. Pure: all inputs are arguments. */
 export function reconcile(input: ReconcileInput): Plan {
   const conflicts = findNameConflicts(input.set.models, namesServedBy(input));
   const decisions = input.set.models.map((model) => ({ model, ...decide(model, conflicts, input) }));
@@ -88,7 +88,7 @@ interface Decision {
   served: ServedModel | null;
   status: ModelStatus;
   wanted: string[];
-  /** Served is an earlier version. */
+  /** An earlier version is served. */
   isStandIn: boolean;
 }
 
@@ -152,7 +152,7 @@ function isStillUsable({ clusters }: ServedModel, { rejected, policy, addresses 
 }
 
 function snapshotOf(served: ReadonlyMap<string, ServedModel>, decisions: readonly Decision[]): SnapshotInput {
-  // A stand-in remembers its Secrets as they were; where a current Model has the same one, that value is newer.
+  // A replacement has its Secrets as they were; if a current Model has the same one, that value is newer.
   const order = decisions.toSorted((first, second) => Number(second.isStandIn) - Number(first.isStandIn));
   return {
     clusters: new Map([...served.values()].flatMap(({ clusters }) => [...clusters])),
@@ -192,7 +192,7 @@ function aliasesRefused(lost: ReadonlyMap<string, string> = new Map()): Conditio
   return [{ type: "AliasesAccepted", isTrue: false, isPartial: true, reason: "NameConflict", message }];
 }
 
-/** Does it make sense to send requests there? A name that nobody could look up is not held against it. */
+/** Whether requests could succeed there. A name that could not be resolved counts as reachable. */
 function hostsFound(backends: readonly ReadyBackend[], missingHosts: ReadonlySet<string>): Condition[] {
   if (backends.length === 0) return [];
   const lost = backends.filter(({ endpoint }) => missingHosts.has(endpoint.host));

@@ -11,7 +11,7 @@ import { DAY_MS } from "../../contract/days.ts";
 
 const MODEL_API_VERSION = `${GROUP}/${VERSION}` as const;
 
-// What is checked both here and by the API server is said in the same words.
+// Checks made both here and by the API server have the same messages.
 const PRICE_EXAMPLE = 'must be a decimal string such as "0.30"';
 const WHEN = "must say when, by from or daily";
 const EMPTY_WINDOW = "must have a daily window that is not empty";
@@ -63,7 +63,7 @@ const daily = z.strictObject({
   until: timeOfDay.describe('First minute after the window, such as "06:00"; earlier than from means the next day.'),
 });
 
-/** Another price, from a time on, at hours of the day, or both; of those that apply, the last one counts. */
+/** Another price, from a time on, at hours of the day, or both; if several apply, the last one counts. */
 const scheduledPrice = z
   .strictObject(
     {
@@ -227,7 +227,7 @@ const responses = z
   )
   .describe("The Responses interface.");
 
-/** What an admin says of a Model. */
+/** The spec of a Model, as an administrator writes it. */
 export const modelSpecSchema = z
   .strictObject(
     {
@@ -283,7 +283,7 @@ export const modelSpecSchema = z
     (spec, { addIssue }) => {
       for (const problem of embeddingsProblems(spec)) addIssue({ code: "custom", ...problem });
     },
-    // A price that is missing is told with everything else.
+    // A missing price is reported with all other problems.
     { when: () => true },
   )
   .meta(
@@ -300,7 +300,7 @@ export const modelSpecSchema = z
     }),
   );
 
-/** `metadata` of any kind; what Kubernetes adds to it is let through. */
+/** `metadata` of any kind; fields that Kubernetes adds are accepted. */
 export const metadataSchema = z.looseObject(
   {
     name: z
@@ -326,17 +326,14 @@ const modelResourceSchema = z.strictObject(
   must("be a Model"),
 );
 
-/**
- * A Model as an admin writes it, checked and with its defaults: prices are pico-USD per token, durations
- * milliseconds.
- */
+/** A Model after validation, with its defaults: prices are pico-USD per token, durations milliseconds. */
 export type ModelResource = z.infer<typeof modelResourceSchema>;
 
 export type ParsedModel = { kind: "good"; resource: ModelResource } | { kind: "bad"; problems: string[] };
 
 /**
- * Checks a Model. A field that is not in the schema is a problem as well: a misspelt price would otherwise be a free
- * model, and a folder has no API server that prunes or warns.
+ * Validates a Model. Unknown fields are problems as well: a misspelt price would otherwise be a free model, and a folder has no
+ * API server that prunes or warns.
  */
 export function parseModelResource(document: unknown): ParsedModel {
   const result = modelResourceSchema.safeParse(document);

@@ -11,9 +11,9 @@ const name = z
   .describe("Name of the Secret.");
 
 const KEY = "must be a key of the Secret: letters, digits, -, _ and .";
-/** Kubernetes lets no key begin with two dots, nor be one dot. */
+/** Kubernetes does not allow a key that is one dot or begins with two. */
 const KEY_FORM = /^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$/;
-/** A rotated key of an ApiKey stands beside its value, under the same name with `-previous`. */
+/** A rotated key of an ApiKey is stored next to its value, under the same name with `-previous`. */
 const LONGEST_KEY = 253 - "-previous".length;
 
 const key = z
@@ -22,9 +22,9 @@ const key = z
   .max(LONGEST_KEY, `must be at most ${LONGEST_KEY} characters`);
 
 interface Defaults {
-  /** The key that is meant where none is given. */
+  /** The default key. */
   key: string;
-  /** For what is no reference at all. */
+  /** For anything but a reference. */
   otherwise?: ReturnType<typeof must>;
 }
 

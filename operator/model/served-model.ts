@@ -9,12 +9,12 @@ import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 import { CAPABILITY_OF } from "./presentation.ts";
 
-/** Everything that serving one Model takes, on both sides: what extproc is told and what Envoy is told. */
+/** Everything needed to serve one Model: extproc's part and Envoy's part. */
 export interface ServedModel {
   model: CatalogueModel;
   price: Price;
   schedule: PriceRule[];
-  /** null: the Model does not say. */
+  /** null if the Model does not set it. */
   cost: Price | null;
   /** By cluster name. */
   clusters: ReadonlyMap<string, Endpoint>;
@@ -24,7 +24,7 @@ export interface ServedModel {
 
 type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
 
-/** What a Model without a limit of its own may put out: the hold for a request is taken by it. */
+/** The maximum output of a Model without its own limit: it determines the hold for a request. */
 const DEFAULT_MAX_OUTPUT_TOKENS = 32_768;
 
 /** @param refusedAliases names that another Model keeps. */
@@ -79,7 +79,7 @@ function toPresentation({ displayName, description, capabilities }: SourcedModel
   };
 }
 
-/** Envoy keeps the time to connect. */
+/** Envoy enforces the connect timeout. */
 function toTimeouts({ firstByte, idle, whole }: SourcedModel["resource"]["spec"]["timeouts"]): Pick<CatalogueModel, "timeouts"> {
   if (firstByte === undefined && idle === undefined && whole === undefined) return {};
   return {
@@ -126,10 +126,10 @@ type Prices = Pick<
 function toPrice(prices: Prices): Price {
   return {
     inputPicoUsd: prices.inputPerMillion,
-    // A price that is not given is the one of ordinary input: nothing is ever free by omission.
+    // A missing price is that of ordinary input: an omission never makes anything free.
     cachedInputPicoUsd: prices.cachedInputPerMillion ?? prices.inputPerMillion,
     cacheWritePicoUsd: prices.cacheWritePerMillion ?? prices.inputPerMillion,
-    // Absent for embeddings alone, whose answers have no tokens.
+    // Absent only for embeddings, whose answers have no tokens.
     outputPicoUsd: prices.outputPerMillion ?? 0n,
   };
 }
@@ -139,7 +139,9 @@ function minuteOf(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
-/** What a provider serves through Responses alone is off in the other interfaces until an admin names them (S8). */
+/**
+ * A model that a provider serves only through Responses is off on the other interfaces until an administrator lists them (S8).
+ */
 function usualInterfaces(backends: readonly BackendResource[]): readonly (typeof INTERFACES)[number][] {
   return backends.every(({ protocol }) => protocol === "Responses") ? ["Responses"] : ["ChatCompletions", "Messages"];
 }
@@ -149,7 +151,7 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     name: resource.name,
     cluster,
     protocol: PROTOCOL_OF[resource.protocol],
-    // Of Messages alone the path below it begins with `/v1` (S2); for the others `/v1` is the address's own.
+    // Only for Messages does the path below it begin with `/v1` (S2); for the others `/v1` is part of the address.
     basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
     upstreamModel: resource.upstreamModel ?? modelName,
     weight: resource.weight,
@@ -159,7 +161,7 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
   };
 }
 
-/** What a server is taken for that names no preset. */
+/** The default preset of a server. */
 const PRESETS = { ChatCompletions: "generic", Messages: "anthropic", Responses: "openai" } as const satisfies Record<
   BackendResource["protocol"],
   ProfileName

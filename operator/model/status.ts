@@ -1,4 +1,4 @@
-/** What became of a Model, in the words and shape that Kubernetes shows. */
+/** A Model's outcome, in the format that Kubernetes shows. */
 export interface ModelStatus {
   conditions: readonly Condition[];
   /** Names under which clients are served; absent if they are not. */
@@ -8,15 +8,15 @@ export interface ModelStatus {
 
 export interface Condition {
   /**
-   * Accepted: the resource is one that can be served. ResolvedRefs: its Secrets are there and usable. Reachable: the hosts
-   * of its backends exist. Programmed: every Envoy took it, and clients can use it. AliasesAccepted: only where one is not.
+   * Accepted: the resource can be served. ResolvedRefs: its Secrets exist and are usable. Reachable: the hosts of its backends
+   * exist. Programmed: every Envoy has accepted it, and clients can use it. AliasesAccepted: only if one is not.
    */
   type: "Accepted" | "AliasesAccepted" | "ResolvedRefs" | "Reachable" | "Programmed";
   isTrue: boolean;
   /** It concerns a part of the Model: clients can use the rest. */
   isPartial?: boolean;
   reason: ConditionReason;
-  /** For people; no secret is ever in it. */
+  /** For people; it never contains a secret. */
   message: string;
 }
 
@@ -46,13 +46,13 @@ interface BackendStatus {
   message: string;
 }
 
-/** The first thing that is wrong, for a log line; null where all is well or wanted so. */
+/** The first problem, for a log line; null if there is none or it is intended. */
 export function complaintOf({ conditions }: ModelStatus): string | null {
   const wrong = conditions.find(({ isTrue, reason }) => !isTrue && reason !== "Suspended" && reason !== "Pending");
   return wrong === undefined ? null : `${wrong.reason}: ${wrong.message}`;
 }
 
-/** The status once Envoy and the catalogue have it: what was pending is done. */
+/** The status once Envoy and the catalogue have it: pending conditions become true. */
 export function toProgrammed(status: ModelStatus, message: string): ModelStatus {
   const conditions = status.conditions.map((condition) =>
     condition.reason === "Pending" ? ({ ...condition, isTrue: true, reason: "Programmed", message } as const) : condition,
@@ -60,7 +60,7 @@ export function toProgrammed(status: ModelStatus, message: string): ModelStatus 
   return { ...status, conditions };
 }
 
-/** The status where Envoy refused the whole of what it was sent. */
+/** The status if Envoy rejected the whole configuration. */
 export function toRejected(status: ModelStatus, words: string): ModelStatus {
   const conditions = status.conditions.map((condition) =>
     condition.reason === "Pending" ? ({ ...condition, reason: "RejectedByEnvoy", message: words } as const) : condition,

@@ -5,14 +5,14 @@ import { must } from "./field-message.ts";
 const EXAMPLE = "must be an absolute http or https URL such as https://models.example.com/v1";
 
 const LABEL = "[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
-/** Readers of URLs take a host whose last label is a number for an IPv4 address, however it is written. */
+/** URL parsers treat a host whose last label is a number as an IPv4 address, however it is written. */
 const LAST_LABEL = "([1-9][0-9]*-*)?[A-Za-z_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
 const OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
 const PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 const HOST = String.raw`((${LABEL}\.)*${LAST_LABEL}|(${OCTET}\.){3}${OCTET}|\[[0-9A-Fa-f:.]+\])`;
 /**
- * Said as a pattern, because the API server allows no rule over what its own url() reads. A user, a query and a fragment are
- * let through here, for the sentences below.
+ * Written as a pattern, because the API server allows no rule over the results of its own url(). A user, a query and a fragment
+ * are accepted here, for the messages below.
  */
 const FORM = new RegExp(String.raw`^https?://([^\s/?#@\\]*@)?${HOST}(:${PORT})?([/?#]([^\s\\%]|%[0-9A-Fa-f]{2})*)?$`);
 
@@ -28,14 +28,14 @@ const REFUSED = [
   },
 ];
 
-/** The server's base address, as an SDK of its protocol takes it. */
+/** The server's base address, as an SDK of its protocol expects it. */
 export const upstreamUrl = REFUSED.reduce(
   (schema, { pattern, message }) => schema.refine((text) => !pattern.test(text), message),
   z
     .string(must("be a URL"))
     .regex(FORM, EXAMPLE)
     .max(512, "must be at most 512 characters")
-    // What no pattern tells: a malformed IPv6 address, say.
+    // Errors beyond the pattern: a malformed IPv6 address, for example.
     .refine((text) => !FORM.test(text) || URL.canParse(text), EXAMPLE),
 ).meta(
   explain(

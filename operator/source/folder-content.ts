@@ -3,7 +3,7 @@ import { readManifest, refuseFile, type ManifestEntry } from "./manifest.ts";
 import type { Refusal, ResourceSet, SourcedModel } from "./source.ts";
 import { copyForUpstreamNames } from "./upstream-names.ts";
 
-/** A file as found on disk: its text, or why it could not be read. */
+/** A file on disk: its text, or why it could not be read. */
 export type FolderFile = { name: string } & (
   | {
       text: string;
@@ -13,7 +13,7 @@ export type FolderFile = { name: string } & (
   | { problem: string }
 );
 
-/** The last good entries of each file. */
+/** The last valid entries of each file. */
 export type FolderMemory = ReadonlyMap<string, readonly ManifestEntry[]>;
 
 export interface FolderReading {
@@ -22,7 +22,7 @@ export interface FolderReading {
   refusals: readonly Refusal[];
 }
 
-/** A folder's files as one set of resources. `memory` is what the reading before returned. */
+/** A folder's files as one set of resources. `memory` is the result of the previous read. */
 export function readFolder(files: readonly FolderFile[], memory: FolderMemory, upstreams: LocalUpstreams): FolderReading {
   const sorted = [...files].sort((first, second) => (first.name < second.name ? -1 : 1));
   const readings = sorted.map((file) => {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { errorCode } from "../../runtime/error-code.ts";
 import type { FolderFile } from "./folder-content.ts";
 
-/** Some 800 Models. The largest file that is read takes a second of the operator's time. */
+/** Some 800 Models. Reading the largest accepted file takes a second of the operator's time. */
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_FILES = 500;
 
@@ -13,7 +13,7 @@ const UNSETTLED = "was modified while being read; it will be read again";
 const MAX_ATTEMPTS = 3;
 const PAUSE_MS = 20;
 
-/** The YAML files of a folder: of each its text, or why it has none. */
+/** The YAML files of a folder: the text of each, or why it has none. */
 export async function readFolderFiles(folder: string): Promise<FolderFile[]> {
   const names = (await readdir(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name)).sort();
   const files: FolderFile[] = [];
@@ -25,7 +25,7 @@ export async function readFolderFiles(folder: string): Promise<FolderFile[]> {
   return files;
 }
 
-/** Half of a file may be good YAML, and would withdraw the Models of the other half. */
+/** Half of a file may be valid YAML, and would withdraw the Models of the other half. */
 async function readSettled(folder: string, name: string): Promise<FolderFile | null> {
   for (let attempt = 1; ; attempt++) {
     const file = await readOne(folder, name);
@@ -38,7 +38,7 @@ async function readOne(folder: string, name: string): Promise<FolderFile | null>
   const file = path.join(folder, name);
   let handle: FileHandle;
   try {
-    // Without O_NONBLOCK a named pipe would keep a thread until somebody writes into it.
+    // Without O_NONBLOCK a named pipe would block a thread until somebody writes into it.
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = errorCode(error) ?? "unknown error";
@@ -71,7 +71,7 @@ function hasChanged(before: Stats, after: Stats): boolean {
   return before.size !== after.size || before.mtimeMs !== after.mtimeMs;
 }
 
-/** @returns undefined for what is no text: bytes that stand for nothing would become other letters, in a credential too. */
+/** @returns undefined for anything but text: invalid bytes would become other letters, even in a credential. */
 function decode(bytes: Buffer): string | undefined {
   try {
     return UTF8.decode(bytes);
@@ -89,7 +89,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ENXIO: "is not a file; rename folders and pipes so that they do not end in .yaml",
 };
 
-/** @returns how many bytes the file had, at most as many as fit. */
+/** @returns the number of bytes read, at most as many as fit. */
 async function readInto(handle: FileHandle, bytes: Buffer): Promise<number> {
   let length = 0;
   while (length < bytes.length) {

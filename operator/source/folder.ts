@@ -16,17 +16,17 @@ export interface FolderOptions {
 
 export interface FolderDeps {
   events: Pick<OperatorEvents, "resourceRefused" | "modelRefused" | "modelRecovered" | "sourceUnreadable" | "sourceReadable">;
-  /** `current()` has changed. A burst of changes comes as one call. */
+  /** `current()` has changed. A burst of changes causes one call. */
   onChange(): void;
 }
 
 const DEFAULT_DEBOUNCE_MS = 150;
-/** A file that is written to without a pause must not keep the others from being read. */
+/** A file that is continuously written to must not keep the others from being read. */
 const MAX_DEBOUNCE_MS = 2_000;
 
 /**
  * Models and Secrets from the YAML files of a folder, watched.
- * @throws Error when the folder cannot be read at the start; later, what was read last stays in force.
+ * @throws Error if the folder cannot be read at the start; later, the last read stays active.
  */
 export async function startFolderSource(options: FolderOptions, { events, onChange }: FolderDeps): Promise<Source> {
   const { folder, upstreams, debounceMs = DEFAULT_DEBOUNCE_MS } = options;
@@ -42,7 +42,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
     announce(next.refusals);
   }
 
-  /** A refusal is told once, not at every save of another file. */
+  /** A rejection is reported once, not at every save of another file. */
   function announce(refusals: readonly Refusal[]): void {
     const before = refused;
     refused = new Set(refusals.map(describeRefusal));
@@ -59,7 +59,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
     }
   }
 
-  // Before the watcher, for an unreadable folder ends the start; after it, for what changed in between.
+  // Before the watcher, because an unreadable folder ends the start; after it, for changes in between.
   await read();
   const watcher = watch(folder, { ignoreInitial: true, depth: 0 });
   let waitingSince: number | undefined;
@@ -76,7 +76,7 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
     );
   });
   watcher.on("error", (error) => {
-    // A link that leads back to itself: the reading names the file, and the others are watched all the same.
+    // A link that leads back to itself: reading reports the file, and the others are still watched.
     if (errorCode(error) === "ELOOP") return;
     events.sourceUnreadable({ source: folder, error });
   });

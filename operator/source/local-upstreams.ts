@@ -3,8 +3,8 @@ import { UPSTREAM_PROTOCOLS, type BackendResource } from "../model/backend-resou
 import type { ModelResource } from "../model/resource.ts";
 
 /**
- * On one machine there is no name service that knows `chat.simulator.localhost`: this stands in for it. By the
- * origin that a manifest's backend names, the server that is really meant.
+ * On one machine no name service knows `chat.simulator.localhost`: this replaces it. By the origin in a manifest's backend, the
+ * real server.
  */
 export const localUpstreamsSchema = z.record(
   z.url("must be an origin such as http://chat.simulator.localhost"),
@@ -19,7 +19,7 @@ export const localUpstreamsSchema = z.record(
 );
 export type LocalUpstreams = z.infer<typeof localUpstreamsSchema>;
 
-/** A Model with its stand-ins put in place, and the Secrets that these bring along. */
+/** A Model with its local upstreams inserted, and the Secrets that these add. */
 export function applyLocalUpstreams(resource: ModelResource, upstreams: LocalUpstreams) {
   const secrets = new Map<string, ReadonlyMap<string, string>>();
   const { namespace } = resource.metadata;
@@ -58,7 +58,7 @@ function joinUrl({
   return TYPED[protocol](url);
 }
 
-/** Addresses as they are typed at a command line, where people add the `/v1` out of habit. */
+/** Addresses as typed at a command line, where people add `/v1` out of habit. */
 const TYPED = {
   ChatCompletions: (url) => url,
   Responses: (url) => url,

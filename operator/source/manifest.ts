@@ -4,7 +4,7 @@ import { parseSecretResource, type SecretResource } from "./secret-resource.ts";
 import type { Refusal } from "./source.ts";
 import { parseYaml } from "./yaml-documents.ts";
 
-/** One good resource of a manifest file. */
+/** A valid resource of a manifest file. */
 export type ManifestEntry = {
   /** `Model default/modelx-chat`. */
   identity: string;
@@ -17,7 +17,7 @@ export interface ManifestReading {
   refusals: readonly Refusal[];
 }
 
-/** Refuses a whole file; what it held before stays in force. */
+/** Rejects a whole file; its previous content stays active. */
 export function refuseFile(
   file: string,
   problem: string,
@@ -31,8 +31,8 @@ export function refuseFile(
 }
 
 /**
- * The resources of one file. What is not good is refused, and its last good version, where `previous` has one, stands in
- * for it; a file that cannot be read as YAML, or is empty, is taken for half written and changes nothing.
+ * The resources of one file. An invalid one is rejected, and replaced by its last valid version in `previous`, if any; a file
+ * that is not valid YAML, or is empty, counts as half written and changes nothing.
  */
 export function readManifest(file: string, text: string, previous: readonly ManifestEntry[]): ManifestReading {
   const parsed = parseYaml(text);
@@ -85,7 +85,7 @@ const labelSchema = z.object({
     .catch({ name: null, namespace: "default" }),
 });
 
-/** What a document calls itself, however wrong the rest of it is. */
+/** A document's own name, however invalid the rest of it is. */
 function labelOf(document: unknown): { kind: string | null; name: string | null; namespace: string } {
   const result = labelSchema.safeParse(document);
   return result.success ? { kind: result.data.kind, ...result.data.metadata } : { kind: null, name: null, namespace: "default" };

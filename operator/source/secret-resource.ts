@@ -22,7 +22,7 @@ const secretSchema = z
   )
   .transform(({ metadata, data, stringData }) => ({
     metadata,
-    // As the API server merges them: stringData wins.
+    // Merged as the API server does: stringData wins.
     values: new Map(Object.entries({ ...data, ...stringData })),
   }));
 
@@ -31,7 +31,7 @@ export type SecretResource = z.infer<typeof secretSchema>;
 
 export type ParsedSecret = { kind: "good"; resource: SecretResource } | { kind: "bad"; problems: string[] };
 
-/** Checks a Secret manifest. No problem text ever holds a value. */
+/** Validates a Secret manifest. No problem text ever contains a value. */
 export function parseSecretResource(document: unknown): ParsedSecret {
   const result = secretSchema.safeParse(document);
   return result.success ? { kind: "good", resource: result.data } : { kind: "bad", problems: describeProblems(result.error) };

@@ -2,10 +2,9 @@ import { modelName, type ModelResource } from "../model/resource.ts";
 import type { LocalUpstreams } from "./local-upstreams.ts";
 
 /**
- * Whoever names a server's model expects to ask for it by that name. For each local upstream with a model of its own,
- * this is a copy of the first Model that goes there, under the upstream's name; none if the name is taken, or no
- * Model can have it.
- * @param resources as written in the manifests, before the upstreams replace their addresses.
+ * People who name a server's model expect to request it by that name. For each local upstream with its own model, this is a copy
+ * of the first Model that goes there, under the upstream's name; none if the name is taken, or no Model can have it.
+ * @param resources as written in the manifests, before their addresses are replaced.
  */
 export function copyForUpstreamNames(
   resources: readonly ModelResource[],

@@ -5,10 +5,10 @@ export type ParsedYaml =
   | { kind: "bad"; problem: string; line: number | null };
 
 const MAX_DOCUMENTS = 1_000;
-/** How many nodes the aliases of a document may stand for, each time they are used: a "billion laughs" ends here. */
+/** How many nodes a document's aliases may expand to in total: this stops a "billion laughs". */
 const MAX_ALIAS_COUNT = 100;
 
-/** The documents of a YAML text that are not empty. No problem ever quotes the text, which may hold a credential. */
+/** The non-empty documents of a YAML text. No problem ever quotes the text, which may contain a credential. */
 export function parseYaml(text: string): ParsedYaml {
   const lineCounter = new LineCounter();
   const lineAt = (offset: number) => lineCounter.linePos(offset).line;
@@ -45,7 +45,7 @@ function invalid(line: number, why: string): ParsedYaml {
   return bad(`is not valid YAML at line ${line} (${why})`, line);
 }
 
-/** Where a mapping has a key for the second time. */
+/** The position of a mapping's first repeated key. */
 function findRepeatedKey(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {

@@ -12,17 +12,17 @@ import { versionOf, type Snapshot } from "./snapshot.ts";
 export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
 export const SECRET_TYPE = `type.googleapis.com/${SecretSchema.typeName}`;
 
-/** What one Envoy thinks of a snapshot. */
+/** One Envoy's result for a snapshot. */
 type Standing = { kind: "acked" } | { kind: "waiting" } | { kind: "rejected"; message: string };
 
 type DiscoveryRequestInit = MessageInitShape<typeof DiscoveryRequestSchema>;
 
-/** One Envoy's discovery stream: which types and names it asked for, what it was sent and what it accepted. */
+/** One Envoy's discovery stream: the requested types and names, what was sent and what it accepted. */
 export interface AdsStream {
   /** The Envoy's node id; empty until its first request. */
   readonly node: string;
   receive(request: DiscoveryRequestInit): void;
-  /** Sends whatever differs from what this Envoy was last sent. */
+  /** Sends everything that differs from what was last sent to this Envoy. */
   update(snapshot: Snapshot): void;
   standing(snapshot: Snapshot): Standing;
 }
@@ -38,7 +38,7 @@ interface Subscription {
 
 export interface AdsStreamDeps {
   send(response: DiscoveryResponse): void;
-  /** A refused push, in Envoy's own words. */
+  /** A rejected push, with Envoy's own message. */
   onRejected(rejection: { node: string; typeUrl: string; message: string }): void;
 }
 
@@ -55,7 +55,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     if (typeUrl !== CLUSTER_TYPE && typeUrl !== SECRET_TYPE) return;
     const subscription = subscriptions.get(typeUrl) ?? newSubscription();
     subscriptions.set(typeUrl, subscription);
-    // It answers an older response; the answer to the newest is on its way.
+    // It replies to an older response; the reply to the newest is in transit.
     if (responseNonce !== "" && responseNonce !== subscription.nonce) return;
 
     if (responseNonce !== "") noteAnswer(typeUrl, subscription, request);
@@ -84,7 +84,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     const versionInfo = versionOf(resources);
     subscription.nonce = String(++sentCount);
     subscription.sentVersion = versionInfo;
-    // An older acknowledgement of the same content does not count: an Envoy may have refused something since.
+    // An older acknowledgement of the same content does not count: an Envoy may have rejected something since.
     subscription.ackedVersion = null;
     subscription.rejected = null;
     send(create(DiscoveryResponseSchema, { typeUrl, versionInfo, resources, nonce: subscription.nonce }));
@@ -92,7 +92,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
 
   function update(snapshot: Snapshot): void {
     current = snapshot;
-    // Clusters first: an Envoy asks for their secrets when it knows them.
+    // Clusters first: an Envoy requests their secrets when it knows them.
     for (const typeUrl of [CLUSTER_TYPE, SECRET_TYPE]) {
       const subscription = subscriptions.get(typeUrl);
       if (subscription === undefined) continue;
@@ -103,7 +103,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
   function standing(snapshot: Snapshot): Standing {
     const clusters = standingOf(snapshot, CLUSTER_TYPE);
     if (clusters.kind !== "acked" || snapshot.secrets.size === 0) return clusters;
-    // An accepted cluster is not in use before its secrets are there: the names have to be asked for, too.
+    // An accepted cluster is not in use before its secrets have arrived: their names must be requested, too.
     const asked = subscriptions.get(SECRET_TYPE)?.names;
     const areAsked = [...snapshot.secrets.keys()].every((name) => asked?.has(name));
     return areAsked ? standingOf(snapshot, SECRET_TYPE) : { kind: "waiting" };
@@ -131,7 +131,7 @@ function newSubscription(): Subscription {
   return { names: null, nonce: "", sentVersion: null, ackedVersion: null, rejected: null };
 }
 
-/** All clusters, but only the secrets that this Envoy asked for: it holds no credential that it does not use. */
+/** All clusters, but only the secrets that this Envoy requested: it holds no credential that it does not use. */
 function wanted(snapshot: Snapshot, typeUrl: string, { names }: Subscription): Any[] {
   if (typeUrl === CLUSTER_TYPE) return [...snapshot.clusters.values()];
   return [...snapshot.secrets].filter(([name]) => names?.has(name)).map(([, secret]) => secret);

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Endpoint } from "./endpoint.ts";
 
 /**
- * `model/<model>/<backend>/<8 hex digits of the endpoint>`. A changed endpoint is another cluster, so that requests which
- * run on the old one are not cut, and a configuration that Envoy refused is told from its correction.
+ * `model/<model>/<backend>/<8 hex digits of the endpoint>`. A changed endpoint is another cluster, so that requests on the old
+ * one are not cut, and a rejected configuration is distinguished from its correction.
  */
 export function clusterName({ model, backend, endpoint }: { model: string; backend: string; endpoint: Endpoint }): string {
   const digest = createHash("sha256").update(JSON.stringify(endpoint)).digest("hex").slice(0, 8);

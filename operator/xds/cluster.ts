@@ -28,7 +28,7 @@ export function buildCluster(name: string, endpoint: Endpoint): Cluster {
               hostIdentifier: {
                 case: "endpoint",
                 value: {
-                  // The route's auto_host_rewrite takes the Host header from here; an address without it would send the client's.
+                  // The route's auto_host_rewrite reads the Host header from here; an address without it would send the client's.
                   hostname: hostHeader(endpoint),
                   address: {
                     address: {
@@ -44,7 +44,7 @@ export function buildCluster(name: string, endpoint: Endpoint): Cluster {
       ],
     },
     circuitBreakers: { thresholds: [unlimited(RoutingPriority.DEFAULT), unlimited(RoutingPriority.HIGH)] },
-    // Finds a server that vanished without a word while a stream waits for its next token.
+    // Detects a server that vanished silently while a stream waits for its next token.
     upstreamConnectionOptions: { tcpKeepalive: { keepaliveTime: 60, keepaliveInterval: 15, keepaliveProbes: 3 } },
     transportSocket: endpoint.tls === null ? undefined : upstreamTls(endpoint.tls),
     typedExtensionProtocolOptions: {
@@ -58,9 +58,8 @@ export function packCluster(cluster: Cluster): Any {
 }
 
 /**
- * Public providers sit behind names that answer with other addresses every time: LOGICAL_DNS takes one per
- * new connection and keeps the old ones. A plain HTTP name is a Service in the cluster, often headless: STRICT_DNS
- * spreads over all its Pods.
+ * Public providers have names that resolve to different addresses every time: LOGICAL_DNS uses one per new connection and keeps
+ * the old ones. A plain HTTP name is a Service in the cluster, often headless: STRICT_DNS spreads over all its Pods.
  */
 function discovery({ host, tls }: Endpoint) {
   if (isIP(host) > 0) return { clusterDiscoveryType: { case: "type", value: DiscoveryType.STATIC } } as const;

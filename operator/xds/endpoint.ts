@@ -8,20 +8,20 @@ export interface Endpoint {
   tls: EndpointTls | null;
   /** Null: the server takes no credential. */
   credential: EndpointCredential | null;
-  /** Null: the host is an address, and was judged. */
+  /** Null: the host is an address, and was already checked. */
   guard: AddressGuard | null;
   connectTimeoutMs: number;
 }
 
 export interface EndpointTls {
-  /** Sent as SNI, and what the certificate must be made out to. */
+  /** Sent as SNI, and the required name of the certificate. */
   serverName: string;
-  /** Name of the SDS secret that holds the trusted roots. */
+  /** Name of the SDS secret with the trusted roots. */
   rootsSecret: string;
 }
 
 export interface EndpointCredential {
   header: "authorization" | "x-api-key";
-  /** Name of the SDS secret that holds the header's whole value. */
+  /** Name of the SDS secret with the header's whole value. */
   secret: string;
 }

@@ -4,9 +4,9 @@ import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_socke
 
 /** What Envoy gets over SDS, by name. Values must never reach a log or an error. */
 export type SecretContent =
-  /** A header's whole value, `Bearer ` included where the header wants it. */
+  /** A header's whole value, including `Bearer ` if the header needs it. */
   | { kind: "credential"; headerValue: string }
-  /** Certificates in PEM that upstreams are checked against. */
+  /** Certificates in PEM for verifying upstreams. */
   | { kind: "roots"; pem: string };
 
 export function packSecret(name: string, content: SecretContent): Any {

@@ -8,16 +8,16 @@ import type { Snapshot } from "./snapshot.ts";
 import type { SocketAddress } from "../bootstrap/socket-address.ts";
 import { prepareSocket } from "./socket-file.ts";
 
-/** What the connected Envoys made of a push. */
+/** The connected Envoys' result for a push. */
 export type PushOutcome =
-  /** All have it; `envoys` is 0 where none is connected. */
+  /** All have it; `envoys` is 0 if none is connected. */
   | { kind: "acked"; envoys: number }
-  /** One refused it: its words, which name the cluster at fault. */
+  /** One rejected it, with its message, which names the cluster at fault. */
   | { kind: "rejected"; message: string }
-  /** Some said nothing in time; their node ids. */
+  /** Some did not reply in time; their node ids. */
   | { kind: "late"; nodes: string[] };
 
-/** Who gets in: holders of a certificate on a TCP port, or whoever may enter the directory of a Unix socket. */
+/** Who gets access: holders of a certificate on a TCP port, or anyone who may enter the directory of a Unix socket. */
 export type XdsListen = { path: string } | (SocketAddress & { credentials: ServerCredentials });
 
 export interface XdsServer {
@@ -37,8 +37,8 @@ export interface XdsServerDeps {
 type Call = ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
 /**
- * The operator's discovery service (ADS, state of the world) for any number of Envoys. What it serves holds the providers'
- * credentials, so there is no plain TCP. Port 0 takes a free one.
+ * The operator's discovery service (ADS, state of the world) for any number of Envoys. It serves the providers' credentials, so
+ * there is no plain TCP. Port 0 for a free one.
  */
 export async function startXdsServer(listen: XdsListen, { events }: XdsServerDeps): Promise<XdsServer> {
   const streams = new Map<Call, AdsStream>();

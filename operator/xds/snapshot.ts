@@ -4,7 +4,7 @@ import { buildCluster, packCluster } from "./cluster.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { packSecret, type SecretContent } from "./secret.ts";
 
-/** Everything that Envoy is to know, by resource name. */
+/** Envoy's complete configuration, by resource name. */
 export interface SnapshotInput {
   clusters: ReadonlyMap<string, Endpoint>;
   secrets: ReadonlyMap<string, SecretContent>;

@@ -4,9 +4,9 @@ import process from "node:process";
 import { errorCode } from "../../runtime/error-code.ts";
 
 /**
- * Makes room for a Unix socket that only this user can reach: makes its directory, and removes what a killed process left.
- * The directory decides, for some systems ignore the mode of the socket itself.
- * @throws Error with one sentence where others may enter the directory.
+ * Prepares a Unix socket that only this user can reach: creates its directory, and removes what a killed process left. The
+ * directory matters, because some systems ignore the mode of the socket itself.
+ * @throws Error with one sentence if others may enter the directory.
  */
 export async function prepareSocket(file: string): Promise<void> {
   const directory = path.dirname(file);

@@ -8,8 +8,8 @@ import { parseCidr } from "../../runtime/address/cidr.ts";
 import type { AddressGuard } from "../address/policy.ts";
 
 /**
- * Judges the address that this request is about to go to. The operator has judged the name before; but Envoy asks the
- * name server by itself, and somebody's name server may answer it otherwise.
+ * Checks the address that this request is about to connect to. The operator has checked the name before; but Envoy resolves it
+ * again, and a malicious name server may answer differently.
  */
 export function upstreamGuard({ shut, open }: AddressGuard): MessageInitShape<typeof HttpFilterSchema> {
   const isShut = oneOf(shut);

@@ -10,12 +10,15 @@ import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "../bootstrap/buffers.ts
 import type { Endpoint, EndpointCredential } from "./endpoint.ts";
 import { upstreamGuard } from "./upstream-guard.ts";
 
-/** How Envoy speaks HTTP to an upstream: version, reuse of connections, and what every attempt passes: who may be asked, and the credential. */
+/**
+ * How Envoy speaks HTTP to an upstream: version, reuse of connections, and the filters of every attempt: the address check, and
+ * the credential.
+ */
 export function httpProtocolOptions({ tls, credential, guard }: Endpoint): Any {
   const filters = [...(guard === null ? [] : [upstreamGuard(guard)]), ...(credential === null ? [] : [injector(credential)])];
   const options = create(HttpProtocolOptionsSchema, {
-    // Shorter than the keep-alive of the usual servers (5 s of a Python one, a minute at a provider): a request sent on a
-    // connection that the server is just closing would fail, and may not be sent again, for it costs.
+    // Shorter than the keep-alive of common servers (5 s for a Python one, a minute at a provider): a request sent on a
+    // connection that the server is just closing would fail, and must not be sent again, because it is billed.
     commonHttpProtocolOptions: { idleTimeout: durationFromMs(tls === null ? 4_000 : 50_000) },
     upstreamProtocolOptions:
       tls === null
@@ -34,8 +37,8 @@ const http2ProtocolOptions = {
 };
 
 /**
- * The last filter before the wire, on each attempt. The credential comes over SDS and is seen by Envoy only; a request is
- * never sent without it.
+ * The last filter before the wire, on each attempt. The credential comes over SDS and only Envoy sees it; a request is never sent
+ * without it.
  */
 function injector({ header, secret }: EndpointCredential): MessageInitShape<typeof HttpFilterSchema> {
   const generic = create(GenericSchema, { header, credential: { name: secret, sdsConfig: overAds() } });

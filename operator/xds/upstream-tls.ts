@@ -7,7 +7,7 @@ import { UpstreamTlsContextSchema } from "../../runtime/gen/envoy/extensions/tra
 import { overAds } from "./ads-source.ts";
 import type { EndpointTls } from "./endpoint.ts";
 
-/** TLS to an upstream: its name is sent as SNI, and its certificate must be made out to that name by a trusted root. */
+/** TLS to an upstream: its name is sent as SNI, and its certificate must be issued for that name by a trusted root. */
 export function upstreamTls({ serverName, rootsSecret }: EndpointTls): MessageInitShape<typeof TransportSocketSchema> {
   const isAddress = isIP(serverName) > 0;
   const context = create(UpstreamTlsContextSchema, {

@@ -1,4 +1,4 @@
-// What `helm test` runs: the gateway answers in its own words, and a key that is given lists its models.
+// The program of `helm test`: the gateway answers, and a given key lists its models.
 import http from "node:http";
 import https from "node:https";
 import process, { env } from "node:process";
@@ -7,7 +7,7 @@ const { GATEWAY_URL, GATEWAY_API_KEY } = env;
 
 function get(path, headers) {
   const url = new URL(path, GATEWAY_URL);
-  // Inside the cluster the certificate's name is another one.
+  // Inside the cluster the certificate has another name.
   const options = { headers, timeout: 10_000, rejectUnauthorized: false };
   return new Promise((resolve, reject) => {
     const request = (url.protocol === "https:" ? https : http).get(url, options, (response) => {

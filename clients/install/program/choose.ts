@@ -75,7 +75,7 @@ export function chooseInterface({ tool, interface: named }: Choice, options: Opt
   return [named, options.interface].find((each) => interfaces.includes(each)) ?? interfaces[0] ?? "";
 }
 
-/** The models of an interface that the key may use, and the one to start with. `/v1/models` lists chat models alone. */
+/** The models of an interface that the key may use, and the default one. `/v1/models` lists only chat models. */
 export function chooseModel(
   { tool, model: named }: Choice,
   {

@@ -6,7 +6,7 @@ export interface Context {
   environment: Readonly<Record<string, string | undefined>>;
   platform: NodeJS.Platform;
   home: string;
-  /** Where the copies of changed files are kept. */
+  /** Where copies of changed files are kept. */
   state: string;
   print(line: string): void;
   warn(line: string): void;

@@ -1,7 +1,7 @@
 import type { Format } from "./edit/editor.ts";
 import { Refused } from "./refused.ts";
 
-/** Shell profiles may hold any bytes: in latin1 each survives. */
+/** Shell profiles may contain any bytes: in latin1 each survives. */
 export function encodingOf(format: Format): BufferEncoding {
   return format === "profile" ? "latin1" : "utf8";
 }

@@ -24,7 +24,7 @@ export function readSettings(file: string): Buffer | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
   if (!found.isFile() || !isAllowed(file, constants.R_OK)) throw new Refused("It is not a readable file.");
-  // The owner's own right, which root does not need.
+  // The owner's permission, which root does not need.
   if ((found.mode & 0o200) === 0 || !isAllowed(file, constants.W_OK)) throw new Refused("It is read-only.");
   if (found.size > MAX_BYTES) throw new Refused("It is larger than 5 MB.");
   return readFileSync(file);
@@ -39,7 +39,7 @@ function isAllowed(file: string, mode: number): boolean {
   }
 }
 
-/** Replaces a file at once. A link stays a link. */
+/** Replaces a file atomically. A link stays a link. */
 export function replaceFile(file: string, bytes: Buffer | string, mode: number): void {
   if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     writeFileSync(file, bytes);
@@ -58,7 +58,7 @@ export function replaceFile(file: string, bytes: Buffer | string, mode: number):
   }
 }
 
-/** Windows has no modes: a file with a key is its owner's by an access list. */
+/** Windows has no modes: a file with a key is restricted to its owner by an access list. */
 export function protect(file: string, mode: number): void {
   if (process.platform !== "win32") {
     chmodSync(file, mode);
@@ -68,7 +68,7 @@ export function protect(file: string, mode: number): void {
   spawnSync("icacls", [file, "/inheritance:r", "/grant:r", `${userInfo().username}:(F)`], { stdio: "ignore", windowsHide: true });
 }
 
-/** Returns the folders that it had to make, the outermost first. */
+/** Returns the folders that it created, the outermost first. */
 export function makeFolders(folder: string): string[] {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return [];
   const parents = makeFolders(path.dirname(folder));

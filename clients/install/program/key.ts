@@ -50,7 +50,7 @@ export async function checkKey(context: Context, key: string): Promise<Set<strin
   }
 }
 
-/** curl knows the machine's proxy and certificates; it gets the key on its standard input, where no list of processes shows it. */
+/** curl uses the machine's proxy and certificates; it reads the key from standard input, where no process list shows it. */
 async function askForModels(context: Context, key: string): Promise<Answer> {
   const url = `${context.served.baseUrl}/v1/models`;
   const curl = findCommand("curl", context);

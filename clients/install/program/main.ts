@@ -4,7 +4,7 @@ import process from "node:process";
 import { runInstaller } from "./install.ts";
 import type { Served } from "./served.ts";
 
-/** install.sh and install.ps1 have it in front of this program. */
+/** install.sh and install.ps1 define it before this program. */
 declare const MODEL_GATEWAY: Served;
 
 process.umask(0o077);

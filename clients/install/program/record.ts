@@ -6,21 +6,21 @@ import { editorOf } from "./edit/editors.ts";
 import { decodeAs, encodingOf } from "./encoding.ts";
 import { makeFolders, modeOf, protect, replaceFile, sumOf } from "./files.ts";
 
-/** A file that was changed, with a copy of how it was. */
+/** A changed file, with a copy of its original. */
 export interface Entry {
   number: number;
   format: Format;
-  /** undefined: there was no file. */
+  /** undefined if there was no file. */
   mode: number | undefined;
-  /** Of the file as it was written. */
+  /** Hash of the file as it was written. */
   sum: string;
   file: string;
 }
 
-/** What the installer changed, in the order in which it did. */
+/** The installer's changes, in order. */
 export interface Changes {
   entries: Entry[];
-  /** Folders that it made. */
+  /** Folders that it created. */
   folders: string[];
 }
 
@@ -92,13 +92,13 @@ export function createRecord(state: string) {
     write,
     copyOf,
     reverted,
-    /** Before a file is written: keeps a copy of it, and the folders that were made for it. */
+    /** Before a file is written: keeps a copy of it, and records the folders that were created for it. */
     remember(file: string, format: Format, madeFolders: readonly string[]): Entry {
       const record = read();
       const folders = [...record.folders, ...makeFolders(state), ...madeFolders];
       const known = record.entries.find((entry) => entry.file === file);
       if (known !== undefined) {
-        // Changed since: without what the installer wrote, that is its "before" now.
+        // Changed since: without the installer's settings, that is its "before" now.
         if (existsSync(file) && sumOf(file) !== known.sum) {
           replaceFile(copyOf(known), Buffer.from(reverted(known), encodingOf(format)), 0o600);
           known.mode ??= 0o600;

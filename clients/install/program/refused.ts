@@ -1,4 +1,4 @@
-/** A file is left as it is, for this reason. */
+/** A file is not changed, for this reason. */
 export class Refused extends Error {}
 
 /** The run ends here, with this sentence. */

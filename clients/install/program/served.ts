@@ -1,9 +1,9 @@
 import type { OfferedModel } from "../../models.ts";
 import type { ServedTool } from "../../tool.ts";
 
-/** What the service puts in front of the program when it serves it. */
+/** Values that the service puts in front of the program when it serves it. */
 export interface Served {
-  /** Without `/v1` and without a slash at the end. */
+  /** Without `/v1` and without a trailing slash. */
   baseUrl: string;
   tools: readonly InstallableTool[];
   models: readonly OfferedModel[];

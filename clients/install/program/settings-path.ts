@@ -3,7 +3,7 @@ import path from "node:path";
 import type { SettingsFile } from "../../tool.ts";
 import type { Context } from "./context.ts";
 
-/** Of several names that the tool reads, the first that exists, else the last. */
+/** Of several names that the tool reads, the first that exists, otherwise the last. */
 export function settingsPath(
   { folder, folderVariable, names, format }: SettingsFile,
   { environment, home, platform }: Context,

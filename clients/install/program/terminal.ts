@@ -10,7 +10,7 @@ export interface Terminal {
   close(): void;
 }
 
-/** The terminal itself: standard input is this program when it comes through a pipe. undefined if there is none. */
+/** The terminal itself: standard input is this program if it comes through a pipe. undefined if there is none. */
 export function openTerminal(platform: NodeJS.Platform): Terminal | undefined {
   const input = openInput(platform);
   if (input === undefined) return undefined;
@@ -21,7 +21,7 @@ export function openTerminal(platform: NodeJS.Platform): Terminal | undefined {
       done();
     },
   });
-  // Echo is off from here on: a key that is pasted early is not shown either.
+  // Echo is off from now on: a key that is pasted early is not shown either.
   const lines = createInterface({ input, output, terminal: true });
   const closed = new AbortController();
   lines.once("close", () => closed.abort());

@@ -55,7 +55,7 @@ function putBack(entry: Entry, { context, record }: { context: Context; record: 
   context.print(`  restored ${entry.file}`);
 }
 
-/** The file has changed since: only the installer's settings leave it. */
+/** The file has changed since: only the installer's settings are removed. */
 function takeOut(entry: Entry, { context, record }: { context: Context; record: ChangeRecord }): void {
   const text = record.reverted(entry);
   if (entry.mode === undefined && ["", "{}"].includes(text.replaceAll(/\s/g, ""))) {
@@ -71,6 +71,6 @@ function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Somebody else's files are in it.
+    // It contains somebody else's files.
   }
 }

@@ -38,7 +38,7 @@ export interface Clearing {
   terminal: Terminal | undefined;
 }
 
-/** Reports variables of other providers, and comments out their lines if the user wants that. Returns the failures. */
+/** Reports variables of other providers, and comments out their lines if the user agrees. Returns the failures. */
 export async function clearVariables(clearing: Clearing): Promise<number> {
   const { context, names } = clearing;
   for (const name of names.filter((each) => context.environment[each] !== undefined)) {

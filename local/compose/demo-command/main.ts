@@ -7,8 +7,8 @@ import { chatCommand, chooseModel, messagesCommand } from "../../screen.ts";
 import { listServed } from "../../served.ts";
 
 /**
- * `docker compose run --rm demo`: an account with play money, its key, and a person who signs in to the dashboard, made
- * once. Prints what `npm start` shows; nothing of it is in the log of a service.
+ * `docker compose run --rm demo`: creates an account with play money, its key, and a person for the dashboard, once. Prints what
+ * `npm start` shows; none of it is in a service's log.
  */
 const settings = readEnv(
   {
@@ -17,7 +17,7 @@ const settings = readEnv(
     PUBLIC_BASE_URL: z.url(),
     /** Envoy, as this container reaches it. */
     DEMO_GATEWAY_URL: z.url(),
-    /** File that keeps the key and the password. */
+    /** File with the key and the password. */
     DEMO_SETTINGS: z.string().min(1),
   },
   process.env,

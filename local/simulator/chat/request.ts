@@ -47,7 +47,7 @@ const chatRequest = z.looseObject({
 type ChatRequest = z.infer<typeof chatRequest>;
 type Message = z.infer<typeof message>;
 
-/** @throws PromptError where the real servers answer 400. */
+/** @throws PromptError if the real servers answer 400. */
 export function parseChatRequest(body: unknown): Prompt {
   const result = chatRequest.safeParse(body);
   if (!result.success) {

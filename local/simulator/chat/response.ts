@@ -39,7 +39,7 @@ export function chatAnswer(answer: Answer, directive: Directive): object {
   };
 }
 
-/** Usage comes only when the client asked for it in `stream_options`, as the real servers do. */
+/** Usage is sent only if the client requested it in `stream_options`, as the real servers do. */
 export function* chatEvents(answer: Answer, directive: Directive, body: unknown): Generator<SseEvent> {
   const options = streamOptions.safeParse(body).data?.stream_options;
   const sendsUsage = options?.include_usage === true && !directive.withoutUsage;

@@ -10,7 +10,7 @@ const embeddingsRequest = z.looseObject({
   encoding_format: z.enum(["float", "base64"]).nullish(),
 });
 
-/** What is to be embedded: a text, or the ids of its tokens. */
+/** An input to embed: a text, or its token ids. */
 export type EmbeddedInput = string | readonly number[];
 
 export interface EmbeddingsRequest {
@@ -22,7 +22,7 @@ export interface EmbeddingsRequest {
 
 const DEFAULT_DIMENSIONS = 1_536;
 
-/** @throws PromptError where the real servers answer 400. */
+/** @throws PromptError if the real servers answer 400. */
 export function parseEmbeddingsRequest(body: unknown): EmbeddingsRequest {
   const result = embeddingsRequest.safeParse(body);
   if (!result.success) {

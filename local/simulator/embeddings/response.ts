@@ -18,7 +18,7 @@ export function embeddingsAnswer(
   };
 }
 
-/** Little-endian, as every machine is that this runs on. */
+/** Little-endian, as on every machine that this runs on. */
 function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }

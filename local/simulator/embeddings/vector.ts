@@ -1,11 +1,11 @@
 import { countTokens } from "../prompt.ts";
 import type { EmbeddedInput } from "./request.ts";
 
-/** More words change a vector no more. */
+/** Further words do not change a vector. */
 const MAX_WORDS = 256;
 
 /**
- * A vector of length 1, the same each time: the mean of its words' directions. Texts that share words are near one another, so a
+ * A vector of length 1, always the same: the mean of its words' directions. Texts that share words are close to one another, so a
  * search over a few notes finds the right one.
  */
 export function embed(input: EmbeddedInput, dimensions: number): Float32Array {

@@ -35,7 +35,7 @@ const messagesRequest = z.looseObject({
 type MessagesRequest = z.infer<typeof messagesRequest>;
 type Block = z.infer<typeof block>;
 
-/** @throws PromptError where the real servers answer 400. */
+/** @throws PromptError if the real servers answer 400. */
 export function parseMessagesRequest(body: unknown): Prompt {
   return toPrompt(parse(messagesRequest, body));
 }

@@ -26,7 +26,7 @@ export function messagesAnswer(answer: Answer, directive: Directive): object {
   };
 }
 
-/** `message_start` names one output token, a placeholder that the last `message_delta` overwrites, as the real servers do. */
+/** `message_start` reports one output token, a placeholder that the last `message_delta` overwrites, as the real servers do. */
 export function* messagesEvents(answer: Answer, directive: Directive): Generator<SseEvent> {
   const start = {
     id: `msg_${answer.id}`,
@@ -120,7 +120,7 @@ function finalUsage({ usage }: Answer): object {
   };
 }
 
-/** Like the real one opaque, and bound to the text it signs. */
+/** Like the real one, opaque and bound to the text that it signs. */
 function sign(reasoning: string): string {
   return createHash("sha256").update(`simulation ${reasoning}`).digest("base64");
 }

@@ -54,7 +54,7 @@ const responsesRequest = z.looseObject({
 type ResponsesRequest = z.infer<typeof responsesRequest>;
 type Item = z.infer<typeof item>;
 
-/** @throws PromptError where the real servers answer 400. */
+/** @throws PromptError if the real servers answer 400. */
 export function parseResponsesRequest(body: unknown): Prompt {
   const result = responsesRequest.safeParse(body);
   if (!result.success) {
@@ -100,7 +100,7 @@ function refuseUnknownCalls(items: readonly Item[]): void {
   if (open.size > 0) throw new PromptError("input", `no tool output found for function call ${[...open].join(", ")}`);
 }
 
-/** As the real one it takes back what it sealed for this model, and nothing else; and no reasoning that nothing follows. */
+/** Like the real one, it accepts only reasoning that it sealed for this model, and that something follows. */
 function refuseForeignReasoning(items: readonly Item[], model: string): void {
   for (const [index, each] of items.entries()) {
     if (each.type !== "reasoning") continue;
@@ -128,7 +128,7 @@ function trailingResults(items: readonly Item[]): string[] {
   return items.slice(lastOther + 1).map(itemText);
 }
 
-/** Runs of calls: those of one answer stand together. */
+/** Runs of calls: those of one answer are adjacent. */
 function countRounds(items: readonly Item[]): number {
   return items.filter((each, index) => each.type === "function_call" && items[index - 1]?.type !== "function_call").length;
 }

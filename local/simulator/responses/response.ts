@@ -21,7 +21,7 @@ export function responsesAnswer(answer: Answer, directive: Directive, body: unkn
   return finished(answer, directive, body);
 }
 
-/** Rising numbers, one item after the other, and all of it again in the last event: the grammar of the real server. */
+/** Increasing numbers, one item after the other, and everything again in the last event: the grammar of the real server. */
 export function* responsesEvents(answer: Answer, directive: Directive, body: unknown): Generator<SseEvent> {
   let number = 0;
   const event = (type: string, members: object): SseEvent => {
@@ -42,7 +42,7 @@ export function responsesError({ status, message, type, code, field }: Simulated
   return { error: { message, type: type ?? usual, param: field ?? null, code: code ?? null } };
 }
 
-/** Of a stream: its own shape, without an envelope. */
+/** Of a stream: a special format, without an envelope. */
 export function responsesErrorEvent({ message, code, field, status }: SimulatedError): object {
   const usual = status === 429 ? "rate_limit_exceeded" : "server_error";
   return { type: "error", sequence_number: 0, code: code ?? usual, message, param: field ?? null };
@@ -136,7 +136,7 @@ function finished(answer: Answer, directive: Directive, body: unknown) {
   });
 }
 
-/** The parts of the request that the real server repeats are repeated here, in its normal form. */
+/** The parts of the request that the real server repeats, in normal form. */
 function response(answer: Answer, body: unknown, { status, ...state }: { status: string; [name: string]: unknown }) {
   const request = echoSchema.safeParse(body).data;
   return {

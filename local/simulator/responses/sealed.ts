@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** Reasoning in a form that only this server reads: like the real one opaque, and bound to the model that thought it. */
+/** Reasoning in a form that only this server reads: like the real one, opaque and bound to its model. */
 export function sealReasoning(reasoning: string, model: string): string {
   const text = Buffer.from(reasoning);
   return Buffer.concat([tagOf(text, model), text]).toString("base64");
 }
 
-/** Null for what it has not sealed. */
+/** Null for anything that it has not sealed. */
 export function unsealReasoning(sealed: string, model: string): string | null {
   const bytes = Buffer.from(sealed, "base64");
   const text = bytes.subarray(TAG_BYTES);

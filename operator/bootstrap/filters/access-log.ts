@@ -2,8 +2,8 @@ import type { EnvoyConfig } from "../envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH } from "./client-metadata.ts";
 
 /**
- * One JSON line a request, to standard output or a file. It names no header that can hold a credential and no
- * query string, for some clients put their key there.
+ * One JSON line per request, to standard output or a file. It contains no header that can hold a credential and no query string,
+ * because some clients put their key there.
  */
 export function accessLog(path: string | undefined): EnvoyConfig {
   return path === undefined
@@ -27,10 +27,10 @@ const TYPES = "type.googleapis.com/envoy.extensions.access_loggers";
 const logFormat = {
   json_format: {
     time: "%START_TIME%",
-    // The id that the client was told; the processor's own, where it took part.
+    // The id that the client got; the processor's own, if it took part.
     request_id: "%RESP(X-REQUEST-ID)%",
     method: "%REQ(:METHOD)%",
-    // As the client sent it: by the time of logging `:path` is the upstream's.
+    // As the client sent it: when logging, `:path` is the upstream's.
     path: `%DYNAMIC_METADATA(${CLIENT_METADATA}:${CLIENT_PATH})%`,
     protocol: "%PROTOCOL%",
     status: "%RESPONSE_CODE%",

@@ -4,10 +4,10 @@ import { EXTPROC_CLUSTER } from "../extproc-cluster.ts";
 import { ANSWER_IS_TOO_LARGE, statusIs } from "./reply-filters.ts";
 
 /**
- * Reports to extproc, over gRPC, each answer that the model server did not finish. ext_proc itself cannot tell a server that
- * breaks off from a client that leaves. Requests that end well are not reported.
- * @param isInside on a listener inside this Envoy: answers that end from the client's side are reported, too. Of one that extproc
- * gave up for its silence, the report says how much the server had sent.
+ * Reports to extproc, over gRPC, each answer that the model server did not finish. ext_proc itself cannot distinguish a server
+ * that breaks off from a client that leaves. Successful requests are not reported.
+ * @param isInside on a listener inside this Envoy: answers ended from the client's side are reported, too. If extproc ended one
+ * because it was silent, the report says how much the server had sent.
  */
 export function brokenAnswerLog({ isInside = false } = {}): EnvoyConfig {
   return {
@@ -19,7 +19,7 @@ export function brokenAnswerLog({ isInside = false } = {}): EnvoyConfig {
         log_name: "broken-answers",
         transport_api_version: "V3",
         grpc_service: { envoy_grpc: { cluster_name: EXTPROC_CLUSTER, skip_envoy_headers: true } },
-        // Each record is sent at once: the client of a broken stream waits for what extproc says to it.
+        // Each record is sent at once: the client of a broken stream waits for extproc's error event.
         buffer_size_bytes: 0,
       },
     },
@@ -35,7 +35,10 @@ function byFlags(flags: readonly string[]): EnvoyConfig {
   return { response_flag_filter: { flags } };
 }
 
-/** No flag says that an answer was too large to be held whole. Only the few answers with its status are asked for their details. */
+/**
+ * No flag reports that an answer was too large to be buffered. Only the few answers with its status are checked for their
+ * details.
+ */
 const BROKEN_OR_TOO_LARGE: EnvoyConfig = {
   or_filter: {
     filters: [

@@ -1,16 +1,16 @@
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { HEADERS } from "../../../contract/headers.ts";
 
-/** Metadata namespace that holds what the client sent, for after the processor rewrote the headers. */
+/** Metadata namespace for the client's own values, after the processor rewrote the headers. */
 export const CLIENT_METADATA = "gateway.client";
 /** The path without its query, and up to a key: some clients put theirs into either. */
 export const CLIENT_PATH = "path";
-/** Present where the client sent a version header of the message interface (S4). */
+/** Present if the client sent a version header of the Messages interface (S4). */
 export const CLIENT_VERSION = "version";
 
 /**
- * The HTTP filter that notes the client's own path and version header before the processor overwrites them: Envoy's own
- * replies take their dialect from it (S17), the access log its path.
+ * The HTTP filter that records the client's own path and version header before the processor overwrites them: Envoy's own replies
+ * derive their dialect from it (S17), the access log its path.
  */
 export function clientMetadataFilter(): EnvoyConfig {
   return {

@@ -6,14 +6,14 @@ import type { EnvoyConfig } from "../envoy-config.ts";
 export const EXTPROC_FILTER = "envoy.filters.http.ext_proc";
 
 /**
- * Turns the filter on for a virtual host. It is off outside of one: Envoy refuses what is not even HTTP before it
- * knows a host, and closes the connection; waiting there for a processor's word would lose the reply.
+ * Enables the filter for a virtual host. It is off otherwise: Envoy refuses invalid HTTP before it knows a host, and closes the
+ * connection; waiting for the processor there would lose the reply.
  */
 export const extprocEnabled: EnvoyConfig = {
   [EXTPROC_FILTER]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {} },
 };
 
-/** Turns it off again for a route. */
+/** Disables it for a route. */
 export const extprocDisabled: EnvoyConfig = {
   [EXTPROC_FILTER]: { "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", config: {}, disabled: true },
 };
@@ -24,7 +24,7 @@ export interface ExtprocFilterOptions {
   workers: number;
 }
 
-/** The one processor of a request: it authenticates, routes, translates and meters. */
+/** The single processor of a request: it authenticates, routes, translates and meters. */
 export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): EnvoyConfig {
   return {
     name: EXTPROC_FILTER,
@@ -36,7 +36,8 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
       grpc_service: {
         envoy_grpc: { cluster_name: cluster, skip_envoy_headers: true },
         timeout: "0s",
-        // Envoy keeps a copy of all that it sends for it, a tenth of its work for a small request: only where there is another one.
+        // Envoy keeps a copy of everything that it sends for it, a tenth of its work for a small request: only if there is
+        // another worker.
         ...(workers > 1 ? { retry_policy: ANOTHER_WORKER } : {}),
       },
       processing_mode: {
@@ -44,28 +45,28 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
         request_body_mode: "BUFFERED",
         request_trailer_mode: "SKIP",
         response_header_mode: "SEND",
-        // Until the processor has seen the headers and says BUFFERED or FULL_DUPLEX_STREAMED. Were it BUFFERED before then, Envoy
-        // would take what comes meanwhile without end, and answer 502 past its limit, instead of making the server wait.
+        // Until the processor has seen the headers and replies BUFFERED or FULL_DUPLEX_STREAMED. If it were BUFFERED before,
+        // Envoy would accept data without end meanwhile, and answer 502 past its limit, instead of making the server wait.
         response_body_mode: "NONE",
         response_trailer_mode: "SKIP",
       },
-      // No list of allowed overrides: one that differs in a single mode would be ignored without a word.
+      // No list of allowed overrides: one that differs in a single mode would be ignored silently.
       allow_mode_override: true,
       failure_mode_allow: false,
       status_on_error: { code: "ServiceUnavailable" },
       // The default of 200 ms fails large prompts on a busy machine.
       message_timeout: "10s",
-      // A mutation that Envoy will not make fails the request, instead of sending it on half changed. A model server's own
-      // `x-envoy-` headers are taken off like all others.
+      // An impossible mutation fails the request, instead of sending it on half changed. A model server's own `x-envoy-` headers
+      // are removed like all others.
       mutation_rules: { disallow_is_error: { value: true }, allow_envoy: { value: true } },
-      // Tells the processor Envoy's own replies (413, 503) from the upstream's, which read "via_upstream".
+      // Distinguishes Envoy's own replies (413, 503) from the upstream's, which have "via_upstream".
       response_attributes: ["response.code_details"],
       metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA, HELD_ANSWER_METADATA.namespace] } },
     },
   };
 }
 
-/** A worker that is gone refuses the connection; the stream then goes to another one, which has seen none of it. */
+/** An ended worker refuses the connection; the stream then goes to another one, which has seen none of it. */
 const ANOTHER_WORKER: EnvoyConfig = {
   retry_on: "connect-failure,refused-stream",
   num_retries: 3,
@@ -81,7 +82,7 @@ const ANOTHER_WORKER: EnvoyConfig = {
   host_selection_retry_max_attempts: 8,
 };
 
-/** Leads a route's attempts to one worker: the filter of the whole listener cannot know which one has the request. */
+/** Directs a route's attempts to one worker: the filter of the whole listener cannot know which one has the request. */
 export function attemptsOfWorker(worker: string): EnvoyConfig {
   return {
     [EXTPROC_FILTER]: {
@@ -91,7 +92,7 @@ export function attemptsOfWorker(worker: string): EnvoyConfig {
   };
 }
 
-/** The processor's part in one attempt at a backend: it sees headers alone, names the backend and replaces the body. */
+/** The processor's part in one attempt at a backend: it sees only headers, names the backend and replaces the body. */
 export function attemptFilter(cluster: string): EnvoyConfig {
   return {
     name: EXTPROC_FILTER,

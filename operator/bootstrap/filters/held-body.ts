@@ -6,14 +6,14 @@ export type Route = EnvoyConfig & { name: string; match: EnvoyConfig & { headers
 interface HeldBodyOptions {
   /** Bytes; one more is a 413 (S21). */
   maxRequestBytes: number;
-  /** The request header that has the body's length. A body without one may be as long as any. */
+  /** The request header with the body's length. A body without one may have any length. */
   lengthHeader?: string;
 }
 
 /**
- * The same route for each class of body, with the class's limit. Envoy has one limit for what its filters hold of a request and
- * of its answer, and only ever raises it: a route that names a smaller one than the route before changes nothing. So the limit
- * is chosen at the request's headers, by the body's length (docs/decisions/0034).
+ * The same route for each class of body, with the class's limit. Envoy has one limit for what its filters buffer of a request and
+ * of its answer, and only ever raises it: a later route with a smaller one changes nothing. So the limit is chosen at the
+ * request's headers, by the body's length (docs/decisions/0034).
  */
 export function routeByBodyLength(route: Route, options: HeldBodyOptions): Route[] {
   const { maxRequestBytes, lengthHeader = "content-length" } = options;

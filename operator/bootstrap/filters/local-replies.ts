@@ -6,13 +6,13 @@ import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.
 import { ANSWER_IS_TOO_LARGE, detailsMatch, statusFrom, statusIs } from "./reply-filters.ts";
 
 /**
- * The bodies of Envoy's own replies, in the caller's shape (S17): everything that Envoy refuses or fails before,
- * beside or after the processor. The first mapper that matches wins.
+ * The bodies of Envoy's own replies, in the caller's format (S17): everything that Envoy refuses or fails before, beside or after
+ * the processor. The first matching mapper wins.
  */
 export function localReplies(maxRequestBytes: number): EnvoyConfig {
   return {
     mappers: [
-      // The processor's immediate answers are local replies too; theirs is the right shape already.
+      // The processor's immediate answers are local replies too; theirs already have the right format.
       { filter: detailsMatch("response.code_details.startsWith('gateway_')") },
       dashboardIsAway,
       managementApiIsAway,
@@ -22,7 +22,7 @@ export function localReplies(maxRequestBytes: number): EnvoyConfig {
   };
 }
 
-/** In the dashboard's colours, with nothing to load. */
+/** In the dashboard's colours, without resources to load. */
 const AWAY_PAGE =
   '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">' +
   "<title>Not available right now · Model Gateway</title><style>:root{color-scheme:light dark}" +
@@ -48,7 +48,7 @@ const dashboardIsAway: EnvoyConfig = {
   },
 };
 
-/** Programs get the API's own shape. */
+/** Programs get the API's own format. */
 const managementApiIsAway: EnvoyConfig = {
   filter: {
     and_filter: {
@@ -80,7 +80,7 @@ const processorFailed = new GatewayError("overloaded", "The gateway cannot accep
 
 const serverAway = new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
 
-/** Envoy gave up before its filters ran: what came in is hardly HTTP, or there is too much of it. */
+/** Envoy gave up before its filters ran: the input is hardly HTTP, or too large. */
 const EARLY_REPLIES: readonly OwnReply[] = [
   { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
   { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
@@ -107,7 +107,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     {
       filter: {
         and_filter: {
-          // A redirect is a direct response, too, and no failure.
+          // A redirect is a direct response, too, and not a failure.
           filters: [
             detailsMatch("response.code_details in ['direct_response', 'cluster_not_found', 'overload']"),
             statusFrom(400),
@@ -118,14 +118,14 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     },
     {
       filter: ANSWER_IS_TOO_LARGE,
-      // Requests and answers have one bound (listeners/clients.ts).
+      // Requests and answers have the same bound (listeners/clients.ts).
       error: new GatewayError(
         "upstream_error",
         `The model server's answer is larger than ${maxRequestBytes / 1024 / 1024} MiB, which the gateway does not support. Ask for less in one request.`,
         { headers: { "x-should-retry": "false" } },
       ),
     },
-    // The backend's name leads where no backend may be (upstream-guard.ts).
+    // The backend's name resolves to a forbidden address (upstream-guard.ts).
     { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },
     { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
     { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
@@ -136,22 +136,22 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     { filter: statusIs(502), error: new GatewayError("upstream_error", "The model server's answer could not be read.") },
     { filter: statusIs(503), error: serverAway },
     { filter: statusIs(504), error: new GatewayError("upstream_timeout", "The model server did not answer in time.") },
-    // Injecting a credential, reading a body: whatever else fails is nothing that the caller can act on.
+    // Injecting a credential, reading a body: any other failure is nothing that the caller can act on.
     { filter: statusFrom(500), error: toGatewayError(new Error("a reply of Envoy's own")) },
   ];
 }
 
-/** The one reply to plain HTTP on a port with TLS, whatever was asked. */
+/** The only reply to plain HTTP on a TLS port, whatever was requested. */
 export function plainHttpReplies(error: GatewayError): EnvoyConfig {
   const stage = { filter: null, messagesClient: EARLY.messagesClient, requestIds: LATE.requestIds };
   return { mappers: inBothDialects({ filter: statusFrom(400), error }, stage) };
 }
 
 interface Stage {
-  /** Does the reply belong here? */
+  /** Whether the mapper applies to the reply. */
   filter: EnvoyConfig | null;
   messagesClient: EnvoyConfig;
-  /** Envoy's formatters for the request's id, by the names that it gets here. */
+  /** Envoy's formatters for the request's id, by its header names here. */
   requestIds: Readonly<Record<string, string>>;
 }
 
@@ -180,16 +180,16 @@ function reply(error: GatewayError, dialect: Dialect, { requestIds }: Stage): En
 const messagesPath: EnvoyConfig = { safe_regex: { regex: "^/+(v1/+)*messages([/?].*)?$" } };
 
 const EARLY: Stage = {
-  // No filter has noted the client's path.
+  // No filter has recorded the client's path.
   filter: clientMetadata({ key: CLIENT_PATH, match: { exact: "" }, orAbsent: true }),
   messagesClient: { header_filter: { header: { name: ":path", string_match: messagesPath } } },
-  // Envoy gave it no id yet, and each use of this one is another: `requestIdFilter` adds the second name.
+  // Envoy has not assigned an id yet, and each use of this one differs: `requestIdFilter` adds the second name.
   requestIds: { [HEADERS.requestId]: "%UNIQUE_ID%" },
 };
 
 const LATE: Stage = {
   filter: null,
-  // As the processor decides it (S17): the path's own interface, or a version header.
+  // As the processor decides (S17): by the path's own interface, or a version header.
   messagesClient: {
     or_filter: {
       filters: [
@@ -198,7 +198,7 @@ const LATE: Stage = {
       ],
     },
   },
-  // Under both names: a reply in the middle of a whole answer passes no filter any more.
+  // Under both names: a reply in the middle of a complete answer passes no further filter.
   requestIds: {
     [HEADERS.requestId]: `%REQ(${HEADERS.requestId})%`,
     [HEADERS.requestIdMessages]: `%REQ(${HEADERS.requestId})%`,

@@ -6,8 +6,8 @@ end
 `;
 
 /**
- * The HTTP filter that closes a client's connection behind the 503 for a processor that is away: it has only the one beside it,
- * and the next connection may reach another gateway, which has its own. A header of the reply would not do: Envoy removes
+ * The HTTP filter that closes a client's connection after the 503 for an unavailable processor: it has only the one next to it,
+ * and the next connection may reach another gateway with its own. A header of the reply would not work: Envoy removes
  * `connection` (docs/decisions/0053).
  */
 export function reconnectFilter(): EnvoyConfig {
@@ -27,7 +27,7 @@ export function reconnectFilter(): EnvoyConfig {
   };
 }
 
-/** `response.code_details.startsWith("ext_proc_error")`: matchers take the syntax tree alone. */
+/** `response.code_details.startsWith("ext_proc_error")`: matchers accept only the syntax tree. */
 const failedInProcessor: EnvoyConfig = {
   id: 1,
   call_expr: {

@@ -1,6 +1,6 @@
 import type { EnvoyConfig } from "../envoy-config.ts";
 
-/** Which replies a mapper or a log is for, in Envoy's words. */
+/** Conditions for replies, in Envoy's terms. */
 export function statusIs(status: number): EnvoyConfig {
   return statusFilter("EQ", status);
 }
@@ -22,7 +22,7 @@ export function detailsMatch(expression: string): EnvoyConfig {
   };
 }
 
-/** Of a model server's answer that Envoy cannot hold whole, and refuses in the server's place. */
+/** A model server's answer that Envoy cannot buffer, and refuses in the server's place. */
 export const ANSWER_IS_TOO_LARGE = detailsMatch("response.code_details == 'response_payload_too_large'");
 
 function statusFilter(op: "EQ" | "GE", status: number): EnvoyConfig {

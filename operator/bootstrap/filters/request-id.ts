@@ -1,7 +1,7 @@
 import { HEADERS } from "../../../contract/headers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 
-/** Where it traces, Envoy would write into the id whether and why. */
+/** With tracing, Envoy would write into the id whether and why. */
 export const REQUEST_ID_AS_IT_IS: EnvoyConfig = {
   typed_config: {
     "@type": "type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig",
@@ -10,8 +10,8 @@ export const REQUEST_ID_AS_IT_IS: EnvoyConfig = {
 };
 
 /**
- * The HTTP filter that gives every response the request's id under its second name, too (S17): the last to touch a
- * response, so that it covers Envoy's own replies to what is not even HTTP.
+ * The HTTP filter that gives every response the request's id under its second name, too (S17): the last to touch a response, so
+ * that it covers Envoy's own replies to invalid HTTP.
  */
 export function requestIdFilter(): EnvoyConfig {
   return {

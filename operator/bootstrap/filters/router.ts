@@ -1,6 +1,6 @@
 import type { EnvoyConfig } from "../envoy-config.ts";
 
-/** The last HTTP filter. Envoy's own headers are nobody's business, neither the provider's nor the client's. */
+/** The last HTTP filter. Envoy's own headers concern neither the provider nor the client. */
 export const ROUTER_FILTER: EnvoyConfig = {
   name: "envoy.filters.http.router",
   typed_config: {

@@ -3,18 +3,18 @@ import { CLIENT_METADATA, CLIENT_PATH } from "./client-metadata.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { socketAddress, type SocketAddress } from "../socket-address.ts";
 
-/** Who takes spans over OTLP on HTTP, and of how many requests. */
+/** The OTLP/HTTP collector, and the share of requests. */
 export interface TraceCollector extends SocketAddress {
-  /** Share of the requests whose client does not say whether they are traced. */
+  /** Share of the requests whose client does not decide about tracing. */
   percent: number;
 }
 
 export const TRACES_CLUSTER = "traces";
 
 /**
- * Envoy's own tracer, for the connection manager of one listener. A trace that the client began goes on, otherwise one
+ * Envoy's own tracer, for the connection manager of one listener. A trace that the client began is continued, otherwise one
  * begins here.
- * @param attempts whether what is sent upstream has a span of its own.
+ * @param attempts whether upstream requests have separate spans.
  */
 export function tracing(
   { host, port, percent }: TraceCollector,
@@ -30,10 +30,10 @@ export function tracing(
       },
     },
     random_sampling: { value: percent },
-    // Envoy's own way of asking for a trace, which no client of ours has.
+    // Envoy's own way to request a trace, which our clients do not have.
     client_sampling: { value: 0 },
     spawn_upstream_span: hasUpstreamSpans,
-    // Some clients put their key into the query, and Envoy's own tag has all of it: the path comes from below.
+    // Some clients put their key into the query, and Envoy's own tag contains it: the path is set below.
     max_path_tag_length: 1,
     custom_tags: [
       metadataTag("url.path", { namespace: CLIENT_METADATA, key: CLIENT_PATH }),
@@ -42,7 +42,7 @@ export function tracing(
   };
 }
 
-/** Read when the span ends; left out where nobody told it. */
+/** Read when the span ends; omitted if nothing was reported. */
 function metadataTag(tag: string, { namespace, key }: { namespace: string; key: string }): EnvoyConfig {
   return { tag, metadata: { kind: { request: {} }, metadata_key: { key: namespace, path: [{ key }] } } };
 }

@@ -13,19 +13,19 @@ import { unprocessedRoutes } from "../routes/unprocessed.ts";
 import { PRIVATE_HEADERS, UNBELIEVED_HEADERS } from "../routes/upstream.ts";
 
 /**
- * Fallback (docs/decisions/0016): a request for a Model with several backends passes a listener inside this Envoy, once an
- * attempt. There the processor names that attempt's backend; outside, Envoy's retry policy sends the request
- * again for as long as the processor asks for it.
+ * Fallback (docs/decisions/0016): a request for a Model with several backends passes through a listener inside this Envoy, once
+ * per attempt. There the processor names that attempt's backend; outside, Envoy's retry policy sends the request again as long as
+ * the processor requests it.
  */
 
 const LISTENER = "attempts";
 
-/** More than backends in a Model: the processor says when the last one was tried. */
+/** More than a Model's backends: the processor decides which attempt is the last. */
 const MAX_RETRIES = 16;
 
 /**
- * The clients' routes to the listener: its answer is sent on, or thrown away for another attempt. The answer of a stream is not
- * held: it keeps the limit of its request, which Envoy needs as well to send that again.
+ * The clients' routes to the listener: its answer is passed on, or discarded for another attempt. A stream's answer is not
+ * buffered: it keeps the limit of its request, which Envoy needs as well to send that again.
  */
 export function attemptsRoutes({ maxRequestBytes }: { maxRequestBytes: number }): EnvoyConfig[] {
   const streams = attemptsRoute("attempts-streamed", [{ name: HEADERS.streamed, present_match: true }]);
@@ -46,7 +46,7 @@ function attemptsRoute(name: string, further: EnvoyConfig[]): Route {
         retry_on: "retriable-headers",
         retriable_headers: [{ name: HEADERS.tryNext, present_match: true }],
         num_retries: MAX_RETRIES,
-        // It goes to another server: there is nothing to wait for.
+        // It goes to another server, so there is no reason to wait.
         retry_back_off: { base_interval: "0.005s", max_interval: "0.05s" },
       },
     },
@@ -54,8 +54,8 @@ function attemptsRoute(name: string, further: EnvoyConfig[]): Route {
 }
 
 /**
- * The listener as an upstream. Its retry budget bounds what many failures at one moment ask of the backends that are left;
- * it is wide, because extproc lets failing backends rest, and what then falls to the others is no longer a retry.
+ * The listener as an upstream. Its retry budget bounds the load of many simultaneous failures on the remaining backends; it is
+ * generous, because extproc skips failing backends, and the load that moves to the others is then no longer a retry.
  */
 export function attemptsCluster(): EnvoyConfig {
   const many = 1_000_000;
@@ -73,15 +73,15 @@ export function attemptsCluster(): EnvoyConfig {
 
 export interface AttemptsListenerOptions {
   extprocCluster: string;
-  /** Where each worker of extproc listens, in their order. */
+  /** Addresses of extproc's workers, in order. */
   workers: readonly ExtprocAddress[];
   /** Bytes; see BootstrapOptions. */
   maxRequestBytes: number;
-  /** Without spans where absent. */
+  /** Without spans if absent. */
   traces?: TraceCollector;
 }
 
-/** The listener inside: reachable through the cluster above and from nowhere else. */
+/** The internal listener: reachable only through the cluster above. */
 export function attemptsListener(options: AttemptsListenerOptions): EnvoyConfig {
   return internalListener(LISTENER, connectionManager(options));
 }
@@ -93,7 +93,7 @@ function connectionManager({ extprocCluster, workers, maxRequestBytes, traces }:
     ...(traces === undefined ? {} : { tracing: tracing(traces, { hasUpstreamSpans: false }) }),
     codec_type: "HTTP1",
     max_request_headers_kb: 64,
-    // The clients' listener counts the time; here an end comes from there.
+    // The clients' listener measures the time; here an end comes from there.
     stream_idle_timeout: "0s",
     // As in the relay: extproc ends the stream of a client whose server broke off.
     delayed_close_timeout: BROKEN_STAYS_OPEN,
@@ -142,14 +142,14 @@ const backendRoute: Route = {
     cluster_not_found_response_code: "SERVICE_UNAVAILABLE",
     auto_host_rewrite: true,
     timeout: "0s",
-    // extproc keeps each backend's own times; this is the longest that a Model can name.
+    // extproc enforces each backend's own timeouts; this is the longest that a Model can set.
     idle_timeout: "3600s",
-    // To the same server only what it has never seen; one that cannot be reached is left for the next.
+    // Only requests that it has never seen go to the same server; one that cannot be reached is abandoned for the next.
     retry_policy: { retry_on: "refused-stream,reset-before-request", num_retries: 2 },
   },
 };
 
-/** What an attempt matches before its backend is known. */
+/** Matches an attempt whose backend is not known yet. */
 function workerRoutes(workers: readonly ExtprocAddress[], maxRequestBytes: number): EnvoyConfig[] {
   if (workers.length < 2) return [];
   const byWorker = workers.map((address, worker) =>
@@ -165,7 +165,7 @@ function workerRoutes(workers: readonly ExtprocAddress[], maxRequestBytes: numbe
   return first.flatMap((_route, bodyClass) => byWorker.flatMap((routes) => routes.slice(bodyClass, bodyClass + 1)));
 }
 
-/** Envoy takes `content-length` off a request whose body the processor replaces, and some model servers want it. */
+/** Envoy removes `content-length` from a request whose body the processor replaces, and some model servers require it. */
 const bodyLengthFilter: EnvoyConfig = {
   name: "envoy.filters.http.header_mutation",
   typed_config: {

@@ -27,22 +27,22 @@ export interface ListenerOptions {
   maxRequestBytes: number;
   extproc: ExtprocFilterOptions;
   accessLog: EnvoyConfig;
-  /** Without spans where absent. */
+  /** Without spans if absent. */
   traces?: TraceCollector;
-  /** Without TLS where absent. */
+  /** Without TLS if absent. */
   clientTls?: ClientTls;
-  /** Is there a dashboard behind this port? */
+  /** Whether there is a dashboard behind this port. */
   hasDashboard: boolean;
 }
 
-/** The port that clients use: HTTP/1.1 and HTTP/2, one route, one processor. */
+/** The port for clients: HTTP/1.1 and HTTP/2, one route, one processor. */
 export function listener(options: ListenerOptions): EnvoyConfig {
   return {
     name: "clients",
     address: socketAddress(options.listen),
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     per_connection_buffer_high_watermark_timeout: UNREAD_ANSWER_ENDS,
-    // Network balancers, NAT and firewalls forget connections that are silent, and the first token may take minutes.
+    // Network balancers, NAT and firewalls drop silent connections, and the first token may take minutes.
     tcp_keepalive: { keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 },
     socket_options: [UNREAD_CONNECTIONS_END],
     ...(options.clientTls === undefined ? {} : { listener_filters: [TLS_INSPECTOR] }),
@@ -59,14 +59,14 @@ export function listener(options: ListenerOptions): EnvoyConfig {
 }
 
 /**
- * A client that never lets its connection's buffer get half empty for so long is cut off, even if it takes a byte now and then.
- * Over HTTP/1.1 Envoy holds a whole answer there, and has told extproc that its stream is over. 32 MiB take 2 Mbit/s.
+ * A client that keeps its connection's buffer more than half full for this long is cut off, even if it reads a byte now and then.
+ * Over HTTP/1.1 Envoy buffers a complete answer there, and has reported to extproc that its stream is over. 32 MiB take 2 Mbit/s.
  */
 const UNREAD_ANSWER_ENDS = "120s";
 
 /**
- * TCP_USER_TIMEOUT, in milliseconds: a client that takes nothing for so long is cut off by the kernel, as one that has left.
- * Sooner than the routes' 300 s and a Model's usual `idle`, which would take it for silence of the model server.
+ * TCP_USER_TIMEOUT, in milliseconds: the kernel cuts off a client that accepts nothing for this long, like one that has left.
+ * Sooner than the routes' 300 s and a Model's usual `idle`, which would count it as silence of the model server.
  */
 const UNREAD_CONNECTIONS_END: EnvoyConfig = {
   description: "TCP_USER_TIMEOUT",
@@ -98,9 +98,9 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
 const limits: EnvoyConfig = {
   max_request_headers_kb: 64,
   request_headers_timeout: "10s",
-  // A whole upload; the idle timer below ends one that stalls.
+  // A complete upload; the idle timer below ends one that stalls.
   request_timeout: "300s",
-  // Silence of a client that sends; from the backend's route on, that route's own time counts.
+  // Silence of a client that sends; from the backend's route on, that route's own timeout counts.
   stream_idle_timeout: "60s",
   common_http_protocol_options: {
     idle_timeout: "600s",
@@ -115,9 +115,9 @@ const limits: EnvoyConfig = {
   },
 };
 
-// The path reaches the processor exactly as sent, and nothing in Envoy decides by it. The processor compares
-// whole paths, answers `//v1` and `/v1/v1` in words (S20), and reads model ids with an encoded slash from
-// `/v1/models/{id}`; what goes upstream is a path of its own making. So nothing is normalized here.
+// The path reaches the processor exactly as sent, and nothing in Envoy depends on it. The processor compares complete paths,
+// answers `//v1` and `/v1/v1` with messages (S20), and reads model ids with an encoded slash from `/v1/models/{id}`; upstream
+// paths are of its own making. So nothing is normalized here.
 const paths: EnvoyConfig = {
   normalize_path: false,
   merge_slashes: false,
@@ -136,15 +136,15 @@ function allButOne(name: string, prefix: string): string {
 
 const identity: EnvoyConfig = {
   use_remote_address: true,
-  // Ids are ours alone: they key usage and money, so a client's own value is never taken over.
+  // Ids are only ours: they key usage and money, so a client's own value is never used.
   generate_request_id: true,
   preserve_external_request_id: false,
-  // The processor names its own id in every answer, the replies below name Envoy's: this would overwrite the former.
+  // The processor sets its own id in every answer, the replies below Envoy's: this would overwrite the former.
   always_set_request_id_in_response: false,
   request_id_extension: REQUEST_ID_AS_IT_IS,
-  // `:scheme` follows the connection that is really used; some providers refuse a request whose scheme disagrees.
+  // `:scheme` follows the connection that is really used; some providers reject a request whose scheme differs.
   scheme_header_transformation: { match_upstream: true },
-  // Before anything reads the headers: nobody outside can name a backend, steer the router or choose a request id.
+  // Before anything reads the headers: no client can name a backend, control the router or choose a request id.
   early_header_mutation_extensions: [
     {
       name: "envoy.http.early_header_mutation.header_mutation",
@@ -155,7 +155,7 @@ const identity: EnvoyConfig = {
           { remove_on_match: { key_matcher: { safe_regex: { regex: allButOne(TAGS_HEADER, RESERVED_PREFIX) } } } },
           { remove_on_match: { key_matcher: { prefix: "x-envoy-", ignore_case: true } } },
           { remove: HEADERS.requestId },
-          // Envoy would hand it on to model servers; of a client's trace they get no more than its ids.
+          // Envoy would pass it on to model servers; of a client's trace they get only its ids.
           { remove: "tracestate" },
         ],
       },
@@ -170,7 +170,7 @@ const routes = ({ hasDashboard, maxRequestBytes }: ListenerOptions): EnvoyConfig
       name: "clients",
       domains: ["*"],
       typed_per_filter_config: extprocEnabled,
-      // Requests and whole answers are held for the processor: this is the most they may be, and the reason of Envoy's 413 (S21).
+      // Requests and complete answers are buffered for the processor: this is their maximum, and the reason of Envoy's 413 (S21).
       request_body_buffer_limit: maxRequestBytes,
       routes: [
         ...(hasDashboard ? dashboardRoutes() : []),

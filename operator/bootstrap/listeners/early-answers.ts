@@ -9,21 +9,21 @@ import { socketAddress, type EndpointAddress } from "../socket-address.ts";
 import { PRIVATE_HEADERS } from "../routes/upstream.ts";
 
 /**
- * A stream whose Model names `streaming.answerAfter` passes extproc twice (docs/decisions/0048): Envoy sends the request to
- * extproc as if to a model server, and extproc sends it to this listener, which leads to the model server. So extproc can begin
- * the answer before the model server does.
+ * A stream whose Model sets `streaming.answerAfter` passes through extproc twice (docs/decisions/0048): Envoy sends the request
+ * to extproc as if to a model server, and extproc sends it to this listener, which leads to the model server. So extproc can
+ * begin the answer before the model server does.
  */
 
 /**
- * The clients' route to extproc, by way of the relay: Envoy 1.40 crashes if a client does not read a stream that ext_proc
- * passes and that comes over HTTP/2, as everything from extproc does. Inside it is HTTP/1.1.
+ * The clients' route to extproc, through the relay: Envoy 1.40 crashes if a client does not read a stream that passes ext_proc
+ * and comes over HTTP/2, as everything from extproc does. Inside it is HTTP/1.1.
  */
 export function earlyAnswerRoute(): EnvoyConfig {
   return {
     name: "early-answer",
     match: { prefix: "/", headers: [{ name: HEADERS.earlyAnswer, present_match: true }] },
     request_headers_to_remove: PRIVATE_HEADERS,
-    // The limit stays what it was for the body: the whole of an answer is not held here.
+    // The limit stays that of the body: the complete answer is not buffered here.
     request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
     // The routes to model servers measure their silence.
     route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
@@ -31,17 +31,17 @@ export function earlyAnswerRoute(): EnvoyConfig {
 }
 
 export interface EarlyAnswersListenerOptions {
-  /** Whoever reaches it uses the providers' credentials: a Unix socket that only this user can use, or a pod's loopback. */
+  /** Anyone who reaches it uses the providers' credentials: a Unix socket that only this user can access, or a pod's loopback. */
   address: EndpointAddress;
   maxRequestBytes: number;
 }
 
-/** The port for extproc alone. It has a connection for each request, and closes it with the request. */
+/** The port only for extproc. It has a connection for each request, and closes it with the request. */
 export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersListenerOptions): EnvoyConfig {
   return {
     name: "early-answers",
     address: "path" in address ? { pipe: { path: address.path, mode: 0o600 } } : socketAddress(address),
-    // Its connections are those of clients that were counted already.
+    // Its connections belong to clients that were already counted.
     ignore_global_conn_limit: true,
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     filter_chains: [
@@ -56,7 +56,7 @@ export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersL
               }),
               // extproc may still be writing when a server has answered: its write must not fail before it has read the answer.
               delayed_close_timeout: "1s",
-              // So it hears of a server that breaks off before the connection ends.
+              // So that it is notified of a server that breaks off before the connection ends.
               access_log: [brokenAnswerLog({ isInside: true })],
             },
           },

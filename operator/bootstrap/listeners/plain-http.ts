@@ -3,7 +3,7 @@ import type { EnvoyConfig } from "../envoy-config.ts";
 import { plainHttpReplies } from "../filters/local-replies.ts";
 import { requestIdFilter } from "../filters/request-id.ts";
 
-/** Tells a connection with TLS from one without, where the port takes TLS. */
+/** Distinguishes a TLS connection from a plain one on a TLS port. */
 export const TLS_INSPECTOR: EnvoyConfig = {
   name: "envoy.filters.listener.tls_inspector",
   typed_config: { "@type": "type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector" },
@@ -20,8 +20,8 @@ const REFUSAL = new GatewayError(
 );
 
 /**
- * Whoever writes `http://` to a port with TLS gets the remedy, in the interface's shape, instead of a connection that breaks.
- * Never a redirect: clients would follow it with a GET, or send the key in the clear again each time.
+ * Someone who uses `http://` on a TLS port gets the remedy, in the interface's format, instead of a broken connection. Never a
+ * redirect: clients would follow it with a GET, or send the key in plain text again each time.
  */
 export function plainHttpChain({ accessLog, identity }: { accessLog: EnvoyConfig; identity: EnvoyConfig }): EnvoyConfig {
   return {

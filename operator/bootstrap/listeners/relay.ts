@@ -10,9 +10,9 @@ import { REQUEST_ID_AS_IT_IS } from "../filters/request-id.ts";
 import { PRIVATE_HEADERS } from "../routes/upstream.ts";
 
 /**
- * A listener inside this Envoy that stands between a stream's client and its model server. When a server breaks off, Envoy
- * resets the client's stream at once and extproc has no say. Here it resets the relay's, and closes that connection only
- * BROKEN_STAYS_OPEN later: long enough for extproc to end the client's stream with its protocol's error event.
+ * An internal listener between a stream's client and its model server. When a server breaks off, Envoy resets the client's stream
+ * at once and extproc cannot react. Here it resets the relay's stream, and closes that connection only BROKEN_STAYS_OPEN later:
+ * long enough for extproc to end the client's stream with its protocol's error event.
  */
 
 const LISTENER = RELAY_CLUSTER;
@@ -32,7 +32,7 @@ export function relayRoute(): EnvoyConfig {
       ],
     },
     request_headers_to_remove: [HEADERS.streamed, ...PRIVATE_HEADERS],
-    // The limit stays what it was for the body: the whole of an answer is not held here.
+    // The limit stays that of the body: the complete answer is not buffered here.
     request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
     // The relay's own route measures the silence of the model server.
     route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
@@ -59,21 +59,21 @@ export function relayListener({ maxRequestBytes }: { maxRequestBytes: number }):
   });
 }
 
-/** To extproc, which sends the request on by a listener of its own (early-answers.ts). */
+/** To extproc, which sends the request on through its own listener (early-answers.ts). */
 const EARLY_ANSWER_ROUTE: EnvoyConfig = {
   name: "early-answer",
   match: { prefix: "/", headers: [{ name: HEADERS.earlyAnswer, present_match: true }] },
   route: { cluster: EXTPROC_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
 };
 
-/** Sends requests that extproc has prepared to model servers. Replies of Envoy's own are marked for extproc. */
+/** Sends requests prepared by extproc to model servers. Envoy's own replies are marked for extproc. */
 export function relayConnectionManager(name: string, virtualHost: EnvoyConfig): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     stat_prefix: name,
     codec_type: "HTTP1",
     max_request_headers_kb: 64,
-    // The routes have times of their own.
+    // The routes have their own timeouts.
     stream_idle_timeout: "0s",
     normalize_path: false,
     merge_slashes: false,

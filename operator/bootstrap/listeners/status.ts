@@ -3,7 +3,7 @@ import { socketAddress, type SocketAddress } from "../socket-address.ts";
 
 const ADMIN_CLUSTER = "admin";
 
-/** What of the admin interface may be seen from outside of the pod: it reads, and changes nothing. */
+/** The part of the admin interface that may be reached from outside the pod: read-only paths. */
 const PATHS = ["/ready", "/stats/prometheus"];
 
 /** A port for probes and metrics. The admin interface itself, which can stop the process, stays on the loopback. */
@@ -11,7 +11,7 @@ export function statusListener(address: SocketAddress): EnvoyConfig {
   return {
     name: "status",
     address: socketAddress(address),
-    // A probe that is refused because clients are too many would get the pod restarted or left out.
+    // A probe refused because of too many clients would get the pod restarted or removed from the Service.
     ignore_global_conn_limit: true,
     filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager }] }],
   };
@@ -35,7 +35,7 @@ const connectionManager: EnvoyConfig = {
       {
         name: "status",
         domains: ["*"],
-        // Anything else is a 404 of Envoy's own.
+        // Anything else is Envoy's own 404.
         routes: PATHS.map((path) => ({
           match: { path, headers: [{ name: ":method", string_match: { exact: "GET" } }] },
           route: { cluster: ADMIN_CLUSTER, timeout: "10s" },

@@ -3,7 +3,7 @@ import { SENT_AGAIN_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { PRIVATE_HEADERS, SENT_AGAIN, UNBELIEVED_HEADERS } from "./upstream.ts";
 
-/** The routes to the one backend that extproc has named. */
+/** The routes to the single backend that extproc has named. */
 export function backendRoutes(): EnvoyConfig[] {
   return routesTo({ suffix: "", further: [], retries: { retry_policy: SENT_AGAIN } });
 }
@@ -40,8 +40,8 @@ function routesTo({ suffix, further, retries }: BackendRoutes): EnvoyConfig[] {
 interface BackendRoute extends Omit<BackendRoutes, "suffix"> {
   name: string;
   /**
-   * Silence in both directions: an answer may stream for as long as it likes, but not fall silent, nor wait for a client that
-   * reads no more. Longer than a reasoning model's usual pause; clients retry what it ends.
+   * Silence in both directions: an answer may stream for any time, but not be silent, nor wait for a client that no longer reads.
+   * Longer than a reasoning model's usual pause; clients retry what it ends.
    */
   idleTimeout: string;
 }

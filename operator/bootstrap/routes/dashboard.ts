@@ -6,16 +6,16 @@ import { socketAddress, type SocketAddress } from "../socket-address.ts";
 
 export const DASHBOARD_CLUSTER = "dashboard";
 
-/** At the root, where a person looks for them (S31, S32). */
+/** At the root, where people look for them (S31, S32). */
 export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
 
 /**
- * Shorter than the dashboard's own keep-alive of 72 s (dashboard/http/mutual-tls.ts): a form that is sent on a connection that the
- * dashboard is just closing would fail, and may not be sent again.
+ * Shorter than the dashboard's own keep-alive of 72 s (dashboard/http/mutual-tls.ts): a form sent on a connection that the
+ * dashboard is just closing would fail, and must not be sent again.
  */
 const IDLE_TIMEOUT = "20s";
 
-/** The dashboard's process, whose port is reached through Envoy alone. */
+/** The dashboard's process, whose port is reached only through Envoy. */
 export function dashboardCluster(address: SocketAddress, tls?: InternalTls): EnvoyConfig {
   return {
     name: DASHBOARD_CLUSTER,
@@ -39,8 +39,8 @@ export function dashboardCluster(address: SocketAddress, tls?: InternalTls): Env
 }
 
 /**
- * The paths of the pages and of the management API, which no processor sees. Never where it has named a backend: the path is a model server's then, and may
- * begin with the same word.
+ * The paths of the pages and of the management API, which bypass the processor. Never if it has named a backend: then the path is
+ * a model server's, and may begin with the same word.
  */
 export function dashboardRoutes(): EnvoyConfig[] {
   const isForClients = [{ name: HEADERS.backend, present_match: true, invert_match: true }];

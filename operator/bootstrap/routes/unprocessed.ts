@@ -4,18 +4,18 @@ import { routeByBodyLength } from "../filters/held-body.ts";
 
 interface UnprocessedRoute {
   name: string;
-  /** Beside any path. */
+  /** In addition to any path. */
   match?: EnvoyConfig;
-  /** Most that Envoy holds of a request for the processor; one byte more is a 413 (S21). */
+  /** The most that Envoy buffers of a request for the processor; one byte more is a 413 (S21). */
   maxRequestBytes: number;
-  /** Filters' settings of this route. */
+  /** Filter settings for this route. */
   filters?: EnvoyConfig;
 }
 
 /**
- * Where a request is before the processor has named its backend. One that never does, because it died or closed early, lets
- * nothing through: without that header the route leads nowhere, which is a 503 (docs/architecture.md). A direct response would
- * say the same, but Envoy takes a limit for bodies from real routes only.
+ * The route of a request before the processor has named its backend. If it never does, because it died or closed early, nothing
+ * passes: without that header the route leads nowhere, which is a 503 (docs/architecture.md). A direct response would do the
+ * same, but Envoy takes a limit for bodies only from real routes.
  */
 export function unprocessedRoutes({ name, match = {}, maxRequestBytes, filters }: UnprocessedRoute): EnvoyConfig[] {
   return routeByBodyLength(

@@ -1,6 +1,6 @@
 import { HEADERS } from "../../../contract/headers.ts";
 
-/** What a provider has no business to see: the clients' credentials (the injector sets ours) and their addresses. */
+/** Headers that do not concern a provider: the clients' credentials (the injector sets ours) and their addresses. */
 export const PRIVATE_HEADERS = [
   "authorization",
   "x-api-key",
@@ -15,8 +15,8 @@ export const PRIVATE_HEADERS = [
   "x-forwarded-proto",
 ];
 
-/** A model server may not pass its answer off as Envoy's. */
+/** A model server must not be able to pass its answer off as Envoy's. */
 export const UNBELIEVED_HEADERS = [HEADERS.localReply];
 
-/** Sent again to the same server is only what it has never seen, for it bills what it has. */
+/** Only a request that it has never seen is sent again to the same server, because it bills the others. */
 export const SENT_AGAIN = { retry_on: "connect-failure,refused-stream,reset-before-request", num_retries: 2 } as const;

@@ -3,13 +3,13 @@ import type { EnvoyConfig } from "../envoy-config.ts";
 export interface ClientTls {
   /** File with what `clientTlsSecret` builds. */
   secretFile: string;
-  /** Holds `tls.crt` and `tls.key`, as a Secret of type kubernetes.io/tls does when it is mounted. */
+  /** Contains `tls.crt` and `tls.key`, like a mounted Secret of type kubernetes.io/tls. */
   certificateDirectory: string;
 }
 
 const NAME = "clients";
 
-/** TLS towards clients. The certificate comes by a file of secrets: only so does Envoy take over a renewed one. */
+/** TLS for clients. The certificate comes from a file of secrets: only then does Envoy start using a renewed one. */
 export function clientTransport({ secretFile }: ClientTls): EnvoyConfig {
   return {
     name: "envoy.transport_sockets.tls",
@@ -26,7 +26,7 @@ export function clientTransport({ secretFile }: ClientTls): EnvoyConfig {
   };
 }
 
-/** Content of the secret file. Envoy reads the certificate again when its directory's content is exchanged. */
+/** Content of the secret file. Envoy reads the certificate again when its directory's content is replaced. */
 export function clientTlsSecret({ certificateDirectory }: ClientTls): EnvoyConfig {
   return {
     resources: [

@@ -1,19 +1,19 @@
 import { isIP } from "node:net";
 import type { EnvoyConfig } from "../envoy-config.ts";
 
-/** How this Envoy shows the gateway's other parts who it is, and sees who they are. */
+/** How this Envoy authenticates to the gateway's other parts, and verifies them. */
 export interface InternalTls {
-  /** Files with what `internalTlsSecrets` builds: one secret each, for Envoy takes no second one from a file. */
+  /** Files with what `internalTlsSecrets` builds: one secret each, because Envoy reads only one per file. */
   certificateFile: string;
   authorityFile: string;
-  /** Holds `ca.crt`, `tls.crt` and `tls.key`, as a Secret of cert-manager does when it is mounted. */
+  /** Contains `ca.crt`, `tls.crt` and `tls.key`, like a mounted Secret of cert-manager. */
   directory: string;
 }
 
 const CERTIFICATE = "internal certificate";
 const AUTHORITY = "internal authority";
 
-/** Of a cluster that is a part of the gateway: its certificate must be of the gateway's authority, and made out to its name. */
+/** For a cluster that is a part of the gateway: its certificate must be from the gateway's authority, and issued for its name. */
 export function internalTransport(
   { certificateFile, authorityFile }: InternalTls,
   { serverName, protocol }: { serverName: string; protocol: "h2" | "http/1.1" },
@@ -40,7 +40,7 @@ export function internalTransport(
   };
 }
 
-/** Contents of the two files. Envoy reads certificates again when their directory's content is exchanged. */
+/** Contents of the two files. Envoy reads certificates again when their directory's content is replaced. */
 export function internalTlsSecrets({ directory }: Pick<InternalTls, "directory">): {
   certificate: EnvoyConfig;
   authority: EnvoyConfig;

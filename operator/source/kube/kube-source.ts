@@ -25,22 +25,22 @@ export interface KubeSourceDeps {
 }
 
 interface KubeSourceTimes {
-  /** Secrets that are there may have changed. */
+  /** Existing Secrets may have changed. */
   secretsMs: number;
-  /** Those that are missing are waited for. */
+  /** Missing ones are waited for. */
   missingMs: number;
 }
 
 const TIMES: KubeSourceTimes = { secretsMs: 8_000, missingMs: 5_000 };
-/** Many Secrets are read less often: 20 a second at most. */
+/** Many Secrets are read less often: at most 20 per second. */
 const EACH_SECRET_MS = 50;
 /** A burst of changes is read once. */
 const GATHER_MS = 20;
 const BACK_OFF = { firstMs: 500, maxMs: 15_000 } as const;
 
 /**
- * Models from a watch, and the Secrets that they name.
- * Until everything was read once, `current` is not to be asked: half a state would take the other half from Envoy.
+ * Models from a watch, and the Secrets that they use. Until everything was read once, `current` must not be called: an incomplete
+ * state would remove the rest from Envoy.
  */
 export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synced: Promise<void> } {
   const { client, events, onChange, clock } = deps;
@@ -84,7 +84,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
     if (before === null || areRefusalsNew || !isSameSet(before, set)) onChange();
   }
 
-  /** @returns whether there is any that was not told yet. */
+  /** @returns whether any was not reported yet. */
   function announce({ refusals }: ModelReading): boolean {
     const unreported = [...refusals.values()].filter((refusal) => !reported.has(describeRefusal(refusal)));
     for (const refusal of unreported) events.resourceRefused(refusal);

@@ -5,7 +5,7 @@ import { parseModelResource, type ModelResource, type ParsedModel } from "../../
 import type { Refusal, ResourceSet, SourcedModel } from "../source.ts";
 import type { SecretStore } from "./secret-store.ts";
 
-/** Models as the API server has them, read; of those that cannot be read, the last good version. */
+/** Models in the API server, parsed; the last valid version of those that are invalid. */
 export interface ModelReading {
   /** Oldest first. */
   models: readonly SourcedModel[];
@@ -15,7 +15,7 @@ export interface ModelReading {
 
 const statusSchema = z.object({ names: z.array(z.string()).default([]) }).catch({ names: [] });
 
-/** Reads objects; each generation of one is read once, for most changes of an object are those of its status. */
+/** Parses objects; each generation of one is parsed once, because most changes of an object are in its status. */
 export function createModelReader() {
   const read = new Map<string, { uid: string; generation: number; parsed: ParsedModel }>();
   let lastGood: ReadonlyMap<string, SourcedModel> = new Map();
@@ -53,7 +53,7 @@ export function createModelReader() {
   };
 }
 
-/** As one value with the Secrets that the Models name. */
+/** As one value with the Models' Secrets. */
 export function toResourceSet({ models }: ModelReading, { get, forbidden }: Pick<SecretStore, "get" | "forbidden">): ResourceSet {
   const values = [...namedSecrets(models)].flatMap((name) => {
     const found = get(name);
@@ -62,7 +62,7 @@ export function toResourceSet({ models }: ModelReading, { get, forbidden }: Pick
   return { models, secrets: new Map(values), forbiddenSecrets: new Map(forbidden) };
 }
 
-/** `namespace/name` of every Secret that they name. */
+/** `namespace/name` of every Secret that they use. */
 export function namedSecrets(models: readonly SourcedModel[]): Set<string> {
   return new Set(
     models.flatMap(({ resource: { metadata, spec } }) =>

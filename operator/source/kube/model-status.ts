@@ -18,7 +18,7 @@ export function wantedConditions({ conditions }: ModelStatus): WantedCondition[]
   return [summarise(decisive, { reason: "Ready", message: "clients can use the Model" }), ...conditions];
 }
 
-/** The status as `modelStatusSchema` has it. */
+/** The status in the format of `modelStatusSchema`. */
 export function encodeModelStatus({ object, status, version, nowMs, managed }: ModelStatusInput): object {
   const { generation } = object.metadata;
   const before = readConditions(object["status"]);

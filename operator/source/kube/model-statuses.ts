@@ -12,7 +12,7 @@ import { encodeModelStatus, wantedConditions } from "./model-status.ts";
 
 export interface ModelStatusesDeps {
   client: Pick<KubeClient, "send">;
-  /** The Model as it is now. */
+  /** The current Model. */
   find(key: string): KubeObject | undefined;
   isLeader(): boolean;
   recorder: Pick<Recorder, "record">;
@@ -22,13 +22,13 @@ export interface ModelStatusesDeps {
 }
 
 export interface DecidedStatus {
-  /** What it is about; null where that could not be read. */
+  /** The parsed resource; null if it is invalid. */
   model: SourcedModel | null;
   status: ModelStatus;
   version: string;
 }
 
-/** Writes what became of Models into them, as the leader, where it is something new. */
+/** Writes the Models' outcomes to their statuses, as the leader, if they changed. */
 export interface ModelStatuses {
   /** By key, all of them. */
   decide(statuses: ReadonlyMap<string, DecidedStatus>): void;
@@ -37,22 +37,22 @@ export interface ModelStatuses {
 
 const FIELD_MANAGER = "model-gateway-operator";
 const WORKERS = 4;
-/** The watch tells what the other one wrote before that. */
+/** The watch reports what the other one wrote before that. */
 const CONTESTED_MS = 500;
-/** Nothing tells when another release goes. */
+/** Nothing reports the end of another release. */
 const OTHERS_MS = 300_000;
 
 export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
   const { client, find, isLeader, recorder, ownership, clock, events } = deps;
   let decided: ReadonlyMap<string, DecidedStatus> = new Map();
-  /** Deprecations that were told, by uid and generation. */
+  /** Announced deprecations, by uid and generation. */
   const deprecated = new Set<string>();
 
   async function work(key: string): Promise<number | null> {
     const object = find(key);
     const decision = decided.get(key);
     if (object === undefined || decision === undefined || !isLeader()) return null;
-    // It has changed since: the next decision is about it as it is now.
+    // It has changed since: the next decision is about the current version.
     const generation = decision.model?.resource.metadata.generation;
     if (generation !== undefined && generation !== object.metadata.generation) return null;
     const claim = await ownership.claim("Model", object);
@@ -64,7 +64,7 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
     recordDeprecation(object, decision);
     const { status, version } = decision;
     const content = encodeModelStatus({ object, status, version, nowMs: clock.nowMs(), managed: ownership.condition() });
-    // The version moves with every Model: it is written with what this Model's own change brings.
+    // The version changes with every Model: it is written together with this Model's own change.
     if (isStatusSame(object, content, ["configVersion"])) return null;
     const write = { kind: "Model", object, status: content, manager: FIELD_MANAGER, find: () => find(key) } as const;
     if (!(await applyStatus(client, write))) return null;

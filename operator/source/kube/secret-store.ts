@@ -8,17 +8,17 @@ import { objectPath } from "../../kube/paths.ts";
 type SecretValues = ReadonlyMap<string, string> | undefined;
 
 /**
- * The Secrets that Models name, each asked for by its name: a watch would need the right to read every Secret of a
- * namespace, those of others included.
+ * The Models' Secrets, each requested by name: a watch would require the right to read every Secret of a namespace, including
+ * others'.
  */
 export interface SecretStore {
   /**
-   * Reads those that are named and are not known, and all of `renew`; forgets the others.
-   * @throws whatever keeps the API server from answering; what is known stays so.
+   * Reads the used ones that are not known, and all of `renew`; forgets the others.
+   * @throws if the API server does not answer; known values stay.
    */
   read(names: ReadonlySet<string>, renew?: ReadonlySet<string>): Promise<void>;
   get(name: string): SecretValues;
-  /** Names that the API server refused (403), and its words. A value that was read before stays known. */
+  /** Names that the API server refused (403), with its message. A value that was read before stays known. */
   readonly forbidden: ReadonlyMap<string, string>;
 }
 

@@ -26,7 +26,7 @@ export function editorOf(format: Format): Editor {
   };
 }
 
-/** Windows editors write a byte order mark; parsers do not expect it, and it stays where it was. */
+/** Windows editors write a byte order mark; parsers do not expect it, and it is kept. */
 function besideMark(text: string, edit: (body: string) => string): string {
   const body = withoutMark(text);
   return text.slice(0, text.length - body.length) + edit(body);

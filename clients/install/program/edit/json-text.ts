@@ -16,7 +16,7 @@ function indented(text: string, value: unknown, indent: string): string {
   return JSON.stringify(value, null, unitOf(text)).replaceAll("\n", eolOf(text) + indent);
 }
 
-/** Adds a last member. A comment behind the one before stays with it. */
+/** Adds a last member. A comment after the previous one stays with it. */
 export function insertMember(
   text: string,
   { parent, name, value }: { parent: Node; name: string | undefined; value: unknown },
@@ -37,7 +37,7 @@ export function insertMember(
   return head + between + member + (hasTrailingComma ? "," : "") + text.slice(beforeClose.length);
 }
 
-/** Takes a member out with its comma, and its line if it has one to itself. */
+/** Removes a member with its comma, and its line if it has one to itself. */
 export function removeMember(text: string, member: Node): string {
   const siblings = member.parent?.children ?? [];
   const index = siblings.indexOf(member);

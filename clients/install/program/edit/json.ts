@@ -136,7 +136,7 @@ function isOurs(node: Node, { kind, value }: Operation): boolean {
   return kind === "touch" || withoutKey(JSON.stringify(found)) === withoutKey(JSON.stringify(written));
 }
 
-/** Removes a value, and the objects that were made for it once they are empty. */
+/** Removes a value, and objects that were created for it once they are empty. */
 function removeUp(text: string, path: Path, { dialect, old }: { dialect: Dialect; old: Node | undefined }): string {
   let edited = text;
   for (let depth = path.length; depth > 0; depth--) {

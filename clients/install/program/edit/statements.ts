@@ -4,19 +4,19 @@ import { withoutKey } from "./key.ts";
 import type { Editor } from "./editor.ts";
 import { toLines, toText, withoutSpans, type Lines, type Span } from "./lines.ts";
 
-/** What the statements of a text are called, and the lines that they take up. */
+/** The names of a text's statements, and the lines that they occupy. */
 export interface Layout {
-  /** Where a statement is; none if the text lacks it. */
+  /** Position of a statement; none if the text lacks it. */
   spansOf(name: string): readonly Span[];
   /** The statement as we would write it. */
   linesOf(name: string): readonly string[];
-  /** Before which line a new statement goes, and what surrounds it. */
+  /** The line before which a new statement is inserted, and the lines around it. */
   insertionPoint(name: string): { at: number; before?: readonly string[]; after?: readonly string[]; indent?: string };
-  /** The indentation of a statement that is there; undefined if it is scattered, and can only be written anew. */
+  /** The indentation of an existing statement; undefined if it is scattered, and must be rewritten. */
   indentOf(name: string): string | undefined;
-  /** What goes with a statement that is removed. */
+  /** Parts that are removed with a statement. */
   removedWith(name: string, old: Layout | undefined): readonly Span[];
-  /** Everything that the text says beside these statements. */
+  /** The meaning of the text without these statements. */
   valueWithout(names: readonly string[]): unknown;
 }
 
@@ -31,7 +31,7 @@ export function createStatementEditor(grammar: Grammar): Editor {
     const lines = toLines(text);
     return { lines, layout: grammar.read(text, lines) };
   };
-  /** Whatever the edit did, the rest must say the same. */
+  /** Whatever the edit did, the rest must keep its meaning. */
   function checked(before: string, after: string, names: readonly string[]): string {
     if (!isDeepStrictEqual(read(before).layout.valueWithout(names), read(after).layout.valueWithout(names)))
       throw new Refused("Its other settings would change.");

@@ -29,7 +29,7 @@ interface Parsed {
 function layoutOf({ text, lines, document, counter }: Parsed): Layout {
   const pairs: readonly Pair[] = isMap(document.contents) ? document.contents.items : [];
   const lineAt = (offset: number): number => counter.linePos(offset).line - 1;
-  /** From a start to the last text of a node: comments and empty lines after it belong to nobody. */
+  /** From a start to the last text of a node: later comments and empty lines belong to no node. */
   const spanOf = (from: number, node: Node | undefined): Span => {
     const start = node?.range?.[0] ?? from;
     const end = node?.range?.[1] ?? from;
@@ -88,7 +88,7 @@ function layoutOf({ text, lines, document, counter }: Parsed): Layout {
       if (pair === undefined) return { at: length, before: [`${itemName.list}:`], indent: "  " };
       return { at: pairSpan(pair).from + 1, indent: itemIndent(itemName.list) };
     },
-    /** The list that was made for an item. */
+    /** The list that was created for an item. */
     removedWith(name, old) {
       const itemName = toItemName(name);
       const pair = itemName === undefined ? undefined : pairOf(itemName.list);
