@@ -4,11 +4,11 @@ import { formatNanoUsd } from "../ledger/money.ts";
 import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 
-/** Which finished requests get a line: at thousands a second the lines cost more than what they tell. */
+/** Which finished requests are logged: at thousands per second the lines cost more than they are worth. */
 export const ACCESS_LOG_CHOICES = ["all", "errors", "off"] as const;
 export type AccessLogChoice = (typeof ACCESS_LOG_CHOICES)[number];
 
-/** One line a finished request; it names no header, no body, and of a key the public id alone. */
+/** One line per finished request; it contains no header, no body, and of a key only the public id. */
 export interface AccessLog {
   settled(settlement: Settlement): void;
   refused(refusal: RefusedRequest): void;
@@ -17,14 +17,14 @@ export interface AccessLog {
 /** A request that reached no upstream. */
 export interface RefusedRequest {
   requestId: string;
-  /** Null where the request did not get so far that they are known. */
+  /** Null if the request ended before they were known. */
   accountId: string | null;
   keyId: string | null;
   protocol: Interface;
   code: ErrorCode;
   status: number;
   durationMs: number;
-  /** What really happened; undefined where the code says all. */
+  /** The real cause; undefined if the code says everything. */
   cause: unknown;
 }
 
@@ -61,7 +61,7 @@ export function createAccessLog({ log, choice }: { log: Logger; choice: AccessLo
       );
     },
     refused({ requestId, accountId, keyId, protocol, code, status, durationMs, cause }) {
-      // A fault of the gateway's own surroundings is told of in any case.
+      // A failure of the gateway's own environment is always logged.
       if (choice === "off" && cause === undefined) return;
       log.info(
         {

@@ -1,11 +1,11 @@
 import { createFleetingMap } from "../runtime/fleeting-map.ts";
 
 /**
- * Which side ended a request? To ext_proc, a model server that breaks off and a client that leaves are both the end of Envoy's
- * stream. Envoy's access log knows, and reports the former on a stream of its own (broken-answer-log.ts).
+ * Determines which side ended a request. To ext_proc, a model server that breaks off and a client that leaves are both the end of
+ * Envoy's stream. Envoy's access log knows, and reports the former on a separate stream (broken-answer-log.ts).
  */
 export interface BrokenAnswers {
-  /** @param brokenOff called if a model server of this request breaks off, as Envoy reports it. */
+  /** @param brokenOff called if Envoy reports that this request's model server broke off. */
   watch(requestId: string, brokenOff: (report: BrokenAnswer) => void): void;
   forget(requestId: string): void;
   /**
@@ -13,27 +13,27 @@ export interface BrokenAnswers {
    * @param decide called if none comes; then the request is forgotten. Judged once more, it is decided as told last.
    */
   judge(requestId: string, decide: () => void, withinMs?: number): void;
-  /** Envoy's report. @returns false if the request is not, or no longer, this process's. */
+  /** Envoy's report. @returns false if the request does not, or no longer, belong to this process. */
   report(broken: BrokenAnswer): boolean;
   /** Requests that wait for a report. */
   readonly undecided: number;
-  /** Decides them without one. */
+  /** Decides them without a report. */
   close(): void;
 }
 
-/** Of one attempt, where there are several. */
+/** Of one attempt, if there are several. */
 export interface BrokenAnswer {
   requestId: string;
-  /** Where Envoy had sent the request. */
+  /** The cluster that Envoy had sent the request to. */
   cluster: string;
   status: number;
-  /** Where Envoy gave up waiting: how much of the answer's body it had taken from the model server. */
+  /** If Envoy stopped waiting: how much of the answer's body it had received from the model server. */
   silentAfterBytes: number | null;
-  /** Where the answer was not wanted any more, and its server has not failed: the same. */
+  /** If the answer was no longer wanted, and its server has not failed: the same. */
   leftAfterBytes: number | null;
 }
 
-/** The first report on a new stream came 0.8 ms behind (docs/decisions/0003); reports to another process pass two more. */
+/** The first report on a new stream arrived 0.8 ms later (docs/decisions/0003); reports to another process take two more hops. */
 const REPORT_WITHIN_MS = 300;
 
 interface Undecided {

@@ -12,21 +12,21 @@ import type { StoreResult } from "./stored-responses/write-queue.ts";
 import { logText } from "./protocol/upstream-error-text.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
-/** One function a business event; each writes its log line and counts. Labels are closed sets. */
+/** One function per business event; each writes its log line and counts. Labels are closed sets. */
 export interface Events {
   requestSettled(settlement: Settlement): void;
   requestRefused(refusal: RefusedRequest): void;
-  /** Beside `requestRefused`: which limit of the process itself it met. */
+  /** In addition to `requestRefused`: which limit of the process it met. */
   limited(reason: AdmissionRefusal | FreeRequestRefusal): void;
-  /** Beside `requestRefused`: the answer waits, because too many of them were asked for. */
+  /** In addition to `requestRefused`: the answer is delayed, because there were too many. */
   refusalHeld(): void;
-  /** A request waits to begin: its account has many under way beside those of others. */
+  /** A request waits to begin: its account has many in flight while others are active. */
   startDelayed(): void;
   /** The gateway answered a stream before its model server did. */
   answeredEarly(model: string): void;
-  /** A bug: something threw that no caller can act on. */
+  /** A bug: an error was thrown that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
-  /** One of several backends gave no answer; where it was not the last, another is asked. */
+  /** One of several backends failed; unless it was the last, another is tried. */
   attemptFailed(failure: {
     requestId: string;
     model: string;
@@ -36,13 +36,13 @@ export interface Events {
     status: number;
     isLast: boolean;
   }): void;
-  /** A model server's report of usage was not charged as it stands (meter/meter.ts). */
+  /** A model server's usage report was corrected before charging (meter/meter.ts). */
   usageDoubted(report: { requestId: string; model: string; backend: string; doubt: Doubt }): void;
-  /** The client of another protocol read a plain end for it. */
+  /** A client of another protocol got an ordinary end instead. */
   stopReasonUnknown(stop: { requestId: string; model: string; backend: string; reason: string }): void;
-  /** What became of responses that were to be stored. */
+  /** The outcome of responses that were to be stored. */
   responsesStored(result: StoreResult, responses: number): void;
-  /** Stored responses made room for others. */
+  /** Stored responses were deleted to make room for others. */
   storedResponsesDropped(responses: number): void;
   /** A request is served and charged without its tags and its end user. */
   labelsDropped(): void;
@@ -50,17 +50,17 @@ export interface Events {
     requestId: string;
     model: string;
     backend: string;
-    /** The model server's own; null where it gave no answer. */
+    /** The model server's own status; null if it did not answer. */
     upstreamStatus: number | null;
-    /** What it was asked at. */
+    /** The path that was requested. */
     upstreamPath: string;
-    /** What the client got for it. */
+    /** The client's status. */
     status: number;
     code: ErrorCode;
   }): void;
   /** There was no room for a complete answer, or for more of it. */
   answerRefused(refusal: { requestId: string; model: string; backend: string; bytes: number; code: ErrorCode }): void;
-  /** Part of the journal of a process that is gone could not be read: what only that part said is charged to nobody. */
+  /** Part of an ended process's journal could not be read: data that only it contained is charged to nobody. */
   journalDamaged(damage: JournalDamage & { holder: string }): void;
 }
 
@@ -214,7 +214,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       name: "gateway_unreadable_rows",
       help: "Accounts, keys and models that a newer version wrote and this one cannot read, by kind.",
       labelNames: ["kind"],
-      // Each worker has all of them.
+      // Each worker reports all of them.
       aggregator: "max",
       registers: [],
       collect() {
@@ -270,7 +270,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   };
 }
 
-/** @param aggregator how those of several workers become one number. */
+/** @param aggregator how the values of several workers become one number. */
 function gauge(name: string, help: string, read: () => number, aggregator: "sum" | "max" = "sum"): Gauge {
   return new Gauge({
     name,

@@ -64,42 +64,45 @@ import { startRounds } from "../runtime/wait.ts";
 
 export interface ExtprocConfig {
   databaseUrl: string;
-  /** `host:port` or `unix:/path`, where Envoy calls. */
+  /** `host:port` or `unix:/path`, the address for Envoy. */
   listen: string;
-  /** Where Envoy takes streams that may be answered early, in the same form; null: none are. */
+  /** Where Envoy accepts streams that may be answered early, in the same form; null if none are. */
   earlyAnswersAddress: string | null;
-  /** Where the admin port opens. A worker has none: it answers its supervisor. */
+  /** Port of the admin interface. A worker has none: it answers its supervisor. */
   admin: { host: string; port: number } | "supervisor";
-  /** This process's number among those of one Envoy, from 0, and how many there are. */
+  /** This process's number among those of one Envoy, from 0, and their count. */
   worker: { number: number; of: number };
   pepper: Buffer;
-  /** Base address that clients use; part of texts. */
+  /** Base address for clients; part of messages. */
   publicBaseUrl: string;
-  /** Where usage is kept until Postgres has it; survives this process, and is this machine's alone. */
+  /** Where usage is kept until Postgres has it; it survives this process, and belongs to this machine. */
   journalDirectory: string;
   lease: LeaseRules;
-  /** How long charges gather before one batch takes them to Postgres. */
+  /** How long charges are collected before one batch writes them to Postgres. */
   settleEveryMs: number;
-  /** Days for which single requests' usage is kept; null: for ever. */
+  /** Days for which single requests' usage is kept; null: forever. */
   usageRetentionDays: number | null;
-  /** Requests carried at once; more are refused (S22). */
+  /** Maximum concurrent requests; more are refused (S22). */
   maxOpenRequests: number;
   /** Bytes of bodies that all workers of one Envoy hold at once; more are refused. */
   maxBodyBytes: number;
   /** Bytes of responses that all accounts together store, in all processes of one database. */
   maxStoredBytes: number;
   accessLog: AccessLogChoice;
-  /** Spans are sent, by Envoy. */
+  /** Whether Envoy sends spans. */
   isTraced: boolean;
   /** How long running streams may take to finish at shutdown. */
   drainMs: number;
 }
 
 const RECOVER_EVERY_MS = 10_000;
-/** Envoy asks again within this whether a processor is back (operator/bootstrap/extproc-cluster.ts): ready means that requests come. */
+/**
+ * Envoy checks within this time whether a processor is back (operator/bootstrap/extproc-cluster.ts): ready means that requests
+ * arrive.
+ */
 const READY_AFTER_MS = 200;
 
-/** Starts everything extproc is made of and registers how it stops. Resolves when Envoy may call. */
+/** Starts all parts of extproc and registers how they stop. Resolves when Envoy may connect. */
 export async function startExtproc(
   config: ExtprocConfig,
   { log, droppedLines, lifecycle }: CountedLog & { lifecycle: Lifecycle },
@@ -140,7 +143,7 @@ export async function startExtproc(
   });
   const feed = startFeed({ database, log, onReload: world.reload, onChange: (change) => applyChange(change) });
 
-  // Envoy is one for all workers.
+  // All workers share one Envoy.
   const byteAdmission = createByteAdmission({ maxBytes: config.maxBodyBytes / config.worker.of });
   const lateness = startLateness(monotonic);
   const events = createEvents({
@@ -265,7 +268,7 @@ export async function startExtproc(
   }
   const adminPages = {
     metrics,
-    // A database that is away does not make this process unready: it serves what it knows (docs/architecture.md).
+    // An unavailable database does not make this process unready: it serves with its known state (docs/architecture.md).
     notReadyBecause: () => [
       ...(feed.lastSuccessAt === null ? [describeLoading(feed.loading)] : []),
       ...(world.models().length === 0 && world.unreadable.model > 0 ? ["a newer version published all models"] : []),

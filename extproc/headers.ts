@@ -3,13 +3,13 @@ import { ATTEMPTS_CLUSTER, HEADERS, attemptPath } from "../contract/headers.ts";
 import type { HeaderChanges } from "./reply.ts";
 import type { Translation } from "./translate/translation.ts";
 
-/** Client headers that an upstream may see. Everything else stays here: credentials, cookies, addresses. */
+/** Client headers that an upstream may see. All others are dropped: credentials, cookies, addresses. */
 const PASSED_UPSTREAM = new Set([
   "content-type",
   "content-length",
   "accept",
   "user-agent",
-  // Without it Envoy finds no route; the route takes it off (operator/bootstrap/routes/upstream.ts).
+  // Without it Envoy finds no route; the route removes it (operator/bootstrap/routes/upstream.ts).
   "x-forwarded-proto",
 ]);
 
@@ -21,15 +21,15 @@ export interface RequestChangesInput {
   backend: Backend;
   upstream: Translation["upstream"];
   requestId: string;
-  /** The Model names times, which this process keeps. */
+  /** The Model sets timeouts, which this process enforces. */
   isTimed?: boolean;
-  /** The answer will be a stream: it takes the relay. */
+  /** The answer will be a stream: it goes through the relay. */
   isStream?: boolean;
-  /** The request passes this process, which may answer early. */
+  /** The request passes through this process, which may answer early. */
   early?: EarlyRelay | null;
 }
 
-/** Leads a request to the process that relays it. */
+/** Routes a request to the process that relays it. */
 export interface EarlyRelay {
   /** That process's address. */
   worker: string;
@@ -65,7 +65,9 @@ interface AttemptsChangesInput extends Pick<RequestChangesInput, "headers" | "re
   early: EarlyRelay | null;
 }
 
-/** Sends a request to where each attempt names its backend; that turns what is left here into the upstream's headers. */
+/**
+ * Sends a request to the listener where each attempt names its backend; it converts the remaining headers into the upstream's.
+ */
 export function attemptsChanges({ headers, requestId, worker, isStream, early }: AttemptsChangesInput): HeaderChanges {
   const set = {
     ":path": attemptPath(worker),
@@ -80,13 +82,13 @@ export function attemptsChanges({ headers, requestId, worker, isStream, early }:
 export interface ResponseChangesInput {
   headers: ReadonlyMap<string, string>;
   isStream: boolean;
-  /** The body keeps the length that the model server gave it, or gets a new one. */
+  /** The body keeps the model server's length, or gets a new one. */
   hasLength: boolean;
   requestId: string;
   dropped: readonly string[];
-  /** What is left of the caller's own limits; the upstream's say what is left to us, and never pass. */
+  /** The caller's remaining limits; the upstream's are about our account, and never pass. */
   limits: Readonly<Record<string, string>>;
-  /** What the model has to tell: that it will go. */
+  /** The model's announcement of its removal. */
   notice: Readonly<Record<string, string>>;
 }
 
@@ -116,7 +118,7 @@ export function requestIdHeaders(requestId: string): Readonly<Record<string, str
 }
 
 function namesToRemove(headers: ReadonlyMap<string, string>, isKept: (name: string) => boolean): string[] {
-  // Envoy refuses changes to routing headers. Those of its own that clients send are taken off by the listener.
+  // Envoy rejects changes to routing headers. The listener removes Envoy's own headers sent by clients.
   return [...headers.keys()].filter(
     (name) => !name.startsWith(":") && name !== "host" && !name.startsWith("x-envoy-") && !isKept(name),
   );
@@ -124,7 +126,7 @@ function namesToRemove(headers: ReadonlyMap<string, string>, isKept: (name: stri
 
 const MAX_DROPPED_HEADER_CHARACTERS = 1024;
 
-// Field names may be the client's own words: nothing that could end the header or bloat it gets through.
+// Field names may come from the client: nothing passes that could end or inflate the header.
 function encodeFieldNames(names: readonly string[]): string {
   return names
     .filter((name) => /^[\w.[\]-]{1,128}$/.test(name))
@@ -136,7 +138,7 @@ export function isEventStream(headers: ReadonlyMap<string, string>): boolean {
   return headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
 }
 
-/** Null where the client does not say. Envoy has checked that it is a number. */
+/** Null if the client does not state it. Envoy has checked that it is a number. */
 export function readLength(headers: ReadonlyMap<string, string>): number | null {
   const length = headers.get("content-length");
   return length === undefined ? null : Number(length);

@@ -22,7 +22,7 @@ const environment = readEnv(
     ...DATABASE_VARIABLES,
     // One worker for each address.
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
-    // Where Envoy takes streams that this process may answer before their model server does: `host:port` or `unix:/path`.
+    // Where Envoy accepts streams that this process may answer before their model server does: `host:port` or `unix:/path`.
     EARLY_ANSWERS_ADDRESS: z.string().min(1).optional(),
     // Set by the supervisor: the number of this worker.
     WORKER: z.coerce.number().int().nonnegative().optional(),
@@ -34,7 +34,7 @@ const environment = readEnv(
     LEASE_SECONDS: z.coerce.number().min(10).default(90),
     LEASE_MIN_USD: usdVariable.default(50_000_000n),
     LEASE_MAX_USD: usdVariable.default(5_000_000_000n),
-    // Charges of this long go to Postgres in one batch.
+    // Charges of this period are written to Postgres in one batch.
     SETTLE_EVERY_MS: z.coerce.number().int().min(1).max(10_000).default(500),
     USAGE_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
     MAX_BODY_MIB: z.coerce.number().int().min(64).max(65_536).default(512),
@@ -42,7 +42,7 @@ const environment = readEnv(
     MAX_OPEN_REQUESTS: z.coerce.number().int().min(1).max(10_000).default(4_000),
     DRAIN_SECONDS: z.coerce.number().nonnegative().default(10),
     LOG_LEVEL: z.string().default("info"),
-    // Where Envoy sends spans: here it says only whether there are any.
+    // Envoy's target for spans: here it only shows whether there are any.
     OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
     ACCESS_LOG: z.enum(ACCESS_LOG_CHOICES).default("all"),
   },
@@ -63,7 +63,7 @@ if (worker === undefined) {
 if (addresses.length > 1 && worker === undefined) await supervise();
 else await serve();
 
-/** Only what is used is loaded: the supervisor carries no request. */
+/** Only the needed modules are loaded: the supervisor carries no request. */
 async function supervise(): Promise<void> {
   const { startSupervisor } = await import("./workers/supervisor.ts");
   await startSupervisor(

@@ -1,6 +1,6 @@
 import { createReader } from "./wire/reader.ts";
 
-/** One message of Envoy's (envoy.service.ext_proc.v3.ProcessingRequest), as far as anything here looks at it. */
+/** One message from Envoy (envoy.service.ext_proc.v3.ProcessingRequest), with only the fields used here. */
 export type ProcessingRequest =
   | { kind: "requestHeaders" | "responseHeaders"; headers: ReadonlyMap<string, string>; isEnd: boolean; details: string | null }
   /** The body shares memory with the message. */
@@ -22,8 +22,8 @@ const CODE_DETAILS = "response.code_details";
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Reads messages one after the other without making objects of what nobody looks at. The numbers are the schema's
- * (test/unit/extproc/ext-proc-wire.test.ts holds them against it).
+ * Reads messages one after the other without creating objects for unused fields. The numbers are the schema's
+ * (test/unit/extproc/ext-proc-wire.test.ts compares them).
  */
 export function createProcessingRequestReader(): (message: Buffer) => ProcessingRequest {
   const fields = createReader();
@@ -85,7 +85,7 @@ export function createProcessingRequestReader(): (message: Buffer) => Processing
       else if (entry.end > entry.start) value = bytes.toString("latin1", entry.start, entry.end);
     }
     const earlier = headers.get(key);
-    // A repeated header reads as one list, so that a second credential cannot hide behind the first.
+    // A repeated header is read as one list, so that a second credential cannot hide behind the first.
     headers.set(key, earlier === undefined ? value : `${earlier}, ${value}`);
   }
 

@@ -14,7 +14,7 @@ import { answerStoredResponse } from "./stored-response.ts";
 import { describeRequestUsage } from "./request-usage.ts";
 import { describeUsage, type UsageReport } from "./usage.ts";
 
-/** Answers that the gateway itself gives, without an upstream. */
+/** Answers from the gateway itself, without an upstream. */
 export interface Answers {
   json(requestId: string, value: unknown): reply.ImmediateAnswer;
   root(requestId: string): reply.ImmediateAnswer;
@@ -36,7 +36,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
 }
 
 export interface AnswerDeps {
-  /** Where people see which models there are. */
+  /** The page that lists the models. */
   modelsUrl: string;
   world: World;
   credit: Credit;
@@ -54,7 +54,7 @@ export interface AnswerRouteInput {
   deps: AnswerDeps;
 }
 
-/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Usage and responses alone ask the database. */
+/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Only usage and responses query the database. */
 export async function answerRoute({ endpoint, caller, load, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":

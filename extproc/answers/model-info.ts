@@ -26,7 +26,7 @@ export function describeForChat(model: Described, nowMs: number) {
   };
 }
 
-/** All of Anthropic's fields, and those of ours that it has not. */
+/** All of Anthropic's fields, and our additional ones. */
 export function describeForMessages(model: Described, nowMs: number) {
   return {
     type: "model" as const,
@@ -72,7 +72,7 @@ const ENDPOINTS = {
   embeddings: "/v1/embeddings",
 } as const satisfies Record<Interface, string>;
 
-/** Anthropic lists every capability that it knows; those that a Model cannot state are none of the gateway's. */
+/** Anthropic lists every capability that it knows; those that a Model cannot state do not exist in the gateway. */
 function describeCapabilities(stated: ReadonlySet<Capability>) {
   const reasoning = { supported: stated.has("reasoning") };
   return {

@@ -8,12 +8,12 @@ export interface DescribeModelsInput {
   endpoint: Extract<Endpoint, { kind: "models" }>;
   key: WorldKey;
   world: World;
-  /** Where people see which models there are. */
+  /** The page that lists the models. */
   modelsUrl: string;
   nowMs: number;
 }
 
-/** The model list, or one model, in the caller's protocol and only with what this key may use (S10). */
+/** The model list, or one model, in the caller's protocol, with only the models that this key may use (S10). */
 export function describeModels({ endpoint, key, world, modelsUrl, nowMs }: DescribeModelsInput): object {
   const { protocol, id } = endpoint;
   const { interfaces, describe, list }: ModelList = LISTS[protocol];
@@ -31,7 +31,7 @@ export function describeModels({ endpoint, key, world, modelsUrl, nowMs }: Descr
 }
 
 interface ModelList {
-  /** Whose Models it has. */
+  /** The interfaces whose Models it contains. */
   interfaces: readonly Interface[];
   describe(this: void, model: WorldModel, nowMs: number): object;
   list(data: readonly object[], models: readonly WorldModel[]): object;
@@ -39,7 +39,7 @@ interface ModelList {
 
 const LISTS = {
   chat: {
-    // One list serves all of OpenAI's interfaces: their clients ask for it in the same way.
+    // One list serves all of OpenAI's interfaces: their clients request it in the same way.
     interfaces: ["chat", "responses", "embeddings"],
     describe: describeForChat,
     list: (data) => ({ object: "list", data }),

@@ -14,9 +14,9 @@ interface Page {
 }
 
 /**
- * `GET /v1/responses/{id}/input_items`: a page of what one request sent as its `input`, the last item first.
- * @param input a list of items, as it is stored.
- * @throws GatewayError `invalid_request` that names the wrong query parameter.
+ * `GET /v1/responses/{id}/input_items`: a page of a request's `input`, the last item first.
+ * @param input a list of items, as stored.
+ * @throws GatewayError `invalid_request` that names the invalid query parameter.
  */
 export function listInputItems(responseId: string, input: Buffer, query: URLSearchParams): Buffer {
   const page = readPage(query);
@@ -51,7 +51,7 @@ function indexAfter(items: readonly { id: string }[], after: string): number {
   return index + 1;
 }
 
-/** Clients seldom give their items ids; pages need them. */
+/** Clients seldom give their items ids, but paging needs them. */
 function generatedId(responseId: string, index: number): string {
   return `item_${responseId.replace(/^resp_/, "")}_${index}`;
 }

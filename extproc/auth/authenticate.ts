@@ -5,7 +5,7 @@ import { cannotCheck, type CatchUp } from "./catch-up.ts";
 import { findCredential } from "./credential.ts";
 import { explainKey } from "./key-mistake.ts";
 
-/** Who pays for a request. */
+/** The payer of a request. */
 export interface Caller {
   key: WorldKey;
   account: WorldAccount;
@@ -17,11 +17,11 @@ export interface AuthenticateInput {
   catchUp: CatchUp;
   pepper: Pepper;
   nowMs: number;
-  /** Where keys are made. */
+  /** The page for creating keys. */
   keysUrl: string;
 }
 
-/** Deleted keys are not kept in memory, so nothing tells them from keys that never were. */
+/** Deleted keys are not kept in memory, so they cannot be distinguished from keys that never existed. */
 const NOT_VALID = "The API key is not valid: it was deleted, or it is mistyped.";
 
 /**
@@ -37,7 +37,7 @@ export function authenticate(input: AuthenticateInput): Caller | Promise<Caller>
   try {
     return findCaller(key, input);
   } catch (refusal) {
-    // While the database is away, what is known stays in force.
+    // While the database is down, the known state applies.
     if (!(refusal instanceof GatewayError) || !world.isCurrent(nowMs)) throw refusal;
     return catchUp.wait().then(() => findCaller(key, input));
   }
@@ -64,7 +64,7 @@ function findCaller(sent: SentKey, { world, pepper, nowMs, keysUrl }: Authentica
   const remedy = remedyAt(keysUrl);
   const key = world.findKey(sent.publicId);
   if (key === undefined) {
-    // A key made a moment ago may not have arrived while the database is away: that is not the caller's fault.
+    // A new key may not have arrived while the database is down: that is not the caller's fault.
     if (!world.isCurrent(nowMs)) throw cannotCheck();
     throw new GatewayError("invalid_api_key", `${NOT_VALID} ${remedy}`);
   }
@@ -83,7 +83,7 @@ function findCaller(sent: SentKey, { world, pepper, nowMs, keysUrl }: Authentica
   return { key, account };
 }
 
-/** A newer version of the gateway wrote its row, and serves it: limits that cannot be read are not no limits. */
+/** A newer version of the gateway wrote its row, and serves it: unreadable limits must not count as no limits. */
 function unreadable(what: string): GatewayError {
   return new GatewayError("billing_unavailable", `The ${what} cannot be read right now. Try again shortly.`, {
     headers: { "retry-after": "5" },

@@ -4,9 +4,9 @@ import { explainMissingKey } from "./key-mistake.ts";
 const HEADERS_WORDS = "as `Authorization: Bearer <key>` or `x-api-key: <key>`.";
 
 /**
- * The one credential of a request, from either header on every interface (S3).
- * @param keysUrl where keys are made.
- * @throws GatewayError `invalid_api_key` when there is none, or two that differ.
+ * The single credential of a request, from either header on every interface (S3).
+ * @param keysUrl the page for creating keys.
+ * @throws GatewayError `invalid_api_key` if there is none, or two different ones.
  */
 export function findCredential(headers: ReadonlyMap<string, string>, keysUrl: string): string {
   const bearer = readBearer(headers.get("authorization"));

@@ -1,15 +1,15 @@
-/** A value that is no key of this service: what it looks like, and what to do. Nothing of it is in the text (S18). */
+/** A value that is not a key of this service: what it looks like, and the remedy. The text contains no part of it (S18). */
 export interface KeyMistake {
-  /** What was sent, as a sentence. */
+  /** A sentence about the received value. */
   readonly sentence: string;
-  /** Is another key needed? Else the same one, written well, is right. */
+  /** Whether another key is needed; otherwise the same one, sent correctly, is right. */
   readonly needsKey: boolean;
 }
 
 const KEY_LENGTH = 61;
 const OWN_PREFIX = "sk-mg-";
 
-/** Prefixes of other providers' keys; the longer ones first. */
+/** Prefixes of other providers' keys, longer ones first. */
 const PROVIDERS: readonly (readonly [prefix: RegExp, name: string])[] = [
   [/^sk-ant-/, "Anthropic"],
   [/^sk-or-/, "OpenRouter"],
@@ -29,9 +29,9 @@ const PROVIDERS: readonly (readonly [prefix: RegExp, name: string])[] = [
 
 const PLACEHOLDER = /^(\$|%\w+%|<.*>$|\{.*\}$|undefined$|null$|none$|changeme$)|your[-_ ]?(api[-_ ]?)?key|api[-_]?key[-_]?here/i;
 
-/** Says what a credential is that has not the form of a key. */
+/** Describes a credential that does not have a key's format. */
 export function explainKey(credential: string): KeyMistake {
-  // Header bytes arrive one to a character; what people paste is UTF-8.
+  // Each character is a header byte; people paste UTF-8.
   const text = Buffer.from(credential, "latin1").toString("utf8");
   if (/^bearer\s/i.test(text)) return again("`Bearer` appears twice before the API key. Send it once");
   if (/^["'`“‘].*|["'`”’]$/.test(text)) return again("The API key is in quotation marks. Send it without them");
@@ -66,7 +66,7 @@ function other(sentence: string): KeyMistake {
   return { sentence, needsKey: true };
 }
 
-/** Headers that other services read the key from. */
+/** Headers in which other services expect the key. */
 const FOREIGN_HEADERS = [
   "api-key",
   "x-goog-api-key",
@@ -76,7 +76,7 @@ const FOREIGN_HEADERS = [
   "x-auth-token",
 ];
 
-/** Says where a key was sent in vain; null where there is none. */
+/** Names the ignored place where a key was sent; null if there is none. */
 export function explainMissingKey(headers: ReadonlyMap<string, string>): string | null {
   const header = FOREIGN_HEADERS.find((name) => headers.has(name));
   if (header !== undefined) return `The header \`${header}\` is ignored.`;

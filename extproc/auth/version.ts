@@ -1,14 +1,14 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS, MESSAGES_VERSIONS } from "../../contract/headers.ts";
 
-/** Does the request carry the message interface's version header, in either spelling (S4, S10)? */
+/** Whether the request has the Messages interface's version header, in either spelling (S4, S10). */
 export function hasVersion(headers: ReadonlyMap<string, string>): boolean {
   return headers.has(HEADERS.version) || headers.has(HEADERS.versionNeutral);
 }
 
 /**
- * A missing version is taken as the service's own (S4).
- * @throws GatewayError `unsupported_version` for one that is unknown.
+ * A missing version means the service's own (S4).
+ * @throws GatewayError `unsupported_version` for an unknown one.
  */
 export function checkVersion(headers: ReadonlyMap<string, string>): void {
   for (const name of [HEADERS.versionNeutral, HEADERS.version]) {

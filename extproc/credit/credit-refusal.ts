@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 
-/** The account cannot pay for it, whoever waits: only a payment mends that, and SDKs must not retry it (S37, S42). */
+/** The account cannot pay for it, regardless of waiting: only a payment helps, and SDKs must not retry it (S37, S42). */
 export function short(reason: string, remedy: string, topUpUrl: string): GatewayError {
   return new GatewayError(
     "insufficient_balance",
@@ -8,7 +8,7 @@ export function short(reason: string, remedy: string, topUpUrl: string): Gateway
   );
 }
 
-/** The credit is there, and other requests hold it: time mends that (S37). */
+/** The credit exists, but other requests hold it: waiting helps (S37). */
 export function heldByOthers(): GatewayError {
   return new GatewayError(
     "insufficient_balance",
@@ -17,7 +17,7 @@ export function heldByOthers(): GatewayError {
   );
 }
 
-/** Nobody can say what the account has. */
+/** The account's credit is unknown. */
 export function unavailable(): GatewayError {
   return new GatewayError("billing_unavailable", "The balance cannot be read right now. Try again in a few seconds.", {
     headers: { "retry-after": "5" },

@@ -12,44 +12,44 @@ import { backOffMs } from "../../runtime/wait.ts";
 export interface Credit {
   /**
    * Before the body is read.
-   * @throws GatewayError `insufficient_balance` when the balance is known to be used up; `billing_unavailable` when
-   *   settling is so far behind that nothing more may be used.
+   * @throws GatewayError `insufficient_balance` if the balance is known to be used up; `billing_unavailable` if settlement is so
+   * far behind that nothing more may be used.
    */
   check(account: WorldAccount): void;
   /**
-   * Reserves what a request may cost: at once where this process has leased enough of the account, else after asking
-   * the database, at most 2 s.
-   * @throws GatewayError (or rejects with one) `insufficient_balance`; `billing_unavailable` where nobody can say.
+   * Reserves the possible cost of a request: at once if this process has leased enough of the account's credit, otherwise after a
+   * database query of at most 2 s.
+   * @throws GatewayError (or rejects with one) `insufficient_balance`; `billing_unavailable` if the credit is unknown.
    */
   admit(account: Pick<WorldAccount, "accountId">, size: WalletSize, signal: Departure): Hold | Promise<Hold>;
-  /** Nano-USD left: the posted balance less what is used but not settled yet and what running requests hold. */
+  /** Nano-USD left: the posted balance minus unsettled usage and running requests' holds. */
   availableNanoUsd(account: WorldAccount): bigint;
-  /** Held by running requests of this process, nano-USD; of all accounts where none is named. */
+  /** Held by this process's running requests, nano-USD; of all accounts if none is given. */
   heldNanoUsd(accountId?: string): bigint;
   readonly openHolds: number;
-  /** Accounts whose credit has changed, as the feed tells them. */
+  /** Accounts whose credit has changed, according to the feed. */
   note(accounts: readonly Pick<AccountRow, "accountId" | "leasing">[]): void;
-  /** Renews leases that are in use and gives back those that are not. */
+  /** Renews leases in use and returns unused ones. */
   keepLeases(): Promise<void>;
-  /** Gives every lease back whose charges are settled; nothing is admitted afterwards. */
+  /** Returns every lease whose charges are settled; nothing is admitted afterwards. */
   close(): Promise<void>;
 }
 
 export interface CreditDeps {
   bank: LeaseBank;
-  /** Charges of an account that wait for settlement, nano-USD. */
+  /** An account's charges that await settlement, nano-USD. */
   pendingNanoUsd(accountId: string): bigint;
   /** Too many settlements wait for the database. */
   isSettlingBehind(): boolean;
   /** Monotonic, ms. */
   clock: { nowMs(): number };
   newLeaseId(): string;
-  /** Where credit is added; part of the refusal's text. */
+  /** The page for adding credit; part of the refusal's text. */
   topUpUrl: string;
   /** The ledger has answered, whether or not there was credit. */
   onLeased(): void;
   onLeaseFailed(error: unknown): void;
-  /** A lease that nothing used for so long goes back. */
+  /** A lease that was unused for this long is returned. */
   idleMs?: number;
   /** How long a request waits for its lease. */
   waitMs?: number;
@@ -93,7 +93,7 @@ export function createCredit(deps: CreditDeps): Credit {
 
   async function giveBackIdle(): Promise<void> {
     const nowMs = clock.nowMs();
-    // A charge on its way is paid by the lease: given back before, its credit would be leased again meanwhile.
+    // The lease pays for charges in flight: returned earlier, its credit would be leased again meanwhile.
     const idle = [...wallets].filter(([accountId, wallet]) => wallet.isIdle(nowMs, idleMs) && pendingNanoUsd(accountId) === 0n);
     const results = await Promise.allSettled(idle.map(async ([, wallet]) => wallet.giveBack()));
     for (const [index, [accountId, wallet]] of idle.entries())
@@ -102,7 +102,7 @@ export function createCredit(deps: CreditDeps): Credit {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** The first statement after a restart of the database often finds a dead connection: that is no reason to keep credit. */
+  /** The first statement after a restart of the database often finds a dead connection: that must not keep credit leased. */
   async function giveBackAll(): Promise<void> {
     for (let attempts = 1; attempts <= MAX_CLOSING_ATTEMPTS; attempts++) {
       try {
@@ -145,7 +145,7 @@ export function createCredit(deps: CreditDeps): Credit {
     async close() {
       isClosed = true;
       await Promise.all(wallets.values().map((wallet) => wallet.close()));
-      // A charge on its way is paid by its lease, which then ends with the recovery of this process's journal.
+      // A charge in flight is paid by its lease, which then ends with the recovery of this process's journal.
       const isSettled = wallets.keys().every((accountId) => pendingNanoUsd(accountId) === 0n);
       wallets.clear();
       if (isSettled) await giveBackAll();

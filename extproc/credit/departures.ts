@@ -1,9 +1,9 @@
 /**
- * What accounts' clients may leave without paying: prompts of requests whose clients hang up before a byte of the answer has come
- * (docs/decisions/0003). One bucket an account, which empties with time.
+ * The allowance for abandoned prompts: of requests whose clients hang up before the first byte of the answer
+ * (docs/decisions/0003). One bucket per account, which empties over time.
  */
 export interface Departures {
-  /** Is this one free? What is free is taken from the account's allowance. */
+  /** Whether this one is free; if so, it is deducted from the account's allowance. */
   forgives(accountId: string, promptNanoUsd: bigint): boolean;
 }
 
@@ -11,15 +11,15 @@ export interface DeparturesDeps {
   /** Monotonic, ms. */
   clock: { nowMs(): number };
   allowanceNanoUsd?: bigint;
-  /** This process and the Envoy beside it are being stopped: requests that end now were cut by us. */
+  /** This process and the Envoy next to it are shutting down: requests that end now were cut by us. */
   isStopping(): boolean;
 }
 
 /** Three prompts of ten thousand tokens, at three dollars a million. */
 const ALLOWANCE_NANO_USD = 100_000_000n;
-/** A used allowance is whole again after so long. */
+/** A used allowance is complete again after this time. */
 const REFILL_MS = 3_600_000;
-/** More accounts than this leave prompts behind in an hour only by attack; those that left one longest ago are forgotten then. */
+/** More accounts than this abandon prompts in an hour only in an attack; the ones that did so longest ago are forgotten. */
 const MAX_ACCOUNTS = 10_000;
 
 interface Bucket {
@@ -28,7 +28,7 @@ interface Bucket {
 }
 
 export function createDepartures({ clock, allowanceNanoUsd = ALLOWANCE_NANO_USD, isStopping }: DeparturesDeps): Departures {
-  /** The one that changed longest ago stands first. */
+  /** The one that changed longest ago comes first. */
   const buckets = new Map<string, Bucket>();
 
   function usedNanoUsd(accountId: string, nowMs: number): bigint {

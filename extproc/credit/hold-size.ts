@@ -3,39 +3,39 @@ import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
 import { inWords } from "../protocol/in-words.ts";
 import type { OutputAsk } from "../protocol/output/output-ask.ts";
 
-/** What a request may cost, nano-USD, and the output limit that a hold of some amount pays for. */
+/** The possible cost of a request in nano-USD, and the output limit that a given hold covers. */
 export interface HoldSize {
   /** The whole prompt at list price, and every token that it may produce. */
   fullNanoUsd: bigint;
-  /** The least with which it may begin: its prompt and the floor of output tokens. */
+  /** The minimum to start: its prompt and the minimum of output tokens. */
   minNanoUsd: bigint;
-  /** The client set no output limit: it is given one that a bounded part of the credit covers (S37). */
+  /** The client set no output limit: the request gets one that a bounded part of the credit covers (S37). */
   isOpen: boolean;
   /** The prompt as it is held. */
   promptTokens: number;
-  /** The limit that is sent upstream for a hold of this amount: tokens for each answer. */
+  /** The limit sent upstream for a hold of this amount: tokens for each answer. */
   outputTokens(heldNanoUsd: bigint): number;
-  /** What so much credit is enough for, and what it would take: part of a refusal's text. */
+  /** What an amount of credit covers, and what is required: part of a refusal's text. */
   describe(coveredNanoUsd: bigint): string;
-  /** What the client can send instead, as the beginning of a sentence. */
+  /** The alternative for the client, as the beginning of a sentence. */
   remedy: string;
 }
 
 export interface HoldSizeInput {
   /** The prompt as it is held (held-prompt.ts). */
   promptTokens: number;
-  /** The prompt as it probably is: what it leaves of the context window. */
+  /** The prompt's probable size: the rest of the context window is for output. */
   likelyPromptTokens: number;
   ask: Pick<OutputAsk, "limit" | "answers">;
   model: { contextWindow: number | null; maxOutputTokens: number; price: Price };
 }
 
-/** What a request without an output limit is worth at the least (S37); a lower limit of the client's own is its floor. */
+/** The minimum output for a request without a limit (S37); a lower limit set by the client is its own minimum. */
 const FLOOR_TOKENS = 1_024;
 /** How far a stream whose server ignores its limit may be ahead of its hold. */
 export const STRETCH_TOKENS = 256;
 
-/** Cached prompts cost less and are never counted on; writing a cache may cost more, and is. */
+/** Cached prompts cost less, which is not relied on; cache writes may cost more, which is. */
 export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldSizeInput): HoldSize {
   const { price } = model;
   const fullTokens = Math.min(ask.limit ?? roomBehind(likelyPromptTokens, model.contextWindow), model.maxOutputTokens);
@@ -52,7 +52,7 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
   const fullNanoUsd = cost(fullTokens);
   const minNanoUsd = cost(minTokens);
 
-  /** Rounded down: what is sent never costs more than what is held. */
+  /** Rounded down: the sent limit never costs more than the hold. */
   function affordable(nanoUsd: bigint): number {
     if (nanoUsd >= fullNanoUsd || tokenPicoUsd === 0n) return fullTokens;
     const tokens = Number((nanoUsd * PICO_PER_NANO - promptPicoUsd) / tokenPicoUsd);
@@ -74,7 +74,7 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
   };
 }
 
-/** The same of a request whose answer has no tokens. */
+/** The same for a request whose answer has no tokens. */
 export function sizePromptHold(promptTokens: number, price: Price): HoldSize {
   const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens }, price);
   return {
@@ -93,7 +93,7 @@ export function sizePromptHold(promptTokens: number, price: Price): HoldSize {
 
 const PICO_PER_NANO = 1_000n;
 
-/** Servers refuse a limit that does not fit into the context window behind the prompt. */
+/** Servers reject a limit that does not fit into the context window after the prompt. */
 function roomBehind(promptTokens: number, contextWindow: number | null): number {
   if (contextWindow === null) return Infinity;
   return Math.max(contextWindow - promptTokens, FLOOR_TOKENS);

@@ -1,9 +1,9 @@
-/** Credit that one running request has reserved. It ends once: with its charge, or without one. */
+/** Credit reserved by one running request. It ends once: with its charge, or without one. */
 export interface Hold {
   heldNanoUsd(): bigint;
   /**
-   * Raises the hold to this amount where the lease covers it; else asks for more in the background.
-   * "short": the account has no more, or it cannot be asked.
+   * Raises the hold to this amount if the lease covers it; otherwise requests more in the background. "short": the account has no
+   * more, or the database cannot be queried.
    */
   cover(nanoUsd: bigint): "covered" | "asked" | "short";
   /** Frees the hold and takes the charge from the lease. @returns the lease that pays; null if there is none any more. */
@@ -12,7 +12,7 @@ export interface Hold {
   release(): void;
 }
 
-/** Has the client left? Structurally an AbortSignal; allocating one per request would cost more than the hold. */
+/** Whether the client has left. Structurally an AbortSignal; allocating one per request would cost more than the hold. */
 export interface Departure {
   readonly aborted: boolean;
 }

@@ -12,10 +12,10 @@ export interface LeaseRenewalDeps {
 }
 
 const EVERY_MS = 1_000;
-/** Any process ends what a dead one has left; how soon matters little. */
+/** Any process may end a dead one's leases; the delay matters little. */
 const REAP_EVERY_ROUNDS = 10;
 
-/** Renews this process's leases, and ends those of processes that are gone. */
+/** Renews this process's leases, and ends those of ended processes. */
 export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: LeaseRenewalDeps): Rounds {
   const outage = createOutage({
     log,
@@ -29,7 +29,7 @@ export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: Lea
       rounds += 1;
       if (rounds % REAP_EVERY_ROUNDS !== 0) return;
       await bank.reap();
-      // A round that only renews asks the database nothing while there are no leases.
+      // A round that only renews skips the database if there are no leases.
       outage.over();
     },
     { everyMs, onFailure: (error) => outage.failed(error) },

@@ -5,10 +5,10 @@ import type { Credit } from "./credit.ts";
 import type { HoldSize } from "./hold-size.ts";
 import type { Departure, Hold } from "./hold.ts";
 
-/** What a request has taken before it runs: credit, and its place within the limits. */
+/** What a request takes before it runs: credit, and its share of the limits. */
 export interface Reservation {
   readonly hold: Hold;
-  /** What the hold pays for: the output limit of each answer, which is sent upstream. */
+  /** The hold's coverage: the output limit of each answer, which is sent upstream. */
   readonly outputTokens: number;
   readonly limited: LimitedRequest;
 }
@@ -22,7 +22,7 @@ export interface ReservationInput {
 }
 
 /**
- * Credit first: the limits count what is held. What is refused by either leaves nothing taken.
+ * Credit first: the limits count the held amount. A refusal by either leaves nothing taken.
  * @throws GatewayError (or rejects with one) as Credit.admit and Limits.begin.
  */
 export function reserve(

@@ -200,7 +200,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     ask({ neededNanoUsd: 0n, wantedNanoUsd: 0n });
   }
 
-  /** A lease that could not be given back. Requests that came meanwhile may be asking for another one. */
+  /** A lease that could not be returned. Requests that came meanwhile may be requesting another one. */
   function keep(given: Lease): void {
     if (lease !== undefined) return;
     if (isAsking) kept = given;
@@ -214,7 +214,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     if (!isClosed) asked = grow(amounts);
   }
 
-  /** Never rejects: what fails is told to the waiting. */
+  /** Never rejects: failures are passed to the waiting requests. */
   async function grow({ neededNanoUsd, wantedNanoUsd }: Amounts): Promise<void> {
     isAsking = true;
     const sentMs = clock.nowMs();
@@ -232,7 +232,7 @@ export function createWallet(deps: WalletDeps): Wallet {
       answer = { kind: "grant", atMs, freeNanoUsd: grant.freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
       unansweredId = undefined;
       if (!grant.isOpen || lease !== before) {
-        // The lease was taken from us, before or while it grew: another one is asked for at once.
+        // The lease was taken from us, before or while it grew: another one is requested at once.
         if (before !== undefined) answer = undefined;
         lease = undefined;
       } else {
@@ -253,7 +253,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     serve();
   }
 
-  /** Of what nothing holds: from here on nothing is admitted against it. */
+  /** For unheld credit: from here on nothing is admitted against it. */
   function releaseUnheld(nanoUsd: bigint): void {
     if (isAsking) owedNanoUsd = nanoUsd > owedNanoUsd ? nanoUsd : owedNanoUsd;
     else owedNanoUsd = 0n;
@@ -263,12 +263,12 @@ export function createWallet(deps: WalletDeps): Wallet {
     if (part <= 0n) return;
     lease.grantedNanoUsd -= part;
     lease.refilledNanoUsd = restNanoUsd();
-    // It is there for the next request that comes, as well as for those it is given up for.
+    // It is available to the next request, as well as to those it is given up for.
     if (answer?.kind === "grant") answer = { ...answer, freeNanoUsd: answer.freeNanoUsd + part };
     asked = shrink(lease.id, part);
   }
 
-  /** Never rejects. Where its outcome stays unknown, the next growth says what the lease has. */
+  /** Never rejects. If its outcome is unknown, the next growth returns the lease's state. */
   async function shrink(leaseId: string, nanoUsd: bigint): Promise<void> {
     isAsking = true;
     try {
@@ -288,7 +288,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     if (freeNanoUsd < 0n) releaseUnheld(-freeNanoUsd);
     else if (isNewRecall && waiting.size === 0) releaseUnheld(recall.nanoUsd);
     else if (freeNanoUsd > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
-      // What others gave back is there: those that wait for it need not wait for their next turn.
+      // Credit returned by others is available: requests waiting for it need not wait for their next turn.
       if (answer?.kind === "grant") answer = undefined;
       serve();
     }
@@ -313,7 +313,7 @@ export function createWallet(deps: WalletDeps): Wallet {
       cover(wantedNanoUsd) {
         const more = wantedNanoUsd - amount;
         if (more <= 0n) return "covered";
-        // A stream that runs goes on with what was leased, also when the lease could not be renewed.
+        // A running stream continues with the leased credit, even if the lease could not be renewed.
         if (lease !== undefined && restNanoUsd() >= more) {
           amount += more;
           heldNanoUsd += more;
@@ -341,7 +341,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     };
   }
 
-  /** Has the database said lately what the account has? */
+  /** Whether the database has recently confirmed the account's credit. */
   function isKnown(): boolean {
     return isFresh(WAIT_MS);
   }
@@ -379,7 +379,7 @@ export function createWallet(deps: WalletDeps): Wallet {
       try {
         await bank.giveBack({ leaseId, accountId });
       } catch (error) {
-        // Perhaps it has ended, perhaps not: then it is kept, but of no use until the database has said so.
+        // It may have ended: then it is kept, but unusable until the database has confirmed it.
         if (given !== undefined) keep(error instanceof LeasesKeptError ? given : { ...given, expiresAtMs: 0 });
         throw error;
       }

@@ -5,8 +5,8 @@ import { deprecatedInUse, portVariable, readEnv } from "../../runtime/env.ts";
 import { createLog } from "../../runtime/log.ts";
 
 /**
- * Runs before this container is told to stop: Envoy lets go of its clients while extproc still serves them. With the word
- * `resume` it runs when the container starts, for it may have been stopped alone.
+ * Runs before this container is stopped: Envoy lets go of its clients while extproc still serves them. With the word `resume` it
+ * runs when the container starts, because it may have been stopped alone.
  */
 const DEPRECATED_NAMES = { ENVOY_DRAIN_MIN_SECONDS: "ENVOY_DRAIN_LEAST_SECONDS" };
 const environment = readEnv(

@@ -4,13 +4,13 @@ import { createFleetingMap } from "../../runtime/fleeting-map.ts";
 import { relay, type LateAnswer, type RelayTarget } from "./relay.ts";
 
 /**
- * Streams that pass this process on their way to the model server, so that it can answer in the server's place and send
+ * Streams that pass through this process on their way to the model server, so that it can answer in the server's place and send
  * keep-alives until the server does (docs/decisions/0048).
  */
 export interface EarlyAnswers {
-  /** Address of this process to Envoy, by which the request finds it. */
+  /** This process's address for Envoy, to which the request is routed. */
   readonly worker: string;
-  /** The request will come once, after `afterMs` of silence it is answered. */
+  /** The request will arrive once; after `afterMs` of silence it is answered. */
   expect(requestId: string, answer: LateAnswer): void;
   forget(requestId: string): void;
   /** Envoy sends the request. */

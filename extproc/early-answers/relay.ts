@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { HEADERS } from "../../contract/headers.ts";
 import { isEventStream } from "../headers.ts";
 
-/** Where Envoy takes the request on its way to the model server. */
+/** Where Envoy accepts the request on its way to the model server. */
 export type RelayTarget = { socketPath: string } | { host: string; port: number };
 
 /** @param address `host:port` or `unix:/path`. */
@@ -16,15 +16,15 @@ export function relayTarget(address: string): RelayTarget {
 type Headers = ReadonlyMap<string, string>;
 
 export interface Relay {
-  /** Envoy knows that the model server broke off, and the connection may take seconds to tell. */
+  /** Envoy knows that the model server broke off; the connection may take seconds to end. */
   serverBroke(): void;
 }
 
-/** The exchange of a request that is relayed: what it hears of an answer that cannot reach it through Envoy. */
+/** The exchange of a relayed request: events of an answer that cannot reach it through Envoy. */
 export interface LateAnswer {
-  /** Before anything else. */
+  /** Called first. */
   relayedBy(relay: Relay): void;
-  /** Silence of the model server after which it is answered for. */
+  /** Silence of the model server after which the relay answers. */
   readonly afterMs: number;
   /** Called back once the exchange can write to the client. */
   whenReady(then: () => void): void;
@@ -36,9 +36,9 @@ export interface LateAnswer {
   brokeOff(): void;
 }
 
-/** The same as its exchange sees it. */
+/** The same from its exchange's perspective. */
 export interface RelayedAnswer extends LateAnswer {
-  /** Envoy takes bytes for the client from now on, or waits for a whole answer. */
+  /** Envoy accepts bytes for the client from now on, or waits for a complete answer. */
   ready(): void;
   /** Envoy reports that the model server broke off. */
   serverBroke(): void;
@@ -51,12 +51,12 @@ export interface RelayedRequest {
   target: RelayTarget;
 }
 
-/** Any event stream may have it; what it is worth to the client, the exchange decides. */
+/** Any event stream may contain it; the exchange decides what the client gets. */
 const FIRST_BYTES = ": waiting for the model server\n\n";
 /** Errors are short. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** Sends the request on and the answer back, or an answer of its own if there is none in time. */
+/** Sends the request on and the answer back, or its own answer if there is none in time. */
 export function relay({ stream, headers, answer, target }: RelayedRequest): void {
   const request = send({
     ...target,
@@ -164,8 +164,8 @@ export function relay({ stream, headers, answer, target }: RelayedRequest): void
 }
 
 /**
- * The request ends with its last byte, and not with the end of the stream, which may come later: Envoy may have answered and
- * closed the connection by then, and a write that fails takes the answer with it.
+ * The request ends with its last byte, not with the end of the stream, which may come later: Envoy may have answered and closed
+ * the connection by then, and a failed write would discard the answer.
  */
 function sendBody(stream: ServerHttp2Stream, request: ClientRequest, length: number): void {
   let left = length;
@@ -184,7 +184,7 @@ const EARLY = { ":status": 200, "content-type": "text/event-stream", [HEADERS.ea
 const INVALID = { ":status": 502, [HEADERS.localReply]: "invalid_status" };
 const UNREACHABLE = { ":status": 503, [HEADERS.localReply]: "early_answers_unreachable" };
 
-/** Of one connection alone, or of this hop. */
+/** Headers that concern a single connection, or this hop. */
 const NOT_PASSED = new Set([
   "connection",
   "keep-alive",

@@ -16,7 +16,7 @@ interface Arrived {
 }
 
 /**
- * Phase 1: who asks, for what, and may they? Decided before the body is read.
+ * Phase 1: identifies the caller and the request, and decides whether it is allowed, before the body is read.
  * @throws GatewayError, or rejects with one, to refuse the request.
  */
 export function admit(context: ExchangeContext, headers: ReadonlyMap<string, string>, isEnd: boolean): Step | Promise<Step> {
@@ -43,7 +43,7 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
 
 function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, headers, isEnd }: Arrived): Step | Promise<Step> {
   const { deps, requestId, protocol } = context;
-  // The client left while its key was looked up: nothing would give back what is taken now.
+  // The client left while its key was looked up: anything taken now would never be returned.
   if (context.client.aborted) return answered(reply.continueToBody());
   context.caller = caller;
   const load = deps.loads.of(caller.account.accountId);

@@ -5,11 +5,11 @@ import { isEventStream } from "../headers.ts";
 import { contentCoding, isDecodable, undecodable } from "../protocol/content-coding.ts";
 import type { Forwarded } from "./context.ts";
 
-/** A JSON error, an answer that streams, or one in a piece. */
+/** A JSON error, a stream, or a complete answer. */
 export type AnswerKind = "upstream_error" | "stream" | "whole";
 
 /**
- * What the model server's answer is, by its headers, which the run then names as its backend.
+ * The kind of the model server's answer, by its headers, which the run then records as its backend.
  * @throws GatewayError for an answer that cannot be passed on.
  */
 export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, string>): AnswerKind {

@@ -7,33 +7,33 @@ import type { Reply } from "../reply.ts";
 import type { StreamOutcome, StreamTranslation } from "../translate/translation.ts";
 import { brokenOff } from "../protocol/broken-answer.ts";
 
-/** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own last words. */
+/** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own ending. */
 export interface AnswerStream {
   outcome(): StreamOutcome;
   /** Bytes of the body, as the model server sent it. */
   receivedBytes(): number;
-  /** The gateway has answered, and the model server has not. */
+  /** The gateway has answered, but the model server has not. */
   isWaiting(): boolean;
-  /** A chunk from the model server. @returns what the client gets for it; undefined if that is nothing. */
+  /** A chunk from the model server. @returns the client's output; undefined if there is none. */
   pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
   /** The model server ended the answer with trailers. */
   endWithTrailers(): void;
-  /** The model server answers at last: what comes from now on is its own. */
+  /** The model server finally answers: from now on the answer is its own. */
   serverBegan(): void;
   /**
    * The model server broke off. Envoy's report may overtake the first chunk, with which the stream ends then.
-   * @param lost called if no chunk comes: Envoy takes no bytes for the client.
+   * @param lost called if no chunk comes: Envoy accepts no bytes for the client.
    */
   breakOff(lost: () => void): void;
-  /** The gateway ends the answer. @returns "too_early" if Envoy takes no bytes for the client yet. */
+  /** The gateway ends the answer. @returns "too_early" if Envoy does not accept bytes for the client yet. */
   fail(thrown: unknown): "reported" | "too_early";
-  /** The same for a silence that may be the client's own: it is neither noted nor settled if "undecided". */
+  /** The same for a silence that may be the client's own: it is neither recorded nor settled if "undecided". */
   timeOut(error: GatewayError): "reported" | "too_early" | "undecided";
   /** Nothing more is sent. */
   close(): void;
 }
 
-/** For a chunk that Envoy had when its server broke off; it comes within a few milliseconds. */
+/** For a chunk that Envoy had when its server broke off; it arrives within a few milliseconds. */
 const FIRST_CHUNK_WITHIN_MS = 200;
 
 /** Usage, `[DONE]` and the end of the connection follow an answer's ending within milliseconds. */
@@ -41,27 +41,27 @@ const ENDS_WITHIN_MS = 5_000;
 const MAX_ENDING_BYTES = 64 * 1024;
 
 export interface AnswerStreamStart {
-  /** Which server answers, and so in which protocol, may be known only when it does. */
+  /** The answering server, and thus its protocol, may be known only when it answers. */
   createMachine(): StreamTranslation;
   /** The gateway has answered in the model server's place (docs/decisions/0048). */
   isEarly: boolean;
-  /** Called once: from now on Envoy takes bytes for the client. */
+  /** Called once: from now on Envoy accepts bytes for the client. */
   onBegun(): void;
   run: Run;
-  /** What the client gets while the model server is silent. */
+  /** The keep-alives that the client gets while the model server is silent. */
   keepAlive: Buffer;
-  /** Writes down what was thrown, and puts it into words for the client. */
+  /** Records a thrown error, and words it for the client. */
   noteFailure(thrown: unknown): GatewayError;
   /** Sends Envoy a message that answers none of its own. */
   push(reply: Reply): void;
   /**
-   * Makes room for so many bytes of an event that the model server has not finished.
+   * Reserves memory for the bytes of an unfinished event.
    * @throws GatewayError if there is none.
    */
   hold(bytes: number): void;
 }
 
-/** Most events are shorter, and chunks end in the middle of some. */
+/** Most events are shorter, and some are split across chunks. */
 const HELD_UNNOTED_BYTES = 64 * 1024;
 
 /** Balancers close connections that are silent for a minute, some for half a minute. */
@@ -71,7 +71,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push, hold } = start;
   let isWaiting = isEarly;
   let machine = isEarly ? undefined : createMachine();
-  /** Envoy takes no bytes before it has sent a chunk. */
+  /** Envoy accepts no bytes before it has sent a chunk. */
   let hasBegun = false;
   let isOver = false;
   let isBroken = false;
@@ -110,7 +110,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     const next = run.noteOutput(bytes.length);
     if (isEnd) return last(Buffer.concat([bytes, end()]));
     if (next === "stop") {
-      // A server may go on after its own finish or error: then the client has its ending, and nothing more is paid for.
+      // A server may continue after its own finish or error: then the client has its ending, and nothing more is charged.
       if (machine.outcome() !== "open") return last(Buffer.concat([bytes, end()]));
       // The client gets its protocol's own finish for a limit.
       run.settle("stopped", 200);
@@ -129,7 +129,10 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     heldBytes = noted;
   }
 
-  /** A server that goes on after its ending is not read for ever. Text that the client still gets is charged, and has its time. */
+  /**
+   * A server that continues after its ending is not read forever. Text that the client still gets is charged, and extends the
+   * time.
+   */
   function isOverdue(receivedBytes: number): boolean {
     if (!theMachine().isEnding()) return false;
     const outputBytes = run.meter.outputBytes();
@@ -143,7 +146,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     return ending.receivedBytes > MAX_ENDING_BYTES;
   }
 
-  /** The model server sends no more, for whatever reason. @returns what the client still gets. */
+  /** The model server sends no more, for whatever reason. @returns the client's remaining output. */
   function end(): Buffer {
     const machine = theMachine();
     const bytes = machine.end();
@@ -165,15 +168,15 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     outcome: () => machine?.outcome() ?? "open",
     pass(chunk, isEnd) {
       receivedBytes += chunk.length;
-      // The client has its end: what the model server had sent before it was cut off is nobody's.
+      // The client has its end: data that the model server sent before it was cut off is discarded.
       if (isOver) return undefined;
       if (!hasBegun) begin();
       try {
-        // What began the answer is no part of the model server's.
+        // The early beginning of the answer is not part of the model server's.
         if (isWaiting && !isEnd && !isBroken) return reply.streamChunk(keepAlive, false);
         return translate(chunk, isEnd || isBroken);
       } catch (thrown) {
-        // The status line is gone: only the protocol's own error event can tell the client.
+        // The status line is already sent: only the protocol's own error event can inform the client.
         return last(failed(thrown));
       }
     },
@@ -215,7 +218,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   }
 }
 
-/** Of an answer whose model server has said that it is over. */
+/** For an answer that its model server has declared over. */
 interface Ending {
   timer: NodeJS.Timeout;
   /** Since then, or since the last text. */
@@ -225,7 +228,7 @@ interface Ending {
 
 export const BROKEN_OFF = brokenOff();
 
-/** What a client of each interface ignores. */
+/** Content that a client of each interface ignores. */
 export function keepAliveBytes(protocol: Interface): Buffer {
   return KEEP_ALIVES[protocol];
 }
@@ -240,7 +243,7 @@ const KEEP_ALIVES = {
   messages: Buffer.from(encodeSseEvent("ping", '{"type": "ping"}')),
 } as const satisfies Record<Interface, Buffer>;
 
-/** A machine that is still open at the end saw no end: the answer was cut. */
+/** A machine that is still open at the end saw no ending: the answer was cut. */
 export function endOutcome(machine: StreamTranslation): Exclude<StreamOutcome, "open"> {
   const outcome = machine.outcome();
   return outcome === "open" ? "truncated" : outcome;

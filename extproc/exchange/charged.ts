@@ -1,8 +1,8 @@
 import type { ExchangeContext } from "./context.ts";
 
 /**
- * Does work that goes on after a wait. Messages of Envoy are measured as they are handled (load/turns.ts); what follows a wait
- * for the database or for credit would be nobody's, and an account whose requests all wait would never be found out.
+ * Runs work that continues after a wait. Envoy's messages are measured as they are handled (load/turns.ts); work after a wait for
+ * the database or for credit would be charged to nobody, and an account whose requests all wait would never be noticed.
  */
 export function charged<Result>({ load, deps: { clock } }: Pick<ExchangeContext, "load" | "deps">, work: () => Result): Result {
   const startedMs = clock.nowMs();

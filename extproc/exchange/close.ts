@@ -2,8 +2,8 @@ import type { ExchangeContext, Forwarded } from "./context.ts";
 import { fail } from "./interrupt.ts";
 
 /**
- * Phase 5: Envoy's stream is over. All that the request has taken is given back, and what was produced before the client
- * left, or the model server broke off, is charged (S28).
+ * Phase 5: Envoy's stream is over. Everything that the request has taken is returned, and tokens produced before the client left,
+ * or the model server broke off, are charged (S28).
  * @param isEnded Envoy has ended the stream; false if the connection to Envoy broke.
  */
 export function close(context: ExchangeContext, isEnded: boolean): void {
@@ -17,11 +17,11 @@ function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): 
   const { run, answer } = forwarded;
   const { brokenAnswers } = context.deps;
   if (forwarded.blameServer !== null) {
-    // The client has taken its end. Envoy's report may be a moment behind.
+    // The client has received its end. Envoy's report may arrive slightly later.
     if (run.settlement() === null) brokenAnswers.judge(context.requestId, forwarded.blameServer);
     return;
   }
-  // A client may hang up on the last event, before the upstream closes: that is no abort.
+  // A client may hang up on the last event, before the upstream closes: that is not an abort.
   const outcome = answer?.kind === "stream" ? answer.stream.outcome() : "open";
   if (run.settlement() !== null || outcome !== "open" || !isEnded) {
     brokenAnswers.forget(context.requestId);
@@ -31,6 +31,6 @@ function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): 
   if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, run.leave);
   brokenAnswers.forget(context.requestId);
   if (forwarded.isBroken) fail(context, forwarded);
-  // Envoy answers by itself for an upstream that fails before its headers have come. So this was the client.
+  // Envoy answers itself for an upstream that fails before its headers. So this was the client.
   else run.leave();
 }

@@ -14,10 +14,10 @@ import type { AnswerStream } from "./answer-stream.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { ExchangeDeps } from "./deps.ts";
 
-/** What all phases of one exchange share. Each phase fills in what it finds out. */
+/** State shared by all phases of one exchange. Each phase fills in its findings. */
 export interface ExchangeContext {
   readonly deps: ExchangeDeps;
-  /** Sends Envoy a message that it has not asked for. */
+  /** Sends Envoy an unsolicited message. */
   readonly push: (reply: Reply) => void;
   readonly requestId: string;
   readonly startedMs: number;
@@ -29,37 +29,37 @@ export interface ExchangeContext {
   slot: Slot | undefined;
   heldBytes: HeldBytes | undefined;
   requestBytes: number;
-  /** Undefined until the headers of an answer have come that Envoy holds whole. */
+  /** Undefined until the headers of an answer that Envoy holds whole arrive. */
   heldAnswer: Pick<AnswerRoom, "over"> | undefined;
-  /** Of the answer that Envoy has in one piece; 0 until it has. */
+  /** Of a complete answer in Envoy; 0 until there is one. */
   answerBytes: number;
   /** The client wants the charge in its answer's usage (answer-cost.ts). */
   wantsCost: boolean;
-  /** Undefined until the request is sent to a model server, to be answered. */
+  /** Undefined until the request is sent to a model server to be answered. */
   forwarded: Forwarded | undefined;
-  /** Of the latest failure; null if nothing went wrong. */
+  /** Of the latest failure; null if there was none. */
   errorCode: ErrorCode | null;
-  /** Nobody waits for an answer any more. Whatever waits for credit reads it. */
+  /** Nobody waits for an answer any more. Code that waits for credit checks it. */
   readonly client: { aborted: boolean };
-  /** All that must be closed when Envoy's stream is over (close.ts). */
+  /** Resources to close when Envoy's stream is over (close.ts). */
   readonly closers: (() => void)[];
 }
 
-/** A request on its way to a model server, and the answer on its way back. */
+/** A request in flight to a model server, and its answer. */
 export interface Forwarded {
   readonly run: Run;
   readonly dispatch: Dispatch;
   readonly deadlines: Deadlines;
-  /** Takes the response that the client got; null if it is not to be stored. */
+  /** Receives the response that the client got; null if it is not to be stored. */
   readonly keep: ((response: Buffer) => void) | null;
-  /** Null until its headers have come. */
+  /** Null until its headers have arrived. */
   answer: Answer | null;
   /** The model server's own status, for the operator's log; the client's may differ. */
   upstreamStatus: number | null;
   /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
   earlyReport: BrokenAnswer | null;
   isBroken: boolean;
-  /** Null unless the answer was given up for its silence, and it is not known yet whose it was: settles it as the server's. */
+  /** Null unless the answer was ended because of silence on an unknown side: settles it as the server's. */
   blameServer: (() => void) | null;
   /** Null unless it may be answered before its model server answers. */
   relayed: RelayedAnswer | null;
@@ -67,7 +67,7 @@ export interface Forwarded {
 
 type Answer =
   | { kind: "upstream_error"; status: number; headers: ReadonlyMap<string, string> }
-  /** One JSON document, perhaps compressed; `asStream`: the client waits for a stream, which is made from it. */
+  /** One JSON document, possibly compressed; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean; coding: string | null }
   | { kind: "stream"; stream: AnswerStream };
 

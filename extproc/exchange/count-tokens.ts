@@ -20,7 +20,7 @@ export interface CountRequest {
 
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
 
-/** Tokens are only to be counted: free, and by the model server if it can count (S16). */
+/** A request to count tokens: free, and counted by the model server if it can (S16). */
 export function countTokens(context: ExchangeContext, request: CountRequest): Step {
   const { deps, requestId } = context;
   const counting = deps.limits.begin(request.caller, context.protocol, NOTHING_USED);

@@ -1,26 +1,29 @@
 import type { Timeouts } from "../../contract/catalogue.ts";
 
-/** The time that a request has. For a Model with one backend and no times of its own, Envoy keeps it alone (operator/bootstrap/listeners/clients.ts). */
+/**
+ * The timeouts of a request. For a Model with one backend and no timeouts of its own, Envoy enforces them alone
+ * (operator/bootstrap/listeners/clients.ts).
+ */
 export interface Deadlines {
   /** The upstream's headers have come. */
   began(isStream: boolean): void;
-  /** A piece of a streamed answer has come. */
+  /** A piece of a streamed answer has arrived. */
   heard(): void;
   over(): void;
 }
 
-/** For a Model with one backend and no times of its own. */
+/** For a Model with one backend and no timeouts of its own. */
 const KEPT_BY_ENVOY: Deadlines = { began() {}, heard() {}, over() {} };
 
-/** What a Model has that names no time: as long as Envoy lets any request be silent. */
+/** For a Model without timeouts: as long as Envoy allows any request to be silent. */
 export const DEFAULT_FIRST_BYTE_MS = 300_000;
 const DEFAULT_IDLE_MS = 300_000;
 
 export interface DeadlinesStart {
   timeouts: Timeouts | undefined;
-  /** The time to the first byte is each backend's own (fallback/attempt-exchange.ts). */
+  /** The time to the first byte belongs to each backend (fallback/attempt-exchange.ts). */
   isByAttempt: boolean;
-  /** Called once, by whichever time passes first: that of silence, or of the whole answer. */
+  /** Called once, by whichever timeout comes first: for silence, or for the whole answer. */
   onPassed(time: "silence" | "whole"): void;
 }
 
@@ -45,7 +48,7 @@ export function startDeadlines({ timeouts, isByAttempt, onPassed }: DeadlinesSta
   return {
     began(isStream) {
       clearTimeout(silence);
-      // What is not streamed comes here at once: between its headers and its end there is nothing to hear.
+      // A complete answer arrives here at once: nothing can be observed between its headers and its end.
       silence = setTimeout(pass, isStream ? idleMs : firstByteMs, "silence");
     },
     heard: () => void silence?.refresh(),

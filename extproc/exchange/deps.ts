@@ -18,7 +18,7 @@ import type { RunDeps } from "../meter/run.ts";
 import type { Redactor } from "../redactor.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
 
-/** All that one request's life depends on; tests replace single members. */
+/** Dependencies of one request; tests replace single members. */
 export interface ExchangeDeps extends RunDeps, AnswerDeps {
   loads: Pick<AccountLoads, "of">;
   /** For keys that are about to be refused. */
@@ -32,20 +32,20 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   labelBudget: Pick<LabelBudget, "take" | "release">;
   events: Events;
   answers: Answers;
-  /** Of Models with several backends. */
+  /** For Models with several backends. */
   health: BackendHealth;
   openAttempts: OpenAttempts;
   brokenAnswers: BrokenAnswers;
   heldAnswers: HeldAnswers;
-  /** Null: no stream is answered early. */
+  /** Null if no stream is answered early. */
   earlyAnswers: EarlyAnswers | null;
   /** Number of this process among those of one Envoy, from 0. */
   worker: number;
   /** HMAC key of the stored key hashes. */
   pepper: Pepper;
-  /** Of what model servers say. */
+  /** Of model servers' messages. */
   redactor: Redactor;
-  /** Where people make keys. */
+  /** The page for creating keys. */
   keysUrl: string;
   /** UUIDv7 of that moment. */
   newRequestId(nowMs: number): string;

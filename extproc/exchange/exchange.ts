@@ -18,18 +18,18 @@ import { noteUpstream, refuse, refuseSlowly } from "./refuse.ts";
 import { respond, respondWhole } from "./respond.ts";
 
 /**
- * One request's life: admit → forward → respond → close. Envoy sends one message a step and waits for its reply; `closed`
- * comes last, whatever happened.
+ * One request's life: admit → forward → respond → close. Envoy sends one message per step and waits for its reply; `closed` comes
+ * last, whatever happened.
  */
 export interface Exchange {
   requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): Reply | Promise<Reply>;
   requestBody(body: Buffer): Reply | Promise<Reply>;
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
-  /** @returns undefined if Envoy waits for nothing: a streamed answer goes on by `push`. */
+  /** @returns undefined if Envoy waits for nothing: a streamed answer continues through `push`. */
   responseBody(body: Buffer, isEnd: boolean): Reply | undefined;
   /** @param names of the trailers, none of which the client gets. */
   responseTrailers(names: readonly string[]): Reply | undefined;
-  /** What is known of it by now. */
+  /** Current facts about it. */
   facts(): ExchangeFacts;
   /** Of the account that pays; null until its key is known. */
   load(): AccountLoad | null;
@@ -46,20 +46,20 @@ export interface ExchangeFacts {
   /** Null if nothing was sent upstream. */
   model: string | null;
   backend: string | null;
-  /** Null if nothing went wrong. */
+  /** Null if there was no failure. */
   errorCode: ErrorCode | null;
   settlement: Settlement | null;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** @param push sends Envoy a message that it has not asked for. */
+/** @param push sends Envoy an unsolicited message. */
 export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void): Exchange {
   const context = createContext(deps, push);
   let phase: Phase = { kind: "arriving" };
 
   function take({ reply, next }: Step): Reply {
-    // Unless Envoy has answered by itself meanwhile.
+    // Unless Envoy has answered itself meanwhile.
     if (phase.kind === "busy") phase = next;
     return reply;
   }
@@ -87,7 +87,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       return isEnd ? answerCount(context, phase, NOTHING) : holdAnswer(context, headers, reply.awaitResponseBody({}));
     }
     if (phase.kind === "forwarded" && !isLocalReply) return respond(context, phase.forwarded, { headers, isEnd });
-    // Envoy has answered: what still waits for credit is not sent.
+    // Envoy has answered: a request that still waits for credit is not sent.
     if (phase.kind === "busy") context.client.aborted = true;
     phase = { kind: "local_reply" };
     const status = Number(headers.get(":status"));
@@ -98,7 +98,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   /** @param isEnd false if it is only the beginning: Envoy has no room for the rest. */
   function wholeBody(body: Buffer, isEnd: boolean): Reply {
     context.heldAnswer?.over();
-    // Envoy holds it whole until the client has taken it.
+    // Envoy buffers it until the client has received it.
     context.heldBytes?.resize(context.requestBytes + body.length);
     const waiting = phase;
     phase = { kind: "answered" };
@@ -122,7 +122,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return phase.kind === "local_reply" || phase.kind === "counting";
   }
 
-  /** Envoy sends no body at all for an answer that is nothing but headers and trailers. */
+  /** Envoy sends no body at all for an answer of only headers and trailers. */
   function withoutBody(): Reply {
     if (phase.kind === "forwarded" && phase.forwarded.answer?.kind === "whole") throw emptyAnswer();
     return wholeBody(NOTHING, true);
@@ -133,7 +133,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     return answer?.kind === "stream" ? answer.stream : undefined;
   }
 
-  /** If the step throws, the caller reads why, in its protocol (S17). */
+  /** If the step throws, the caller gets the reason, in its protocol (S17). */
   function orRefuse(step: () => Reply): Reply {
     try {
       return step();

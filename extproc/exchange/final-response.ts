@@ -2,10 +2,12 @@ import { rawMember } from "../protocol/json/scan.ts";
 import { createSseParser } from "../protocol/sse.ts";
 import type { StreamTranslation } from "../translate/translation.ts";
 
-/** Of a response that its client has in full, or up to a limit. */
+/** A response that its client received completely, or up to a limit. */
 const LAST_EVENTS = ["response.completed", "response.incomplete"];
 
-/** The same stream, which hands over the response in its last event as the client reads it. Each output has whole events only. */
+/**
+ * The same stream, which delivers the response in its last event as the client reads it. Each output contains whole events only.
+ */
 export function withFinalResponse(machine: StreamTranslation, onResponse: (response: Buffer) => void): StreamTranslation {
   let isFound = false;
 

@@ -23,7 +23,7 @@ import { answered, type Admitted, type Step } from "./phase.ts";
 import { recallTurn, type StoredTurn } from "./stored-turn.ts";
 
 interface ReadRequest extends StoredTurn {
-  /** The body as Envoy holds it. */
+  /** The body as Envoy buffers it. */
   received: Buffer;
   headers: ReadonlyMap<string, string>;
   caller: Caller;
@@ -33,7 +33,7 @@ interface ReadRequest extends StoredTurn {
 }
 
 /**
- * Phase 2: which model, which backend, and in which protocol? The body is sent on, translated.
+ * Phase 2: chooses model, backend and protocol, and sends the body on, translated.
  * @throws GatewayError, or rejects with one, to refuse the request.
  */
 export function forward(context: ExchangeContext, { caller, endpoint, headers }: Admitted, bytes: Buffer): Step | Promise<Step> {
@@ -61,7 +61,7 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
 
 const NO_LABELS: readonly Label[] = [];
 
-/** What the answer may cost is reserved before the request is sent. */
+/** The possible cost of the answer is reserved before the request is sent. */
 function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step | Promise<Step> {
   const { deps, protocol } = context;
   const { body, caller, model } = turn;
@@ -75,7 +75,7 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
 }
 
 function send(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step {
-  // The client left while its credit was waited for: nothing runs, and nobody reads this reply.
+  // The client left while the request waited for credit: nothing runs, and nobody reads this reply.
   if (context.client.aborted) {
     release(reservation);
     return answered(reply.passBody());
@@ -120,7 +120,7 @@ interface Start {
   labels: readonly Label[];
 }
 
-/** Apart from the request's body: the closures made here live as long as the answer, and would keep the prompt with them. */
+/** Separate from the request's body: the closures created here live as long as the answer, and would retain the prompt. */
 function start(
   context: ExchangeContext,
   { dispatch, caller, model, wantsStream, meter, reservation, keep, labels }: Start,

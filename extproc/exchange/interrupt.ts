@@ -10,7 +10,7 @@ import * as reply from "../reply.ts";
 import { encodeRefusal } from "./refusal.ts";
 import { noteFailure, refuse } from "./refuse.ts";
 
-/** Envoy's own, which serve an answer that is passed on. */
+/** Envoy's own flags for an answer that is passed on. */
 const HOPS: readonly string[] = [ATTEMPTS_CLUSTER, RELAY_CLUSTER];
 const NOTHING = Buffer.alloc(0);
 
@@ -28,14 +28,14 @@ export function brokenOff(context: ExchangeContext, report: BrokenAnswer): void 
 }
 
 /**
- * Nothing has moved for as long as Envoy waits. Had the server been silent, all that it sent would have come here; what
- * stopped on its way stands behind bytes that the client does not take.
+ * No data moved for as long as Envoy waits. If the server was silent, everything that it sent has arrived here; missing data is
+ * blocked by bytes that the client does not read.
  */
 function isUnread({ answer }: Forwarded, { silentAfterBytes }: BrokenAnswer): boolean {
   return answer?.kind === "stream" && silentAfterBytes !== null && silentAfterBytes > answer.stream.receivedBytes();
 }
 
-/** The gateway has given the answer up for its silence: the same comparison. */
+/** The gateway has ended the answer because of silence: the same comparison. */
 function noteLeft({ deps, requestId }: ExchangeContext, { answer, blameServer, run }: Forwarded, bytes: number): void {
   if (blameServer === null || answer?.kind !== "stream") return;
   deps.brokenAnswers.forget(requestId);
@@ -43,12 +43,12 @@ function noteLeft({ deps, requestId }: ExchangeContext, { answer, blameServer, r
   else blameServer();
 }
 
-/** Was the answer that begins now reported before? An earlier attempt's report says another server, or another status. */
+/** Whether the answer that begins now was reported before. An earlier attempt's report has another server, or another status. */
 export function isReportedBroken({ run, earlyReport }: Forwarded, status: number): boolean {
   return earlyReport?.cluster === run.backend().cluster && earlyReport.status === status;
 }
 
-/** The relay, if there is one, makes sure that the client can be told. */
+/** The relay, if there is one, ensures that the client can be notified. */
 export function serverBroke(context: ExchangeContext, forwarded: Forwarded): void {
   if (forwarded.relayed === null) breakOff(context, forwarded);
   else forwarded.relayed.serverBroke();
@@ -62,13 +62,13 @@ export function breakOff(context: ExchangeContext, forwarded: Forwarded): void {
   else fail(context, forwarded);
 }
 
-/** The client, if it is still there, learns no more than that its answer failed. */
+/** The client, if it is still there, learns only that its answer failed. */
 export function fail(context: ExchangeContext, forwarded: Forwarded): void {
   if (forwarded.answer?.kind === "stream") forwarded.run.settle("truncated", 200);
   context.push(refuse(context, answerIsBroken(context, forwarded)));
 }
 
-/** One of the Model's time-outs has passed. What was produced is charged (S28). */
+/** One of the Model's timeouts has passed. Produced tokens are charged (S28). */
 export function late(context: ExchangeContext, time: "silence" | "whole"): void {
   const { forwarded } = context;
   const error = forwarded?.dispatch.described(tooLate()) ?? tooLate();
@@ -82,8 +82,8 @@ export function late(context: ExchangeContext, time: "silence" | "whole"): void 
 }
 
 /**
- * Envoy has the answer's end. If the client takes it, Envoy closes its connection inside and reports how much had come from the
- * server by then. If not, the client reads nothing, and is cut off.
+ * Envoy has the answer's end. If the client accepts it, Envoy closes its internal connection and reports how much it had received
+ * from the server by then. If not, the client is not reading, and is cut off.
  */
 function judgeSilence(context: ExchangeContext, forwarded: Forwarded, error: GatewayError): void {
   forwarded.blameServer = () => void noteFailure(context, error);

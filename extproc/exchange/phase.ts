@@ -4,7 +4,7 @@ import type { Endpoint } from "../route/endpoint.ts";
 import type { TokenCount } from "../translate/count-tokens/token-count.ts";
 import type { Forwarded } from "./context.ts";
 
-/** What an exchange waits for. Each phase takes Envoy's next message and returns the phase after it. */
+/** The message that an exchange waits for. Each phase handles Envoy's next message and returns the following phase. */
 export type Phase =
   /** The request's headers. */
   | { kind: "arriving" }
@@ -13,9 +13,11 @@ export type Phase =
   | Admitted
   | Counting
   | ForwardedPhase
-  /** The body of Envoy's own reply: its configuration gives it the caller's shape (operator/bootstrap/filters/local-replies.ts). */
+  /**
+   * The body of Envoy's own reply: its configuration gives it the caller's format (operator/bootstrap/filters/local-replies.ts).
+   */
   | { kind: "local_reply" }
-  /** Nothing: the gateway has answered by itself. */
+  /** Nothing: the gateway has answered itself. */
   | { kind: "answered" };
 
 /** The request's body. */
@@ -31,7 +33,7 @@ export interface Counting {
   kind: "counting";
   count: TokenCount;
   status: number;
-  /** How the answer is compressed, although nobody asked for it; null if it is not. */
+  /** The unrequested compression of the answer; null if it is not compressed. */
   coding: string | null;
 }
 

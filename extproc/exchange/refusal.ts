@@ -4,8 +4,8 @@ import { requestIdHeaders } from "../headers.ts";
 import type { ImmediateAnswer } from "../reply.ts";
 
 /**
- * An error as the whole answer, in the caller's protocol (S17).
- * @param upstreamStatus of the model server, where its answer is the reason: for Envoy's access log.
+ * An error as the complete answer, in the caller's protocol (S17).
+ * @param upstreamStatus of the model server, if its answer is the reason: for Envoy's access log.
  */
 export function encodeRefusal(
   protocol: Interface,

@@ -22,8 +22,8 @@ export function refuseSlowly(context: ExchangeContext, thrown: unknown): Reply |
 }
 
 /**
- * Writes down which caller was refused, or which model server failed.
- * @returns what the client reads, without a credential that a server may have repeated.
+ * Logs which caller was refused, or which model server failed.
+ * @returns the client's error, without a credential that a server may have repeated.
  */
 export function noteFailure(context: ExchangeContext, thrown: unknown): GatewayError {
   const { deps, requestId, forwarded } = context;

@@ -5,8 +5,8 @@ import type { ExchangeContext, Forwarded } from "./context.ts";
 import { breakOff, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
 
 /**
- * Phase 3b: a stream that this process relays may have been answered before its model server answers. Then the server's answer,
- * or its failure, comes here.
+ * Phase 3b: a relayed stream may have been answered before its model server answers. Then the server's answer, or its failure,
+ * arrives here.
  */
 export function createRelayedAnswer(context: ExchangeContext, forwarded: Forwarded, afterMs: number): RelayedAnswer {
   let relay: Relay | undefined;
@@ -22,7 +22,7 @@ export function createRelayedAnswer(context: ExchangeContext, forwarded: Forward
     relayedBy: (by) => void (relay = by),
     serverBroke: () => relay?.serverBroke(),
     ready: resolve,
-    // Later than the message that made it ready, whose reply goes first.
+    // After the message that made it ready, whose reply is sent first.
     whenReady: (then) => void promise.then(then),
     began(headers) {
       const open = stream();
@@ -30,7 +30,7 @@ export function createRelayedAnswer(context: ExchangeContext, forwarded: Forward
       try {
         if (judgeAnswer(forwarded, headers) === "upstream_error") return "collect";
         const coding = contentCoding(headers);
-        // The client's stream is already open, and its bytes cannot be decoded.
+        // The client's stream is already open, and the server's bytes cannot be decoded.
         if (coding !== null) throw undecodable(coding);
         forwarded.deadlines.began(true);
         open.serverBegan();

@@ -17,7 +17,9 @@ import { finishWhole } from "./whole-answer.ts";
 
 const NOTHING = Buffer.alloc(0);
 
-/** Phase 3: how does the answer come, whole or streamed? @throws GatewayError for an answer that cannot be passed on. */
+/**
+ * Phase 3: determines whether the answer is complete or streamed. @throws GatewayError for an answer that cannot be passed on.
+ */
 export function respond(
   context: ExchangeContext,
   forwarded: Forwarded,
@@ -34,7 +36,7 @@ export function respond(
   const changes = responseChanges({
     headers,
     isStream,
-    // The length of a stream changes with its translation, also that of one that is made from a document.
+    // Translation changes a stream's length, even of one that is made from a document.
     hasLength: !wantsStream,
     requestId: context.requestId,
     dropped,
@@ -76,7 +78,7 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
   return stream;
 }
 
-/** @throws GatewayError `upstream_error` where there is no room: servers send events of a few hundred bytes. */
+/** @throws GatewayError `upstream_error` if there is no room: servers send events of a few hundred bytes. */
 function holdPart({ heldBytes, requestBytes }: ExchangeContext, bytes: number): void {
   try {
     heldBytes?.reserve(requestBytes + bytes);
@@ -87,7 +89,7 @@ function holdPart({ heldBytes, requestBytes }: ExchangeContext, bytes: number): 
   heldBytes?.resize(requestBytes + bytes);
 }
 
-/** Phase 4, for an answer that came in one piece. @throws GatewayError for an answer that cannot be passed on. */
+/** Phase 4, for a complete answer. @throws GatewayError for an answer that cannot be passed on. */
 export function respondWhole(
   context: ExchangeContext,
   forwarded: Forwarded,
@@ -97,7 +99,7 @@ export function respondWhole(
   if (answer === null) throw new Error("a response body came before its headers");
   if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body: received });
   const asStream = answer.kind === "stream" || answer.asStream;
-  // Over HTTP/2 trailers may follow a whole answer that no stream was asked for; those of a stream come over HTTP/1.1.
+  // Over HTTP/2 trailers may follow a complete answer; those of a stream arrive over HTTP/1.1.
   if (asStream && !isEnd) throw tooLargeAsStream();
   const coding = answer.kind === "whole" ? answer.coding : null;
   const body = coding === null ? received : decodeContent(received, coding);

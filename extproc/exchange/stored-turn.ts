@@ -16,7 +16,7 @@ import type { ExchangeContext } from "./context.ts";
 export interface StoredTurn {
   body: RequestBody;
   storage: Storage | null;
-  /** Takes the response that the client got; null if it is not to be stored. */
+  /** Receives the response that the client got; null if it is not to be stored. */
   keep: ((response: Buffer) => void) | null;
 }
 
@@ -28,8 +28,8 @@ export interface TurnRequest {
 }
 
 /**
- * Puts what the request refers to into its place. Only a request that names something waits for the database.
- * @throws GatewayError, or rejects with one, for names that are none or that nothing is stored under.
+ * Inserts the items that the request refers to. Only a request with references waits for the database.
+ * @throws GatewayError, or rejects with one, for invalid or unknown references.
  */
 export function recallTurn(context: ExchangeContext, request: TurnRequest): StoredTurn | Promise<StoredTurn> {
   const { body, model, caller } = request;
@@ -48,10 +48,10 @@ export function recallTurn(context: ExchangeContext, request: TurnRequest): Stor
 
 const NOTHING_RECALLED: Recalled = { turns: [], items: new Map(), usedResponseIds: [] };
 
-/** Until the request is whole, what it recalls is in memory as read, as a list of items, and in the new body. */
+/** Until the request is complete, recalled items are in memory as read, as a list of items, and in the new body. */
 const COPIES = 3;
 
-/** What is recalled is held like a body that the client sent. */
+/** Recalled items are admitted like a body that the client sent. */
 function roomBeside(context: ExchangeContext, body: RequestBody): (bytes: number) => void {
   return (bytes) => context.heldBytes?.reserve(body.bytes.length + COPIES * bytes);
 }
@@ -99,7 +99,7 @@ interface Kept {
   recalled: Recalled;
 }
 
-/** A closure of its own: it lives as long as the answer, and needs only the request's own input. */
+/** A separate closure: it lives as long as the answer, and needs only the request's own input. */
 function createKeep(context: ExchangeContext, { caller, own: input, previousResponseId, storeHours, recalled }: Kept) {
   const { accountId } = caller.account;
   const { responses } = context.deps;

@@ -5,7 +5,7 @@ import { withMetadata, type Reply } from "../reply.ts";
 
 type Push = (reply: Reply) => void;
 
-/** An exchange that tells Envoy beside its answers what the request's spans are to say, whenever there is news of it. */
+/** An exchange that sends Envoy the request's span attributes along with its answers, whenever they change. */
 export function createTracedExchange(create: (push: Push) => Exchange, push: Push): Exchange {
   let reported = "";
   const exchange = create((reply) => push(annotate(reply)));
@@ -49,7 +49,7 @@ function spanAttributes({ requestId, protocol, model, backend, errorCode, settle
   if (settlement !== null) {
     const { usage } = settlement;
     attributes["gateway.outcome"] = settlement.outcome;
-    // The conventions count what was read from a cache as input.
+    // The conventions count cache reads as input.
     attributes["gen_ai.usage.input_tokens"] = String(promptTokensOf(usage));
     attributes["gen_ai.usage.output_tokens"] = String(usage.outputTokens);
   }

@@ -12,7 +12,7 @@ import type { Reply } from "../reply.ts";
 import type { AnswerTranslation } from "../translate/translation.ts";
 
 export interface WholeAnswer {
-  /** The model server's bytes, perhaps compressed. */
+  /** The model server's bytes, possibly compressed. */
   received: Buffer;
   /** The same, decompressed. */
   body: Buffer;
@@ -25,11 +25,11 @@ export interface WholeAnswer {
   redactor: Redactor;
   /** The client's protocol's. */
   errorEvent(error: GatewayError): string;
-  /** Takes a response that the client got; null if it is not to be stored. */
+  /** Receives a response that the client got; null if it is not to be stored. */
   keep: ((response: Buffer) => void) | null;
 }
 
-/** An answer that came in one piece, in the caller's protocol; its run is settled. @throws GatewayError if it is none. */
+/** A complete answer in the caller's protocol; its run is settled. @throws GatewayError if it is invalid. */
 export function finishWhole(answer: WholeAnswer): Reply {
   const { received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep } = answer;
   if (!asStream) {

@@ -10,13 +10,13 @@ import type { OpenAttempts } from "./open-attempts.ts";
 
 export interface AttemptExchangeDeps {
   openAttempts: Pick<OpenAttempts, "find">;
-  /** Sends Envoy a message that it has not asked for. */
+  /** Sends Envoy an unsolicited message. */
   push(reply: Reply): void;
 }
 
 /**
- * One attempt's stream, beside that of its request (exchange/exchange.ts): names the backend and its words, and asks Envoy for
- * another attempt where the answer is no answer. What passes is the exchange's to translate and meter.
+ * One attempt's stream, in addition to that of its request (exchange/exchange.ts): names the backend and provides its body, and
+ * asks Envoy for another attempt if the answer is a failure. The exchange translates and meters the answer that passes.
  */
 export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDeps): Omit<Exchange, "facts"> {
   let attempt: Attempt | undefined;
@@ -30,7 +30,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
     if (attempts === undefined) return refuseLate();
     attempt = attempts.begin();
     const sent = attempt.request();
-    // An answer was on its way already.
+    // An answer was already in transit.
     if (sent === null) return refuseLate();
     timer = setTimeout(timeOut, attempts.firstByteMs);
     const { backend } = attempt;
@@ -67,7 +67,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
       // A server that sends the header itself decides nothing.
       return reply.passResponse({ set: tryNext(isRetried), remove: isRetried ? [] : [HEADERS.tryNext] });
     },
-    // Its one message is small, and the request's own stream is what works.
+    // Its only message is small, and the work is in the request's own stream.
     load: () => null,
     requestBody: notAsked,
     responseBody: notAsked,

@@ -7,46 +7,48 @@ import type { BackendHealth } from "../route/backend-health.ts";
 import type { AnswerTranslation, Translation } from "../translate/translation.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
 
-/** One request's way through its Model's backends: the exchange begins it, Envoy's attempts go through it one by one. */
+/**
+ * One request's sequence of attempts at its Model's backends: the exchange begins it, Envoy's attempts run through it one by one.
+ */
 export interface Attempts {
-  /** The attempt that runs, or whose answer passes; before the first one, the backend that it will go to. */
+  /** The running attempt, or the one whose answer passes; before the first one, the backend that it will use. */
   backend(): Backend;
   translation(): AnswerTranslation;
-  /** How many servers were asked. */
+  /** Number of servers tried. */
   tried(): number;
-  /** Why the last attempt has no answer of a server's own; null where it has one. */
+  /** Why the last attempt has no server's answer; null if it has one. */
   failure(): GatewayError | null;
   /** How long each server may take to begin its answer. */
   readonly firstByteMs: number;
-  /** Envoy sends the request: to which backend? */
+  /** Envoy asks for the backend. */
   begin(): Attempt;
-  /** The client's exchange is over, whatever runs. */
+  /** The client's exchange is over, whatever is running. */
   close(): void;
 }
 
-/** What goes to a backend. */
+/** The request for a backend. */
 export interface SentRequest {
   readonly upstream: Translation["upstream"];
-  /** The body goes on as the client sent it. */
+  /** The body is passed on as the client sent it. */
   readonly isAsReceived: boolean;
 }
 
 /** One attempt at one backend. Its first end counts. */
 export interface Attempt {
   readonly backend: Backend;
-  /** Null once an answer passes: a prompt is large, and its answer may take minutes, so it was let go. */
+  /** Null once an answer passes: a prompt is large, and its answer may take minutes, so it was released. */
   request(): SentRequest | null;
   answered(answer: AttemptAnswer): "pass" | "try_next";
-  /** No answer came in the time that its Model gives. */
+  /** No answer arrived within the Model's timeout. */
   timedOut(): "pass" | "try_next";
-  /** The client left, or its whole time is over. */
+  /** The client left, or its total time is over. */
   abandoned(): void;
 }
 
 interface AttemptAnswer {
   status: number;
   headers: ReadonlyMap<string, string>;
-  /** Envoy's own: no server was reached, or what it sent was no HTTP. */
+  /** Envoy's own reply: no server was reached, or it sent invalid HTTP. */
   isLocalReply: boolean;
 }
 
@@ -55,9 +57,9 @@ export interface AttemptsStart {
   model: Pick<CatalogueModel, "name" | "timeouts">;
   /** In the order in which they are to be tried. */
   backends: readonly Backend[];
-  /** The body as Envoy holds it. */
+  /** The body as Envoy buffers it. */
   received: Buffer;
-  /** @throws GatewayError where the request cannot be said in the backend's protocol. */
+  /** @throws GatewayError if the backend's protocol cannot express the request. */
   translate(backend: Backend): Translation;
 }
 
@@ -74,13 +76,13 @@ interface Step {
   sent: SentRequest | null;
 }
 
-/** @throws GatewayError where the request can be said in no backend's protocol: the first one's. */
+/** @throws GatewayError if no backend's protocol can express the request: the first one's. */
 export function startAttempts(
   { requestId, model, backends, ...start }: AttemptsStart,
   { health, events, clock }: AttemptsDeps,
 ): Attempts {
   const left = [...backends];
-  /** What an attempt's request is made from, until an answer passes. */
+  /** The source of an attempt's request, until an answer passes. */
   let source: Pick<AttemptsStart, "received" | "translate"> | undefined = start;
   let current = firstStep();
   let next: Step | undefined = current;
@@ -101,7 +103,7 @@ export function startAttempts(
     return { backend, translation, sent: { upstream, isAsReceived: upstream.body === source.received } };
   }
 
-  /** A backend that speaks a protocol in which the request cannot be said is passed over. */
+  /** A backend whose protocol cannot express the request is skipped. */
   function takeStep(): Step | undefined {
     for (let backend = left.shift(); backend !== undefined; backend = left.shift()) {
       try {
@@ -114,7 +116,7 @@ export function startAttempts(
   }
 
   function begin(): Attempt {
-    // Envoy asks once more than it was told only where its connection inside broke: the same backend again.
+    // Envoy makes an unrequested attempt only if its internal connection broke: the same backend again.
     const step = next ?? current;
     const { backend } = step;
     current = step;
@@ -180,7 +182,7 @@ export function startAttempts(
   };
 }
 
-/** An answer for the client: good, or about what the client asked, which every backend would say. */
+/** An answer for the client: successful, or about the request itself, which every backend would give. */
 function isAnswer(status: number): boolean {
   return (status >= 200 && status < 300) || status === 413 || isAboutRequest(status);
 }
@@ -190,7 +192,7 @@ function failureOf(answer: AttemptAnswer | "timed_out"): GatewayError | null {
   return answer.isLocalReply ? localReplyError(answer.status) : null;
 }
 
-/** What a client reads if Envoy answered in a model server's place. @param details Envoy's reason, where it is known. */
+/** The client's error if Envoy answered in a model server's place. @param details Envoy's reason, if known. */
 export function localReplyError(status: number, details = ""): GatewayError {
   if (details === "cluster_not_found") return new GatewayError("overloaded", BUSY, { headers: { "retry-after": "1" } });
   if (status === 504) return tooLate();
@@ -201,12 +203,12 @@ export function localReplyError(status: number, details = ""): GatewayError {
 
 const BUSY = "The gateway cannot accept this request right now. Please try again.";
 
-/** No server answered in the time that the Model gives (S22). */
+/** No server answered within the Model's timeout (S22). */
 export function tooLate(): GatewayError {
   return new GatewayError("upstream_timeout", "The model server did not answer in time.");
 }
 
-/** The last error, with how many servers were asked before it was given up; which ones is nobody's business (S17). */
+/** The last error, with the number of servers tried; which ones is confidential (S17). */
 export function withTried(error: GatewayError, { tried }: Pick<Attempts, "tried">): GatewayError {
   if (tried() < 2) return error;
   return new GatewayError(error.code, `${error.message} ${tried()} servers were tried.`, {

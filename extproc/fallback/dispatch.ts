@@ -14,14 +14,14 @@ import type { AnswerTranslation, Translation, TranslationInput } from "../transl
 import { startAttempts, withTried, type AttemptsDeps, type SentRequest } from "./attempts.ts";
 import type { OpenAttempts } from "./open-attempts.ts";
 
-/** How a request is sent to its Model's servers: straight to the only one, or to several, one after the other. */
+/** How a request is sent to its Model's servers: directly to the only one, or to several, one after the other. */
 export interface Dispatch {
-  /** The one that answers; before any does, the one that is asked first. */
+  /** The one that answers; before that, the one that is tried first. */
   backend(): Backend;
   translation(): AnswerTranslation;
-  /** Each server's time to the first byte is kept on its own attempt. */
+  /** Each attempt measures its server's time to the first byte. */
   readonly isByAttempt: boolean;
-  /** Why there is no answer of a server's own; null where there is one. */
+  /** Why there is no server's answer; null if there is one. */
   failure(): GatewayError | null;
   /** Sends the request on: Envoy's next step. */
   forward(): Reply;
@@ -32,7 +32,7 @@ export interface Dispatch {
 
 export interface DispatchPlan extends Omit<TranslationInput, "backend"> {
   client: Interface;
-  /** The body as Envoy holds it. What is sent may be made from more: a response that it names is read from the store. */
+  /** The body as Envoy buffers it. The sent body may include more: a response that it refers to is read from the store. */
   received: Buffer;
   wantsStream: boolean;
   /** Public id of the caller's key. */
@@ -49,18 +49,18 @@ export interface DispatchDeps extends AttemptsDeps {
   random(): number;
 }
 
-/** @throws GatewayError where no backend is to be had, or the request cannot be said in the protocol of any. */
+/** @throws GatewayError if no backend is available, or none of their protocols can express the request. */
 export function planDispatch(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const isChoice = plan.model.backends.filter(({ weight }) => weight > 0).length > 1;
   if (isChoice) return throughSeveral(plan, deps);
   const backend = chooseBackend(plan.model.backends, deps.random());
   const translated = createTranslation(plan.client, { ...plan, backend });
   const isHeld = translated.upstream.body.length <= heldBytes(plan.received.length);
-  // An attempt has room for its own body, and not for the client's.
+  // An attempt has room for its own body, but not for the client's.
   return isHeld ? straight(plan, { backend, translated }) : throughSeveral(plan, deps);
 }
 
-/** Envoy replaces a body by one that is so long at most: its limit was chosen by the client's (operator/bootstrap/buffers.ts). */
+/** Envoy replaces a body only up to this length: its limit was chosen by the client's body (operator/bootstrap/buffers.ts). */
 function heldBytes(receivedBytes: number): number {
   return Math.max(HELD_BODY.minBytes, receivedBytes + HELD_BODY.slackBytes);
 }
@@ -69,7 +69,7 @@ function heldBytes(receivedBytes: number): number {
 function straight(plan: DispatchPlan, { backend, translated }: { backend: Backend; translated: Translation }): Dispatch {
   const { headers, model, requestId } = plan;
   const { upstream, ...translation } = translated;
-  // Let go once it is sent: a prompt is large, and its answer may take minutes.
+  // Released once it is sent: a prompt is large, and its answer may take minutes.
   let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.received };
   return {
     backend: () => backend,
@@ -99,7 +99,7 @@ function straight(plan: DispatchPlan, { backend, translated }: { backend: Backen
 function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const { headers, model, requestId, early, wantsStream: isStream } = plan;
   const backends = orderBackends(model.backends, {
-    // Embeddings have no prompt cache to meet again, and their beginning need not be parsed.
+    // Embeddings use no prompt cache, and their beginning need not be parsed.
     affinity: plan.client === "embeddings" ? requestId : affinityOf(plan),
     health: deps.health,
     nowMs: deps.clock.nowMs(),
@@ -122,7 +122,7 @@ function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   };
 }
 
-/** A closure of its own: those of a dispatch live as long as the answer, and would keep the prompt with them. */
+/** A separate closure: those of a dispatch live as long as the answer, and would retain the prompt. */
 function translator(plan: DispatchPlan): (backend: Backend) => Translation {
   return (backend) => createTranslation(plan.client, { ...plan, backend });
 }

@@ -1,7 +1,7 @@
 import { createFleetingMap } from "../../runtime/fleeting-map.ts";
 import type { Attempts } from "./attempts.ts";
 
-/** Requests that are on their way through several backends, by id: an attempt comes on a stream of its own. */
+/** Requests with attempts in progress, by id: an attempt arrives on a separate stream. */
 export interface OpenAttempts {
   add(requestId: string, attempts: Attempts): void;
   find(requestId: string): Attempts | undefined;

@@ -1,4 +1,4 @@
-/** What a server asks its callers to wait, in ms: seconds, milliseconds or a date. Null where it says nothing readable. */
+/** The wait that a server requests, in ms: seconds, milliseconds or a date. Null if it is unreadable. */
 export function readRetryAfterMs(headers: ReadonlyMap<string, string>, nowMs: number): number | null {
   const exact = readNumber(headers.get("retry-after-ms"));
   if (exact !== null) return exact;

@@ -3,11 +3,11 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Logger } from "../../runtime/log.ts";
 
-/** Segments with damage, kept for a person to look at after all that is readable in them has been charged (S39). */
+/** Segments with damage, kept for inspection after everything readable in them has been charged (S39). */
 export interface DamagedJournals {
   /** Moves these files out of a journal. */
   keep(journal: { directory: string; segments: readonly string[] }): Promise<void>;
-  /** Counts again: a person may have taken some away. */
+  /** Counts again: someone may have removed some. */
   recount(): Promise<void>;
   readonly count: number;
 }
@@ -20,10 +20,10 @@ export interface DamagedJournalsOptions {
   maxBytes?: number;
 }
 
-/** No name of a journal: those are UUIDs. */
+/** Not a valid name of a journal: those are UUIDs. */
 export const DAMAGED_FOLDER = "damaged";
 
-/** @param options.maxBytes beyond it the oldest go, and the log names them; the newest always stays. */
+/** @param options.maxBytes beyond it the oldest are deleted, and the log names them; the newest always stays. */
 export function createDamagedJournals({
   root,
   log,

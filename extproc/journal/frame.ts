@@ -23,13 +23,13 @@ export function encodeFrame(text: string): Buffer {
 
 export interface DecodedFrames {
   texts: string[];
-  /** Stretches without a whole record between them. Each is what is left of one record, or of several side by side. */
+  /** Stretches without a complete record. Each is the rest of one record, or of several adjacent ones. */
   gaps: number;
-  /** The sum of those stretches. */
+  /** The total size of those stretches. */
   brokenBytes: number;
 }
 
-/** Reads every whole record, whatever lies before, between and behind them. */
+/** Reads every complete record, whatever is before, between and after them. */
 export function decodeFrames(bytes: Buffer): DecodedFrames {
   const texts: string[] = [];
   let gaps = 0;
@@ -51,7 +51,7 @@ export function decodeFrames(bytes: Buffer): DecodedFrames {
   return { texts, gaps, brokenBytes };
 }
 
-/** A length of 0 is no frame: zeros would be a frame with the right checksum. */
+/** A length of 0 is not a frame: zeros would be a frame with the right checksum. */
 function textAt(bytes: Buffer, at: number): Buffer | undefined {
   if (bytes.length - at <= HEADER_BYTES) return undefined;
   const length = bytes.readUInt32LE(at);

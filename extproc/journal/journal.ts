@@ -7,37 +7,37 @@ import { encodeCheckpoint, encodeEnd, encodeLabels, encodeRun, encodeStart, type
 import { createSegments, type Segment, type SegmentFiles } from "./segments.ts";
 
 /**
- * What must survive this process: which requests run, what they have used, and settlements that Postgres has not got
- * yet. Records are in the kernel's hands when a call returns, so that SIGKILL loses none; a disk gets them within
- * `SYNC_MS`. What the disk does not take is kept in memory and tried again, and nothing new starts until it is written.
+ * State that must survive this process: running requests, their usage, and settlements that Postgres does not have yet. Records
+ * are in the kernel when a call returns, so that SIGKILL loses none; they reach the disk within `SYNC_MS`. Records that the disk
+ * rejects are kept in memory and retried, and nothing new starts until they are written.
  */
 export interface Journal {
-  /** @throws GatewayError `billing_unavailable` if nothing more can be noted: the request must not run. */
+  /** @throws GatewayError `billing_unavailable` if nothing more can be recorded: the request must not run. */
   start(run: StartedRun): void;
   checkpoint(checkpoint: Checkpoint): void;
   end(settlement: Settlement): void;
   /** Postgres has them: they need not be kept. */
   committed(settlements: readonly Settlement[]): void;
   readonly bytes: number;
-  /** The disk did not take the latest record. */
+  /** The disk rejected the latest record. */
   readonly isFailing: boolean;
-  /** Ends writing; the directory goes if nothing in it is needed any more, and stays for recovery otherwise. */
+  /** Ends writing; the directory is removed if nothing in it is needed any more, and stays for recovery otherwise. */
   close(): Promise<void>;
 }
 
 export interface JournalOptions {
-  /** Holds one directory for each process. On one machine: owners are told apart by process id. */
+  /** Contains one directory per process. On one machine: owners are identified by process id. */
   root: string;
-  /** Holder of this process's credit leases; names its directory. */
+  /** Holder of this process's credit leases; the name of its directory. */
   holder: string;
   /** This process's number among those of one Envoy. */
   worker?: number;
   segmentBytes?: number;
-  /** More than this, and no request is admitted. */
+  /** Beyond this size, no request is admitted. */
   maxBytes?: number;
-  /** The disk refuses records, or fails otherwise. Called once for each time that it begins to refuse. */
+  /** The disk rejects records, or fails otherwise. Called once for each time that this begins. */
   onFailed(error: unknown): void;
-  /** All that it refused is written. */
+  /** All rejected records are written. */
   onRestored?(): void;
   files?: SegmentFiles;
 }
@@ -46,12 +46,12 @@ const SYNC_MS = 50;
 
 /** A request that has records here. */
 interface Noted {
-  /** What its start record says, for its checkpoints. */
+  /** The content of its start record, for its checkpoints. */
   encodedRun: string;
   segments: Segment[];
 }
 
-/** @throws if the directory cannot be made: nothing could be charged. */
+/** @throws if the directory cannot be created: nothing could be charged. */
 export async function openJournal({
   root,
   holder,
@@ -70,7 +70,7 @@ export async function openJournal({
     files,
   });
   const requests = new Map<string, Noted>();
-  /** The latest record of each request of which the disk took none since. At most one for each that runs. */
+  /** The latest record of each request that the disk has not accepted. At most one per running request. */
   const unwritten = new Map<string, string>();
   let isFailing = false;
   const timer = setInterval(() => {
@@ -93,7 +93,7 @@ export async function openJournal({
     if (isFailing && unwritten.size === 0) restored();
   }
 
-  /** For what has been used already: a disk that refuses it must not keep it from being settled. */
+  /** For past usage: a disk that rejects it must not prevent its settlement. */
   function appendOrKeep(requestId: string, text: string): void {
     const noted = requests.get(requestId);
     if (noted === undefined) return;
@@ -101,7 +101,7 @@ export async function openJournal({
     try {
       frame = encodeFrame(text);
     } catch (error) {
-      // No disk would ever take it: to wait for that would keep everybody out.
+      // No disk would ever accept it: waiting would block everybody.
       onFailed(error);
       return;
     }
@@ -138,7 +138,7 @@ export async function openJournal({
     },
     checkpoint(checkpoint) {
       const noted = requests.get(checkpoint.requestId);
-      // Of a request that is over there is an end record.
+      // A finished request has an end record.
       if (noted === undefined || noted.encodedRun === "") return;
       appendOrKeep(checkpoint.requestId, encodeCheckpoint(checkpoint, noted.encodedRun));
     },

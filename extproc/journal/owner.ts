@@ -4,12 +4,12 @@ import process from "node:process";
 import * as z from "zod";
 import { readProcessStat } from "../../runtime/process-stat.ts";
 
-/** Says whose journal a directory holds. The directory's name is the holder of that process's credit leases. */
+/** The owner of a directory's journal. The directory's name is the holder of that process's credit leases. */
 export interface Owner {
   pid: number;
-  /** When the process started, in the platform's own form; null if the platform does not say. Process ids are used again. */
+  /** Start time of the process, in the platform's own format; null if unknown. Process ids are reused. */
   startMark: string | null;
-  /** This boot of the machine: ids and start marks are used again after the next. Null if the platform does not say. */
+  /** This boot of the machine: ids and start times are reused after the next. Null if unknown. */
   bootId: string | null;
   holder: string;
   /** The process's number among those of one Envoy. */
@@ -41,9 +41,9 @@ export async function readOwner(directory: string): Promise<Owner | null> {
 }
 
 /**
- * Does the process that writes this journal still run? Its owner file answers first. If that says no, or nothing at all,
- * no other process may have one of the directory's files open either: one wrong digit in the file must not make a
- * process's journal disappear under it.
+ * Whether the process that writes this journal is still running. Its owner file is checked first. If that says no, or nothing at
+ * all, no other process may have one of the directory's files open either: one wrong digit in the file must not remove a running
+ * process's journal.
  */
 export async function isInUse(directory: string, owner: Owner | null): Promise<boolean> {
   if (owner !== null && (await isRunning(owner))) return true;
@@ -54,7 +54,7 @@ async function isRunning({ pid, startMark, bootId }: Owner): Promise<boolean> {
   if (bootId !== null && bootId !== (await readBootId())) return false;
   const mark = await startMarkOf(pid);
   if (startMark !== null) return mark === startMark;
-  // A platform that says when this process started would have said so of the owner, too.
+  // A platform that reports when this process started would have done so for the owner, too.
   if ((await startMarkOf(process.pid)) !== null) return false;
   try {
     process.kill(pid, 0);
@@ -64,7 +64,7 @@ async function isRunning({ pid, startMark, bootId }: Owner): Promise<boolean> {
   }
 }
 
-/** Null for a zombie, too: it writes no more. */
+/** Null for a zombie, too: it no longer writes. */
 async function startMarkOf(pid: number): Promise<string | null> {
   const found = await readProcessStat(pid);
   return found === undefined || found.isZombie ? null : found.startTicks;
@@ -75,12 +75,12 @@ async function readBootId(): Promise<string | null> {
   return id === null ? null : id.trim();
 }
 
-/** A journal always has a segment open, so its writer is found without the owner file. False where there is no /proc. */
+/** A journal always has an open segment, so its writer is found without the owner file. False without /proc. */
 async function isOpenElsewhere(directory: string): Promise<boolean> {
   const prefix = `${await realpath(directory)}${path.sep}`;
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   for (const pid of pids) {
-    // Processes of other users cannot be looked into; none of them writes here.
+    // Processes of other users cannot be inspected; none of them writes here.
     const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
     const files = await Promise.all(descriptors.map((each) => readlink(`/proc/${pid}/fd/${each}`).catch(() => "")));
     if (files.some((file) => file.startsWith(prefix))) return true;

@@ -6,14 +6,14 @@ import { decodeFrames } from "./frame.ts";
 import { decodeRecord, settleLost, type Checkpoint, type JournalRecord, type StartedRun } from "./record.ts";
 
 export interface JournalContents {
-  /** One for each attempt of which anything is left: its own, or else what its latest good checkpoint or its start says. */
+  /** One for each attempt with any record: its end, or otherwise its latest valid checkpoint or start. */
   settlements: Settlement[];
   damage: JournalDamage;
 }
 
-/** What could not be read (S39). */
+/** The unreadable part (S39). */
 export interface JournalDamage {
-  /** Records with impossible values, and stretches of bytes that hold no whole record; at least one record each. */
+  /** Records with impossible values, and stretches of bytes without a complete record; at least one record each. */
   records: number;
   bytes: number;
   /** Names of the segments concerned. */
@@ -22,7 +22,7 @@ export interface JournalDamage {
 
 export const isSegment = (name: string) => name.endsWith(".journal");
 
-/** Damage costs the records it touches, and no more: reading goes on behind it. */
+/** Damage affects only the records it touches: reading continues after it. */
 export async function readJournal(directory: string): Promise<JournalContents> {
   const attempts = createAttempts();
   const damage: JournalDamage = { records: 0, bytes: 0, segments: [] };
@@ -44,7 +44,7 @@ async function readSegment(
   try {
     content = await readFile(file);
   } catch {
-    // The disk does not give it back: as good as damaged from end to end.
+    // The disk cannot read it: equivalent to complete damage.
     return { records: 1, bytes: 0 };
   }
   const { texts, gaps, brokenBytes } = decodeFrames(content);
@@ -70,7 +70,7 @@ function decodeOrNull(text: string): JournalRecord | null {
   }
 }
 
-/** Brings the records of each attempt together. */
+/** Combines the records of each attempt. */
 function createAttempts(): { note(record: JournalRecord): void; settlements(): Settlement[] } {
   const runs = new Map<string, StartedRun>();
   const checkpoints = new Map<string, Checkpoint>();

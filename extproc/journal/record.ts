@@ -5,7 +5,7 @@ import { NO_USAGE, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
 import { OUTCOMES, type Settlement } from "../../ledger/settlement/settlement.ts";
 
-/** What a record of an attempt says of it whatever becomes of it. */
+/** Facts in every record of an attempt. */
 type Facts = Pick<
   Settlement,
   | "requestId"
@@ -21,24 +21,24 @@ type Facts = Pick<
   | "startedAt"
 >;
 
-/** What is known of an attempt when its request goes to the upstream. */
+/** Facts about an attempt when its request is sent upstream. */
 export interface StartedRun extends Facts {
   price: Price;
   /** In a record of their own, which may be lost without the others. */
   labels?: readonly Label[] | undefined;
 }
 
-/** What a running attempt has used so far. */
+/** Usage of a running attempt so far. */
 export interface Checkpoint {
   requestId: string;
   usage: Usage;
   durationMs: number;
   firstTokenMs: number | null;
-  /** Where it is another backend than the one that was asked first. */
+  /** If another backend than the first one answers. */
   answeredBy?: Pick<Settlement, "backend" | "upstreamProtocol"> | undefined;
 }
 
-/** Each record but an early version's checkpoint says enough to charge its attempt without the others. */
+/** Each record except an early version's checkpoint is enough to charge its attempt without the others. */
 export type JournalRecord =
   | { type: "start"; run: StartedRun }
   | { type: "checkpoint"; checkpoint: Checkpoint; run: StartedRun | undefined }
@@ -65,7 +65,7 @@ export function encodeLabels(requestId: string, labels: readonly Label[]): strin
   return JSON.stringify(["labels", requestId, labels.map(({ dimension, value }) => [dimension, value])]);
 }
 
-/** Repeats what the start record says: where that one is damaged, this one can still be charged. */
+/** Repeats the start record: if that one is damaged, this one can still be charged. */
 export function encodeCheckpoint(checkpoint: Checkpoint, encodedRun: string): string {
   return `["checkpoint",${JSON.stringify(checkpoint).slice(0, -1)},"run":${encodedRun}}]`;
 }
@@ -95,12 +95,12 @@ function factsOf(facts: Facts): unknown[] {
   ];
 }
 
-/** @throws ZodError or SyntaxError for what no version of this program has written, and for impossible values. */
+/** @throws ZodError or SyntaxError for anything that no version of this program has written, and for impossible values. */
 export function decodeRecord(text: string): JournalRecord {
   return recordSchema.parse(JSON.parse(text));
 }
 
-/** What becomes of an attempt whose process died: charged as last noted, for nothing where nothing was. */
+/** The outcome of an attempt whose process died: charged as last recorded, or free without a record. */
 export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkpoint | undefined): Settlement {
   const usage = checkpoint?.usage ?? { ...NO_USAGE };
   return {
@@ -118,13 +118,13 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
   };
 }
 
-/** What Postgres takes as a bigint, from 0 up. */
+/** Valid bigints in Postgres, from 0 up. */
 const wholeNumber = z
   .string()
   .regex(/^\d{1,19}$/)
   .transform(BigInt)
   .refine((value) => value < 2n ** 63n);
-/** No request has a trillion tokens, and at any price so many are less than the largest charge. */
+/** No request has a trillion tokens, and at any price that many cost less than the largest charge. */
 const tokens = z.int().nonnegative().max(1e12);
 const MAX_TIME_MS = 8.64e15;
 

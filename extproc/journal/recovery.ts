@@ -6,26 +6,26 @@ import { createDamagedJournals, DAMAGED_FOLDER } from "./damaged-journals.ts";
 import { isInUse, OWNER_FILE, readOwner } from "./owner.ts";
 import { isSegment, readJournal, type JournalDamage } from "./read-journal.ts";
 
-/** Settles what processes that are gone have left in their journals. */
+/** Settles the journals of ended processes. */
 export interface Recovery {
   /** Looks for journals of processes that have ended since. */
   look(): Promise<void>;
-  /** Takes note of what Postgres has; a journal all of which it has is removed, but for what is damaged. */
+  /** Records what Postgres has; a completely settled journal is removed, except for damaged segments. */
   committed(settlements: readonly Settlement[]): void;
   /** Attempts that are not settled yet. */
   readonly open: number;
-  /** Damaged journals that are kept for a person to look at. */
+  /** Damaged journals kept for inspection. */
   readonly damagedJournals: number;
 }
 
 export interface RecoveryDeps {
   root: string;
-  /** This process's own journal, which is never taken for one that was left. */
+  /** This process's own journal, which is never treated as abandoned. */
   holder?: string;
-  /** This process's number, and how many start here: each takes its own part, and no two meet over one journal. */
+  /** This process's number, and how many start here: each takes its own part, so no two recover the same journal. */
   worker?: { number: number; of: number };
   settler: { add(settlement: Settlement): void };
-  /** Frees the credit that a process which is gone has leased. */
+  /** Frees the credit leased by an ended process. */
   endLeasesOf(holder: string): Promise<unknown>;
   /** Part of a journal could not be read. */
   onDamaged?(damage: JournalDamage & { holder: string }): void;
@@ -36,12 +36,12 @@ interface AbandonedJournal {
   directory: string;
   holder: string;
   damage: JournalDamage;
-  /** Attempts that Postgres has not got yet. */
+  /** Attempts that Postgres does not have yet. */
   open: Set<string>;
   isFinishing: boolean;
 }
 
-/** Hands everything to the settler, which may take until Postgres is back. Journals in use are left alone. */
+/** Passes everything to the settler, which may wait until Postgres is back. Journals in use are left alone. */
 export async function recoverJournals({
   root,
   holder: ownHolder,
@@ -72,7 +72,7 @@ export async function recoverJournals({
     for (const settlement of settlements) settler.add(settlement);
   }
 
-  /** The leases end last: while charges are on their way, what pays for them is not leased again. */
+  /** The leases end last: while charges are in flight, the credit that pays for them is not leased again. */
   async function finish(journal: AbandonedJournal): Promise<void> {
     if (journal.isFinishing) return;
     journal.isFinishing = true;

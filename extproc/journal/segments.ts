@@ -15,30 +15,30 @@ import path from "node:path";
 import { errorCode } from "../../runtime/error-code.ts";
 import { OWNER_FILE, type Owner } from "./owner.ts";
 
-/** One file of a journal. It is deleted as a whole, once nobody needs any of its records. */
+/** One file of a journal. It is deleted as a whole, once none of its records is needed. */
 export interface Segment {
   readonly file: string;
   readonly descriptor: number;
-  /** Whole records; a torn one behind them is cut off. */
+  /** Complete records; a torn one after them is truncated. */
   bytes: number;
-  /** Requests of which it holds records that are still needed. */
+  /** Requests with needed records in it. */
   readonly needed: Set<string>;
 }
 
 /** The files of a journal. Every call but `sync` and `removeAll` is synchronous: a record is in the kernel's hands on return. */
 export interface Segments {
-  /** @throws if the disk does not take it. Nothing of it is left on the disk then. */
+  /** @throws if the disk rejects it. Then no part of it is left on the disk. */
   append(frame: Buffer, requestId: string): Segment;
-  /** The request needs nothing of this segment any more. */
+  /** The request no longer needs this segment. */
   release(segment: Segment, requestId: string): void;
-  /** Has the disk write what the kernel has, off the request path. */
+  /** Flushes the kernel's data to disk, off the request path. */
   sync(): void;
   readonly bytes: number;
   close(): void;
   removeAll(): Promise<void>;
 }
 
-/** What a disk may refuse. A test lets it. */
+/** Disk operations that may fail; tests replace them. */
 export interface SegmentFiles {
   open(file: string): number;
   write(descriptor: number, bytes: Buffer, from: number): number;
@@ -49,7 +49,7 @@ export interface SegmentsOptions {
   directory: string;
   owner: Owner;
   segmentBytes: number;
-  /** A segment could not be synced, cut, replaced or deleted. */
+  /** A segment could not be synced, truncated, replaced or deleted. */
   onFailed(error: unknown): void;
   files?: SegmentFiles;
 }
@@ -70,7 +70,7 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
   let isSyncing = false;
   let isStuckWithFull = false;
 
-  /** The directory appears with its owner and an open segment inside: no other process takes it for one that was left. */
+  /** The directory appears with its owner and an open segment inside, so no other process treats it as abandoned. */
   function openSegment(): Segment {
     const name = `${String(opened + 1).padStart(8, "0")}.journal`;
     const file = path.join(directory, name);
@@ -103,7 +103,7 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
     return current;
   }
 
-  /** While no new segment can be made, a full one is written on. */
+  /** While no new segment can be created, a full one is extended. */
   function rotate(full: Segment): void {
     try {
       current = openSegment();
@@ -116,7 +116,7 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
     retire(full);
   }
 
-  /** Writes nothing behind it any more. */
+  /** Writes nothing more after it. */
   function retire(segment: Segment): void {
     if (current === segment) current = undefined;
     fdatasync(segment.descriptor, (error) => {
@@ -146,8 +146,8 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
     }
   }
 
-  // A directory that cannot be written is known at the start. On a full disk it is made later: what fills it may be the
-  // journals of processes that are gone, and this one's start is what settles them.
+  // An unwritable directory is detected at the start. On a full disk it is created later: the disk may be full of ended
+  // processes' journals, and this one's start settles them.
   try {
     current = openSegment();
   } catch (error) {
@@ -174,7 +174,7 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
       segment.needed.delete(requestId);
       deleteIfUnneeded(segment);
     },
-    /** Never two at once: what is written in the meantime is in the next one. */
+    /** Never two at once: later writes are in the next one. */
     sync() {
       if (!isDirty || isSyncing || current === undefined) return;
       const synced = current;
@@ -185,7 +185,7 @@ export function createSegments({ directory, owner, segmentBytes, onFailed, files
         // Closed meanwhile, and synced before that.
         if (error === null || error.code === "EBADF") return;
         onFailed(error);
-        // What the kernel could not write it does not try again.
+        // The kernel does not retry failed writes.
         if (synced === current) retire(synced);
       });
     },

@@ -7,25 +7,25 @@ export interface Counter {
   readonly definition: Limit;
   /** A count, or nano-USD. */
   readonly limit: bigint;
-  /** Nothing more may begin. What has begun may pass the limit: what it uses is known only at its end. */
+  /** Nothing more may begin. Running requests may exceed the limit: their usage is known only at the end. */
   isSpent(nowMs: number): boolean;
   add(amount: bigint, nowMs: number): void;
-  /** As far as this process knows. */
+  /** As known to this process. */
   remaining(nowMs: number): bigint;
   /** When the period ends, Unix ms. */
   resetsMs(nowMs: number): number;
   setLimit(limit: bigint): void;
-  /** How much it needs a turn. */
+  /** How urgently it needs a turn. */
   need(nowMs: number): TurnNeed;
-  /** When it last took one, Unix ms. */
+  /** Time of its last turn, Unix ms. */
   readonly reportedMs: number;
-  /** Nobody has used it for so long that it can be forgotten. */
+  /** Unused for so long that it can be forgotten. */
   isForgotten(nowMs: number): boolean;
   /** For a turn. */
   report(nowMs: number): CounterReport;
-  /** The turn has not counted. */
+  /** The turn did not count. */
   failed(): void;
-  /** The turn has counted. `grant` is undefined where nobody knows what it granted. */
+  /** The turn counted. `grant` is undefined if its grant is unknown. */
   counted(report: CounterReport, outcome: { grant: LimitGrant | undefined; processes: number; nowMs: number }): void;
 }
 
@@ -37,17 +37,17 @@ export interface CounterReport extends Omit<LimitUse, "subject" | "kind"> {
   used: bigint;
 }
 
-/** By then all that use a limit have taken a turn in a new period (limit-share.ts). */
+/** By then all users of a limit have taken a turn in a new period (limit-share.ts). */
 const MEET_WITHIN_MS = 10_000;
 const IDLE_MS = MINUTE_MS;
-/** Longer than a request that is still counted runs. */
+/** Longer than any counted request runs. */
 const FORGOTTEN_MS = 2 * 60 * MINUTE_MS;
 
 export function createCounter(definition: Limit, limit: bigint, { processes = 1 } = {}): Counter {
   const { period } = definition;
   let periodStartMs = 0;
   let used = 0n;
-  /** Of it, what the others know. */
+  /** The part known to the others. */
   let reported = 0n;
   let others = 0n;
   let sharedBy = processes;
@@ -59,14 +59,14 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
   let usedMs = 0;
   let isWanted = false;
 
-  /** A period in which nobody has met yet is shared evenly. */
+  /** A period without any meeting yet is shared evenly. */
   function evenShare(): bigint {
     return limit / BigInt(sharedBy) || (limit > 0n ? 1n : 0n);
   }
 
   function roll(nowMs: number): void {
     const start = startOf(period, nowMs);
-    // A clock that was set back stays in the period that it has left.
+    // A clock that was set back stays in the current period.
     if (start <= periodStartMs) return;
     periodStartMs = start;
     used = 0n;
@@ -78,7 +78,9 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     isWanted = false;
   }
 
-  /** What a process keeps that has not used the limit since its last turn: enough to begin with, and the others get the rest. */
+  /**
+   * The reservation of a process that has not used the limit since its last turn: enough to begin with; the others get the rest.
+   */
   function spareShare(): bigint {
     const rest = limit - used - others;
     return rest > 0n ? rest / BigInt(sharedBy * 2) || 1n : 0n;
@@ -99,7 +101,7 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
       usedMs = nowMs;
       const isUsedUp = used + others >= limit;
       if (used < bound && !isUsedUp) return false;
-      // Another turn may help, unless the period's use is known.
+      // Another turn may help, unless the period's use is final.
       isWanted ||= period === null || !isUsedUp;
       return true;
     },
@@ -160,12 +162,12 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
       if (report.periodStartMs !== periodStartMs) return;
       reported += report.added;
       if (grant === undefined) {
-        // Whatever it reserved frees itself.
+        // Its reservations free themselves.
         last = null;
         return;
       }
       others = grant.used - report.used;
-      // A smaller share than what was still in force here is given up only now: the others learn of it in the next turn.
+      // A share below the previous reservation is given up only now: the others learn of it in the next turn.
       const reserved = grant.grantedUse > report.unused ? grant.grantedUse : report.unused;
       last = { term: grant.term, reserved, running: report.running };
       if (report.limit !== limit) return;

@@ -3,8 +3,8 @@ import type { Interface } from "../../contract/protocol.ts";
 import type { Counter } from "./counter.ts";
 
 /**
- * The protocols' rate-limit headers for requests and tokens a minute: of several limits of a kind, the one with the least
- * left. OpenAI's interfaces tell the time to the reset, messages its moment.
+ * The protocols' rate-limit headers for requests and tokens per minute: of several limits of a kind, the one with the least left.
+ * OpenAI's interfaces report the time to the reset, Messages the moment.
  */
 export function describeLimits(protocol: Interface, counters: readonly Counter[], nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {};

@@ -5,7 +5,7 @@ import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 const EVERY_MS = 1_000;
 
-/** Keeps the counts of all processes together. While the database is away each goes on with what it knows. */
+/** Synchronizes the counts of all processes. While the database is down each continues with its known state. */
 export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "share" | "shareAll">; log: Logger }): Rounds {
   const outage = createOutage({
     log,

@@ -5,20 +5,20 @@ import type { Counter, CounterReport } from "./counter.ts";
 export interface LimitShareDeps {
   clock: { nowMs(): number };
   turns: LimitTurns;
-  /** Each key and account that is limited; those that nobody uses any more are removed. */
+  /** Each limited key and account; unused ones are removed. */
   subjects: Map<string, Map<LimitKind, Counter>>;
 }
 
 export interface LimitShare {
   share(): Promise<void>;
   shareAll(): Promise<void>;
-  /** Processes that share limits, as far as this one knows. */
+  /** Processes that share limits, as known to this one. */
   processes(): number;
 }
 
-/** So many are reported every second though they could wait: few limits are always fresh. */
+/** This many are reported every second although they could wait: a small number of limits is always fresh. */
 const MIN_REPORTED = 50;
-/** Many take turns, so that each has reported within its term. */
+/** If there are many, they take turns, so that each has reported within its term. */
 const REPORTED_WITHIN_TURNS = 8;
 
 interface Reported {
@@ -26,10 +26,10 @@ interface Reported {
   report: CounterReport;
 }
 
-/** Decides what a turn reports, and tells the counters how it went. */
+/** Decides what a turn reports, and passes the outcome to the counters. */
 export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): LimitShare {
   let processes = 1;
-  /** Of a turn whose outcome is unknown: reported again only if it has not counted. */
+  /** Of a turn with unknown outcome: reported again only if it did not count. */
   let unresolved: readonly Reported[] | undefined;
 
   function named(): { subject: string; counter: Counter }[] {
@@ -62,7 +62,7 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
     const nowMs = clock.nowMs();
     const reported = due.map(({ subject, counter }) => {
       const report = counter.report(nowMs);
-      // Under a limit of nothing it reserves nothing.
+      // Under a limit of zero it reserves nothing.
       return { subject, counter, report: isLast ? { ...report, limit: 0n, unused: 0n } : report };
     });
     unresolved = reported;

@@ -8,16 +8,16 @@ import { createCounter, type Counter } from "./counter.ts";
 import { createLimitShare } from "./limit-share.ts";
 import { describeLimits } from "./headers.ts";
 
-/** What keys and accounts may use (S23), decided from memory. */
+/** Limits on the use of keys and accounts (S23), decided from memory. */
 export interface Limits {
-  /** Before the body is read. @throws GatewayError `rate_limited` that names the limit and says when to come again. */
+  /** Before the body is read. @throws GatewayError `rate_limited` that names the limit and the retry time. */
   check(caller: Caller, protocol: Interface): void;
   /**
-   * Counts a request that begins, by what it may use until its real use is known.
+   * Counts a request that begins, by its expected use until its real use is known.
    * @throws GatewayError `rate_limited`.
    */
   begin(caller: Caller, protocol: Interface, expected: Use): LimitedRequest;
-  /** Reports to the other processes what was used here and learns what they have used. */
+  /** Reports this process's use to the others and receives theirs. */
   share(): Promise<void>;
   /** The same for everything that they do not know yet: the last time. */
   shareAll(): Promise<void>;
@@ -30,10 +30,10 @@ interface Use {
 
 /** A request that counts against limits until it ends, once. */
 export interface LimitedRequest {
-  /** The protocol's rate-limit headers; none where nothing is limited. */
+  /** The protocol's rate-limit headers; none without limits. */
   readonly headers: Readonly<Record<string, string>>;
   end(used: Use): void;
-  /** It did not run: nothing of it counts. */
+  /** It did not run: none of it counts. */
   cancel(): void;
 }
 
@@ -135,7 +135,7 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
     shareAll,
   };
 
-  /** A minute that is over keeps what was expected in it; what was really used counts when it is known. */
+  /** A finished minute keeps its expected use; real use counts when it is known. */
   function atEnd(counter: Counter, { expected, used, begunMs }: { expected: Use; used: Use; begunMs: number }): bigint {
     const { definition } = counter;
     if (definition.period === null) return -atBegin(definition, expected);

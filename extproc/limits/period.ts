@@ -5,7 +5,7 @@ export const MINUTE_MS = 60_000;
 /** Running requests have no period; another may begin when one has ended. */
 const CONCURRENT_RESET_MS = 1_000;
 
-/** Unix ms, UTC; 0 for what has no period. */
+/** Unix ms, UTC; 0 without a period. */
 export function startOf(period: Limit["period"], nowMs: number): number {
   switch (period) {
     case "minute":

@@ -2,17 +2,17 @@ import { createPace, type Pace } from "./pace.ts";
 import { correctCost, createStartPace, type StartPace } from "./start-pace.ts";
 import { createShare, type Share } from "./turns.ts";
 
-/** What one account is making this process do. */
+/** The load of one account on this process. */
 export interface AccountLoad {
-  /** Requests under way. */
+  /** Requests in flight. */
   open: number;
-  /** Usage reports under way. */
+  /** Usage reports in progress. */
   openReports: number;
   /** Its work when that last faded, ms. */
   rememberedWorkMs: number;
-  /** Its part of the process's time, and how much of it it has had lately. */
+  /** Its part of the process's time, and its recent share of it. */
   readonly share: Share;
-  /** How fast its requests begin. */
+  /** How fast its requests start. */
   readonly starts: StartPace;
   readonly reports: Pace;
   readonly lookups: Pace;
@@ -21,10 +21,10 @@ export interface AccountLoad {
   readonly refusals: Pace;
 }
 
-/** The accounts that have done something in the last seconds; the others have no load. */
+/** The accounts with activity in the last seconds; others have no load. */
 export interface AccountLoads {
   of(accountId: string): AccountLoad;
-  /** Accounts that a hundredth of the process or more was for in the last seconds. */
+  /** Accounts that caused at least a hundredth of the process's work in the last seconds. */
   readonly size: number;
   /** Work of the last seconds for all accounts, ms. */
   readonly workMs: number;
@@ -34,19 +34,19 @@ export interface AccountLoads {
 const FADE_EVERY_MS = 100;
 /** Half of the work is forgotten after 1.4 s. */
 const REMAINING = 0.95;
-/** What an account that takes the whole process is remembered to have had. */
+/** The recorded work of an account that uses the whole process. */
 export const FULL_WORK_MS = FADE_EVERY_MS / (1 - REMAINING);
-/** An account with fewer requests under way is no flood: it waits for their answers before it sends more. */
+/** An account with fewer requests in flight is no flood: it waits for their answers before it sends more. */
 export const FLOOD_OPEN = 16;
 const COUNTED_MS = 20;
 const NEGLIGIBLE_MS = 0.01;
 
-/** Answers that cost the caller nothing: far above what tools ask for, far below what would be felt. */
+/** Answers that are free for the caller: far above what tools request, far below what would be noticed. */
 export const REPORTS = { perSecond: 20, burst: 40 };
 export const LOOKUPS = { perSecond: 100, burst: 200 };
-/** Envoy holds an answer that nobody reads for minutes, and tells nobody of it. */
+/** Envoy may buffer an unread answer for minutes, without reporting it. */
 export const RETRIEVED_MEBIBYTES = { perSecond: 1, burst: 32 };
-/** Clients that are refused come back at most so fast; see refusals.ts. */
+/** Refused clients return at most this fast; see refusals.ts. */
 export const REFUSALS = { perSecond: 200, burst: 200, maxDelayMs: 2_000 };
 
 export function startAccountLoads(): AccountLoads {
@@ -54,7 +54,7 @@ export function startAccountLoads(): AccountLoads {
   let workMs = 0;
   let size = 0;
 
-  /** The sum is made anew each time, so that what was added in between counts from the next time on. */
+  /** The sum is recalculated each time, so additions in between count from the next time on. */
   function fade(): void {
     workMs = 0;
     size = 0;

@@ -5,17 +5,17 @@ import { createSlot, type Slot } from "./slot.ts";
 import { waitedMs } from "./turns.ts";
 
 /**
- * How many requests this process carries at once, and whose. What is beyond is refused before its body is read: a request that
- * waited in a queue would be late for everybody behind it. Under strain the accounts that cause it are refused, and no others.
+ * How many requests this process carries at once, and whose. Further ones are refused before their body is read: a request
+ * waiting in a queue would delay everybody behind it. Under strain only the accounts that cause it are refused.
  */
 export interface Admission {
   /**
    * A slot until the request ends.
-   * @throws GatewayError `rate_limited` if the account takes more than its part of a process that is busy, `overloaded` if the
-   * process is full or late through no one account's doing.
+   * @throws GatewayError `rate_limited` if the account takes more than its part of a busy process, `overloaded` if the process is
+   * full, or late without a single account causing it.
    */
   enter(load: AccountLoad): Slot;
-  /** No other account has asked for anything lately, or has anything under way. */
+  /** No other account has requested anything lately, or has anything in flight. */
   isAlone(load: AccountLoad): boolean;
 }
 
@@ -24,7 +24,7 @@ export type AdmissionRefusal = "full" | "late" | "places" | "work";
 
 export interface AdmissionDeps {
   loads: Pick<AccountLoads, "size" | "workMs">;
-  /** Most requests at once. */
+  /** Maximum concurrent requests. */
   maxOpen: number;
   /** Monotonic. */
   clock: { nowMs(): number };
@@ -32,32 +32,34 @@ export interface AdmissionDeps {
   onRefused(reason: AdmissionRefusal): void;
 }
 
-/** From half of the slots on, an account may have no more than a quarter: one account's flood leaves room for the others. */
+/**
+ * Once half of the slots are in use, an account may have no more than a quarter: one account's flood leaves room for the others.
+ */
 const BUSY_FROM = 1 / 2;
 const ACCOUNT_SHARE = 1 / 4;
-/** From here on others' requests wait for the work of whoever has most of it. */
+/** From here on others' requests are delayed by the account with most of the work. */
 const STRAINED_MS = 20;
 /**
- * Of all work. Accounts that all have something waiting take turns of the same length (turns.ts), so one that has had more than
- * this has had it beside accounts that asked for less.
+ * Of all work. Accounts that all have something waiting take turns of the same length (turns.ts), so an account above this has
+ * had it only next to accounts that wanted less.
  */
 const MAX_PART = 4 / 5;
 const MAX_EVEN_PARTS = 2;
 /** By then a refusal takes as long as an answer should. */
 const LATE_MS = 250;
-/** By then even those who ask for little are better off with an answer at once. */
+/** By then even small users are better off with an immediate answer. */
 const STUCK_MS = 1_000;
 /** Less strains nobody. */
 const MUCH_WORK_MS = FULL_WORK_MS / 10;
-/** An account that is no flood is refused only if it takes half of the process. */
+/** An account that is no flood is refused only if it uses half of the process. */
 const MUCH_WORK_OF_FEW_MS = FULL_WORK_MS / 2;
-/** Whoever has had less is served even if the process is late: it takes next to nothing. */
+/** An account with less is served even if the process is late: it uses next to nothing. */
 const LITTLE_WORK_MS = 20;
-/** Of an even part. Whoever has had less did not make it late. */
+/** Of an even share. An account with less did not make it late. */
 const LATE_PART = 0.9;
-/** With less to do the process is late because its machine is slow: no account caused that, and no refusal mends it. */
+/** With less work the process is late because its machine is slow: no account caused that, and no refusal helps. */
 const BUSY_PART = 0.9;
-/** An account is alone if no other has asked for so long, or has anything under way. */
+/** An account is alone if no other has requested anything for this long, or has anything in flight. */
 const ALONE_AFTER_MS = 2_000;
 
 const COME_AGAIN = { headers: { "retry-after": "1" } };
@@ -68,7 +70,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
   let open = 0;
   let lastAsker: AccountLoad | undefined;
   let lastAskedMs = -Infinity;
-  /** When somebody other than the last asker asked. */
+  /** When an account other than the last one made a request. */
   let lastOfOthersMs = -Infinity;
 
   function refusalFor(load: AccountLoad, nowMs: number): GatewayError | null {
@@ -85,7 +87,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
       );
     }
     if (lateness.busyPart < BUSY_PART) return null;
-    // Sums lag behind by a tenth of a second: an account's own work may be ahead of them.
+    // Sums lag behind by a tenth of a second: an account's own work may exceed them.
     const allWorkMs = Math.max(loads.workMs, workMs);
     const part = allWorkMs === 0 ? 0 : workMs / allWorkMs;
     const isStrained = Math.max(late, waitedMs(share, nowMs)) >= STRAINED_MS;

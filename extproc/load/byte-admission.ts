@@ -2,43 +2,42 @@ import { GatewayError } from "../../contract/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 
 /**
- * How many bytes of bodies Envoy and this process may hold at once, set aside by their `content-length` before they come
- * (docs/decisions/0031). What is beyond is refused at its headers, so that it is never held.
+ * How many bytes of bodies Envoy and this process may hold at once, reserved by their `content-length` before they arrive
+ * (docs/decisions/0031). Further bodies are refused at their headers, so that they are never held.
  */
 export interface ByteAdmission {
-  /** Set aside by now. */
+  /** Currently reserved. */
   readonly bytes: number;
   /**
-   * Room for a body until its request ends.
-   * @param contentLength null where the client does not say: the largest body, until it has come.
-   * @throws GatewayError `request_too_large`, `overloaded` where the process is full, `rate_limited` where the account has its
-   * share.
+   * Reserves memory for a body until its request ends.
+   * @param contentLength null if the client does not state it: the largest body, until it has arrived.
+   * @throws GatewayError `request_too_large`, `overloaded` if the process is full, `rate_limited` if the account has its share.
    */
   enter(accountId: string, contentLength: number | null): HeldBytes;
 }
 
 export interface HeldBytes {
-  /** So much it really is, with what has come to be held since. Never refused: it is there already. */
+  /** The actual size, including data added since. Never refused: it is already there. */
   resize(bytes: number): void;
   /**
-   * Makes room before the body grows to this size: stored items take the place of their ids.
-   * @throws GatewayError as `enter` does; the room stays as it was.
+   * Reserves memory before the body grows to this size: stored items replace their ids.
+   * @throws GatewayError as `enter` does; the reservation stays unchanged.
    */
   reserve(bytes: number): void;
   /**
-   * Gives the room back, but for a large answer that its client may still have to read: Envoy holds that, and cannot say for
-   * how long. It counts for the time that reading it takes at 8 Mbit/s. Idempotent.
-   * @param answerBytes of an answer that Envoy has in one piece; 0 if there is none.
+   * Releases the memory, except for a large answer that its client may still be reading: Envoy buffers that, and cannot report
+   * for how long. It counts for the time that reading it takes at 8 Mbit/s. Idempotent.
+   * @param answerBytes of a complete answer in Envoy; 0 if there is none.
    */
   release(answerBytes?: number): void;
 }
 
-/** Bodies of conversations, which are small, have room left when large ones have taken theirs. */
+/** Conversations, which have small bodies, still have room when large ones have used theirs. */
 const LARGE_FROM_BYTES = 1024 * 1024;
 const LARGE_SHARE = 3 / 4;
 /** 8 Mbit/s. */
 const READ_BYTES_PER_MS = (1024 * 1024) / 1000;
-/** From half of all bytes on, an account may have no more than a quarter: its uploads leave room for the others'. */
+/** Once half of all bytes are in use, an account may have no more than a quarter: its uploads leave room for the others'. */
 const BUSY_FROM = 1 / 2;
 const ACCOUNT_SHARE = 1 / 4;
 
@@ -56,11 +55,11 @@ export function createByteAdmission({ maxBytes }: { maxBytes: number }): ByteAdm
     else byAccount.set(accountId, own);
   }
 
-  /** @param held what the body has already. */
+  /** @param held the body's existing reservation. */
   function check(accountId: string, bytes: number, held: number): void {
     const most = bytes >= LARGE_FROM_BYTES ? maxBytes * LARGE_SHARE : maxBytes;
     const others = total - held;
-    // Alone, any body that is allowed at all has room.
+    // Alone, any allowed body has room.
     if (others > 0 && others + bytes > most)
       throw new GatewayError("overloaded", "The gateway's memory for request bodies is full. Try again in a moment.", COME_AGAIN);
     const own = (byAccount.get(accountId) ?? 0) - held;

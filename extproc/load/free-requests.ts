@@ -2,13 +2,13 @@ import { GatewayError } from "../../contract/errors.ts";
 import { LOOKUPS, REPORTS, RETRIEVED_MEBIBYTES, type AccountLoad } from "./account-load.ts";
 import { createSlot, type Slot } from "./slot.ts";
 
-/** What costs its caller nothing has limits of its own: each account may ask so often, with all of its keys together. */
+/** Free requests have their own limits: each account may make a number of them, over all of its keys. */
 export interface FreeRequests {
   /** Models, balance, a token count. @throws GatewayError `rate_limited`. */
   lookUp(load: AccountLoad): void;
-  /** A stored response, of up to 8 MiB. @returns takes its size once it is read. @throws GatewayError `rate_limited`. */
+  /** A stored response, of up to 8 MiB. @returns a function for its size once it is read. @throws GatewayError `rate_limited`. */
   retrieve(load: AccountLoad): (bytes: number) => void;
-  /** A usage report, which the database makes. @throws GatewayError `rate_limited`; `overloaded` if others wait for theirs. */
+  /** A usage report from the database. @throws GatewayError `rate_limited`; `overloaded` if others are waiting. */
   report(load: AccountLoad): Slot;
 }
 

@@ -1,10 +1,10 @@
 import { performance } from "node:perf_hooks";
 
-/** How far this process is behind, and whether by its own work. */
+/** How far this process is behind, and whether because of its own work. */
 export interface Lateness {
-  /** The time by which its timers come late, smoothed so that one pause counts little. */
+  /** How late its timers fire, smoothed so that one pause counts little. */
   readonly meanMs: number;
-  /** Of the last half second, the part in which its loop did not wait for something to do: 0 to 1. */
+  /** Of the last half second, the part in which its loop was not idle: 0 to 1. */
   readonly busyPart: number;
   stop(): void;
 }

@@ -1,20 +1,20 @@
-/** A steady rate with a burst above it, counted by when the next event is due: one number, and no timer. */
+/** A steady rate with a burst above it, tracked by when the next event is due: one number, and no timer. */
 export interface Pace {
   /** Counts one event. @returns how long it should wait to keep to the rate, ms; 0 within the burst. */
   delayMs(nowMs: number): number;
   /** Counts one event if that keeps to the rate without waiting. */
   take(nowMs: number): boolean;
-  /** Would one event keep to the rate? */
+  /** Whether one event would keep to the rate. */
   isDue(nowMs: number): boolean;
-  /** Counts events that have happened, whatever the rate: later ones wait for them. */
+  /** Counts past events, regardless of the rate: later ones wait for them. */
   note(nowMs: number, events: number): void;
 }
 
 export interface PaceOptions {
   perSecond: number;
-  /** Events that may come at once after a quiet time. */
+  /** Events that may come at once after a quiet period. */
   burst: number;
-  /** Nothing waits for longer, which lets more through. */
+  /** Nothing waits longer, so more may pass. */
   maxDelayMs?: number;
 }
 

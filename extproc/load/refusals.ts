@@ -2,19 +2,19 @@ import { REFUSALS, type AccountLoad } from "./account-load.ts";
 import { createPace } from "./pace.ts";
 
 /**
- * Holds back the refusals of clients that come back at once whatever they are told: each account's, and those that belong to no
- * account, leave at a steady rate. A client waits for its refusal before it asks again, so a flood of bad requests slows itself
- * down. Requests that are good never wait here, wherever they come from.
+ * Delays the refusals of clients that retry at once whatever the answer: each account's refusals, and those without an account,
+ * are sent at a steady rate. A client waits for its refusal before it retries, so a flood of bad requests slows itself down.
+ * Valid requests never wait here.
  */
 export interface Refusals {
-  /** @param load null if no account is known. @returns null if the refusal may leave at once. */
+  /** @param load null if no account is known. @returns null if the refusal may be sent at once. */
   hold(load: AccountLoad | null): Promise<void> | null;
 }
 
 export interface RefusalsDeps {
   /** Monotonic. */
   clock: { nowMs(): number };
-  /** Most refusals held at once; what is beyond leaves at once. */
+  /** Maximum number of delayed refusals; further ones are sent at once. */
   maxHeld: number;
   /** Calls back later. */
   wait(delayMs: number): Promise<unknown>;

@@ -1,4 +1,4 @@
-/** What a request takes up until it ends. */
+/** The resources of a request until it ends. */
 export interface Slot {
   /** Idempotent. */
   release(): void;

@@ -1,4 +1,4 @@
-/** How fast one account's requests begin (starts.ts). */
+/** How fast one account's requests start (starts.ts). */
 export interface StartPace {
   /** When the next start is due. */
   dueMs: number;
@@ -19,7 +19,7 @@ interface WaitingStart {
 const FIRST_COST_MS = 1;
 /** Weight of the newest correction. */
 const NEWEST = 0.3;
-/** Work for streams that began long ago says little about what a new request costs. */
+/** Work for streams that began long ago says little about the cost of a new request. */
 const MAX_COST_MS = 50;
 
 export function createStartPace(): StartPace {

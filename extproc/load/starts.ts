@@ -3,12 +3,12 @@ import { FLOOD_OPEN, FULL_WORK_MS, type AccountLoad, type AccountLoads } from ".
 import type { Lateness } from "./lateness.ts";
 
 /**
- * Paces how fast one account's requests begin while others use the process too. What has begun is in Envoy's and this process's
- * queues, in front of everybody who comes later; a request that waits at its headers costs them nothing. So an account with many
- * requests under way begins only as many as leave part of the process idle, and the rest wait here, first come first served.
+ * Paces how fast one account's requests start while others use the process too. Started requests are in Envoy's and this
+ * process's queues, ahead of all later ones; a request that waits at its headers costs them nothing. So an account with many
+ * requests in flight starts only as many as leave part of the process idle, and the rest wait here, in order of arrival.
  */
 export interface Starts {
-  /** @returns null if the request may begin at once. */
+  /** @returns null if the request may start at once. */
   wait(load: AccountLoad): Wait | null;
   stop(): void;
 }
@@ -25,7 +25,7 @@ export interface StartsDeps {
   /** Monotonic. */
   clock: { nowMs(): number };
   lateness: Pick<Lateness, "meanMs">;
-  /** Has nobody else asked for anything lately? */
+  /** Whether no other account has requested anything lately. */
   isAlone(load: AccountLoad): boolean;
   onDelayed(): void;
   onRefused(reason: "work"): void;
@@ -33,9 +33,9 @@ export interface StartsDeps {
   defer(callback: () => void, afterMs: number): () => void;
 }
 
-/** Of the process's time, for all accounts: what is left keeps queues short. */
+/** Of the process's time, for all accounts: the rest keeps queues short. */
 const MAX_PART = 0.8;
-/** While the process is late all the same, for its machine has other work, the part shrinks to this. */
+/** While the process is still late, because its machine has other work, the part shrinks to this. */
 const MIN_PART = 0.15;
 const LATE_MS = 4;
 const SHRINK = 0.7;
@@ -43,7 +43,10 @@ const GROW = 0.01;
 const ADAPT_EVERY_MS = 100;
 /** Starts that may come at once, as time at the pace. */
 const AHEAD_MS = 20;
-/** What has waited for longer is refused: not all at once, for the clients of a flood come back at once, unless Envoy would soon give up (10 s). */
+/**
+ * Requests that have waited longer are refused: not all at once, because a flood's clients retry at once, unless Envoy would soon
+ * give up (10 s).
+ */
 const MAX_WAIT_MS = 5_000;
 const REFUSE_EVERY_MS = 10;
 const MAX_WAIT_OF_ALL_MS = 8_000;
@@ -52,7 +55,7 @@ const LOOK_EVERY_MS = 2;
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
 export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRefused, defer }: StartsDeps): Starts {
-  /** Accounts whose requests wait. */
+  /** Accounts with waiting requests. */
   const delayed = new Set<AccountLoad>();
   let cancelLook: (() => void) | undefined;
 
@@ -67,7 +70,7 @@ export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRef
     part = lateness.meanMs > LATE_MS ? Math.max(MIN_PART, part * SHRINK) : Math.min(MAX_PART, part + steps * GROW);
   }
 
-  /** What the others leave, and an even part at least. */
+  /** What the others leave, and at least an even part. */
   function partFor({ share }: AccountLoad): number {
     const others = Math.max(0, loads.workMs - share.workMs) / FULL_WORK_MS;
     return Math.max(part - others, part / Math.max(1, loads.size), MIN_PART);

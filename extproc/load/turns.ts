@@ -9,7 +9,7 @@ export interface Turns {
   lane(stream: LaneStream): Lane;
 }
 
-/** A stream as the scheduler sees it. */
+/** A stream from the scheduler's perspective. */
 interface LaneStream {
   handle(message: Buffer): void;
   ended(): void;
@@ -21,9 +21,9 @@ interface LaneStream {
 /** One stream's messages, in order. */
 export interface Lane {
   take(message: Buffer): void;
-  /** The other side sends no more; the stream hears of it after its last message. */
+  /** The other side sends no more; the stream is notified after its last message. */
   end(): void;
-  /** The stream is over: what still waits is dropped. */
+  /** The stream is over: waiting messages are dropped. */
   close(): void;
   /** From here on its time counts as this account's. Until then messages are handled as they arrive. */
   payFrom(share: Share): void;
@@ -33,16 +33,16 @@ export interface Lane {
 export interface Share {
   /** Time spent on it in the last seconds, ms; fades (account-load.ts). */
   workMs: number;
-  /** Time that may still be spent as its messages arrive, ms. */
+  /** Remaining time for messages handled as they arrive, ms. */
   readonly atOnce: Allowance;
-  /** Its streams that have something waiting; the first is next. */
+  /** Its streams with waiting messages; the first is next. */
   readonly waiting: WaitingLane[];
-  /** What is left of its turn, ms; below 0 if its last message took longer than its turn. */
+  /** The rest of its turn, ms; below 0 if its last message took longer than its turn. */
   turnMs: number;
 }
 
 interface WaitingLane {
-  /** Since when its next message waits. */
+  /** Since when its next message has been waiting. */
   readonly sinceMs: number;
   /** Handles the next message. @returns whether there are more. */
   next(): boolean;
@@ -61,20 +61,20 @@ export interface TurnsOptions {
   defer(callback: () => void): void;
 }
 
-/** Handled as it arrives: of one account up to a fifth of the process, 2 ms at a time. */
+/** Handled as they arrive: for one account up to a fifth of the process, 2 ms at a time. */
 const ACCOUNT_AT_ONCE = { part: 0.2, maxMs: 2 };
-/** And of all accounts together. */
+/** And for all accounts together. */
 const ALL_AT_ONCE = { part: 0.8, maxMs: 8 };
 /** Each account in turn. */
 const TURN_MS = 1;
-/** Between two looks at what has arrived. */
+/** Between two reads of arrived messages. */
 const ROUND_MS = 5;
-/** A stream with more than this waiting is not read from. */
+/** A stream with more than this waiting is not read. */
 const MAX_WAITING_BYTES = 64 * 1024;
 
 export function createTurns({ clock, defer }: TurnsOptions): Turns {
   const all: Allowance = { leftMs: ALL_AT_ONCE.maxMs, refilledMs: clock.nowMs() };
-  /** Accounts with something waiting; the first is next. */
+  /** Accounts with waiting messages; the first is next. */
   const accounts: Share[] = [];
   let isDeferred = false;
 
@@ -107,7 +107,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
     if (accounts.length > 0) deferRound();
   }
 
-  /** A message that took longer than a turn is paid for with the turns that follow. */
+  /** A message that took longer than a turn is paid for with the following turns. */
   function turn(share: Share): void {
     share.turnMs = Math.min(share.turnMs + TURN_MS, TURN_MS);
     while (share.turnMs > 0) {
@@ -186,7 +186,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
   return { lane: createLane };
 }
 
-/** A clock may not see how short a message was. */
+/** A clock may not measure very short messages. */
 const MIN_MS = 0.001;
 
 export function createShare(): Share {

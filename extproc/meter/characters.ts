@@ -1,6 +1,6 @@
 /**
- * Characters of a text, a run of one character counted once. Tokenizers make one token of long runs (blanks, dashes), so that
- * bytes say little about how few tokens a text may have; this does.
+ * Characters of a text, counting a run of one character once. Tokenizers make one token of long runs (blanks, dashes), so bytes
+ * say little about the minimum number of tokens in a text; this does.
  */
 export function countCharacters(text: string): number {
   let count = 0;

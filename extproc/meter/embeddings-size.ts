@@ -8,12 +8,12 @@ import { HELD_BYTES_PER_TOKEN } from "./held-prompt.ts";
 import { createMeter, estimateTokens, MAX_TOKENS } from "./meter.ts";
 import type { RequestSize } from "./request-size.ts";
 
-/** What servers put around each input: its beginning, its end, an instruction of the model's. */
+/** Tokens that servers add around each input: its beginning, its end, an instruction of the model. */
 const FRAME_TOKENS = 8;
 
-/** Envoy has room for as much of an answer as of a request. */
+/** Envoy has as much room for an answer as for a request. */
 const MAX_ANSWER_BYTES = MAX_REQUEST_BYTES;
-/** Of the largest models that many use. */
+/** Of the largest widely used models. */
 const LIKELY_DIMENSIONS = 3_072;
 /** Four bytes in base64; a sign, a point and ten digits as text. */
 const BYTES_PER_DIMENSION = { base64: 5.4, float: 13 } as const;
@@ -25,7 +25,7 @@ interface PricedModel {
 }
 
 /**
- * What a request for embeddings may use: its inputs, each of them no longer than the model reads. Vectors cost nothing.
+ * The possible usage of a request for embeddings: its inputs, each at most the model's context. Vectors cost nothing.
  * @throws GatewayError `invalid_request` (S21).
  */
 export function sizeEmbeddings(body: RequestBody, { contextWindow, price }: PricedModel): RequestSize {

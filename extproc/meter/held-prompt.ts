@@ -3,11 +3,11 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import { isServerTool } from "../protocol/server-tool.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
-/** As many bytes of text and JSON have a token at the most; the meter's own estimate is four (meter.ts). */
+/** The maximum bytes of text and JSON per token; the meter's own estimate is four (meter.ts). */
 export const HELD_BYTES_PER_TOKEN = 3;
-/** The most that servers in common use make of one picture. */
+/** The most that common servers count for one picture. */
 const IMAGE_TOKENS = 16_384;
-/** What a file, or anything else that the request only refers to, may hold: all that the model can read. */
+/** The possible size of a file, or of anything else that the request only refers to: the whole context window. */
 const REFERENCE_TOKENS = 200_000;
 
 const TEXT_PARTS: ReadonlySet<unknown> = new Set([
@@ -23,7 +23,7 @@ const TEXT_PARTS: ReadonlySet<unknown> = new Set([
   "tool_reference",
   "search_result",
 ]);
-/** Members that hold something to look at, under whatever type: some servers go by these alone. */
+/** Members that contain media, under any type: some servers go by these alone. */
 const IMAGE_MEMBERS = ["image_url", "image"];
 const FILE_MEMBERS = [
   "file",
@@ -37,7 +37,7 @@ const FILE_MEMBERS = [
   "video_url",
   "url",
 ];
-/** Members of a request by which a server finds more to read than was sent. */
+/** Members of a request through which a server finds more to read than was sent. */
 const REFERENCES = [
   "previous_response_id",
   "conversation",
@@ -56,8 +56,8 @@ const REFERENCES = [
 const MAX_DEPTH = 4;
 
 /**
- * The prompt in tokens as credit is held for it (S30): its bytes, and a floor for each part whose tokens do not follow from them.
- * Never more than the model can read.
+ * The prompt in tokens as credit is held for it (S30): its bytes, and a minimum for each part whose tokens do not follow from
+ * them. Never more than the context window.
  */
 export function holdPrompt({ bytes, outline }: Pick<RequestBody, "bytes" | "outline">, contextWindow: number | null): number {
   const found = { images: 0, references: 0 };
@@ -82,13 +82,13 @@ function countTurns(turns: unknown, found: Found): void {
     if (!isObject(turn)) continue;
     countParts(turn["content"], found, MAX_DEPTH);
     countParts(turn["output"], found, MAX_DEPTH);
-    // Of an earlier answer, which the server has and the client names.
+    // Of an earlier answer, which the server has and the client refers to.
     if (isObject(turn["audio"])) found.references += 1;
   }
 }
 
 function countParts(parts: unknown, found: Found, depth: number): void {
-  // Messages allows one part where others have a list.
+  // Messages allows a single part where others have a list.
   const list = Array.isArray(parts) ? parts : [parts];
   for (const part of list) {
     if (!isObject(part)) continue;
@@ -105,7 +105,7 @@ function isImage(part: JsonObject): boolean {
   return IMAGE_PARTS.has(part["type"]) || IMAGE_MEMBERS.some((name) => isThere(part[name]));
 }
 
-/** Files whose bytes are in the request count by these; what is not known to be text is taken for a reference. */
+/** Files whose bytes are in the request count by these; anything not known to be text counts as a reference. */
 function isReference(part: JsonObject): boolean {
   const { type, source, file } = part;
   if (isObject(source) && (source["type"] === "base64" || source["type"] === "text" || source["type"] === "content"))

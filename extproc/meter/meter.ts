@@ -1,10 +1,10 @@
 import { NO_USAGE, promptTokensOf, type Usage } from "../../contract/usage.ts";
 import { countCharacters } from "./characters.ts";
 
-/** What a request has used, as far as it is known. */
+/** The known usage of a request. */
 export interface MeteredUsage {
   usage: Usage;
-  /** True if a number is our own count because the upstream gave none that can be true (S28, S38). */
+  /** True if a number is our own count because the upstream gave no possible one (S28, S38). */
   isEstimated: boolean;
 }
 
@@ -21,56 +21,56 @@ const DOUBTS = ["impossible", "over_limit", "empty", "falling", "short", "stale"
 export type Doubt = (typeof DOUBTS)[number];
 
 /**
- * Counts one response. Whatever carries a response to the client takes a Meter, so that no path can
- * forget to count. What came in one event or one answer is counted before its usage is reported.
+ * Counts one response. Everything that carries a response to the client takes a Meter, so that no path can forget to count. The
+ * content of an event or an answer is counted before its usage is reported.
  */
 export interface Meter {
   /**
-   * The upstream's own numbers, whatever they say. They are cumulative: a later report of the prompt or of the output
-   * replaces an earlier one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together.
+   * The upstream's own numbers, unchecked. They are cumulative: a later report of the prompt or of the output replaces an earlier
+   * one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together.
    */
   report(usage: Partial<Usage>): void;
-  /** Text that the upstream produced (answer, reasoning, tool arguments). Only its size is kept. */
+  /** Text produced by the upstream (answer, reasoning, tool arguments). Only its size is kept. */
   produced(text: string): void;
-  /** The same, of text that has been measured: bytes of UTF-8, and characters as `countCharacters` counts them. */
+  /** The same for measured text: bytes of UTF-8, and characters as `countCharacters` counts them. */
   producedBytes(bytes: number, characters: number): void;
-  /** What the upstream has produced. Token counts alone do not say so: messages streams begin with a placeholder. */
+  /** Whether the upstream has produced output. Token counts alone do not show it: messages streams begin with a placeholder. */
   outputBytes(): number;
-  /** The server ended its answer for a reason that no table has: it may be cut, and the client reads a plain end. */
+  /** The server ended its answer for an unknown reason: it may be cut, and the client gets an ordinary end. */
   noteUnknownReason(reason: string): void;
-  /** The last one that was noted, cut to a length for logs. */
+  /** The last recorded one, truncated for logs. */
   unknownReason(): string | null;
   final(): MeteredUsage;
-  /** What is wrong with the reports by now. */
+  /** The faults of the reports so far. */
   doubts(): readonly Doubt[];
 }
 
 /**
- * About four UTF-8 bytes of English text make a token; other scripts have fewer bytes a token, so this
- * errs by script, not by size. It serves only if an upstream reports nothing, or nothing that can be true.
+ * About four UTF-8 bytes of English text are one token; other scripts have fewer bytes per token, so this errs by script, not by
+ * size. It is used only if an upstream reports nothing, or nothing possible.
  */
 const BYTES_PER_TOKEN = 4;
 
 /**
- * The most characters that a token of text carries, a run of one character counted once. Every token of o200k_base has fewer
- * (26 at most), and all but four of cl100k_base's 100,000, which are names in user interface libraries.
+ * The maximum characters per token of text, counting a run of one character once. Every token of o200k_base has fewer (26 at
+ * most), and all but four of cl100k_base's 100,000, which are names in user interface libraries.
  */
 const MAX_CHARACTERS_PER_TOKEN = 32;
 
-/** A server may write anything there; known reasons have 30 characters at most. */
+/** A server may write anything there; known reasons have at most 30 characters. */
 const MAX_REASON_LENGTH = 64;
 
-/** A prompt falls if it becomes less than this part of what was said before, and of our own count. */
+/** A prompt counts as falling below this part of the earlier report, and of our own count. */
 const MIN_PROMPT_PART = 1 / 4;
 
-/** What a Model that names no limits may be told: the largest context window in common use, and a long answer. */
+/** For a Model without limits: the largest common context window, and a long answer. */
 export const MAX_TOKENS = 2_000_000;
 
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** The prompt's classes, of which the upstream named at least one. */
+/** The prompt's classes, at least one of which the upstream reported. */
 interface ReportedPrompt {
   inputTokens: number | undefined;
   cachedInputTokens: number;
@@ -80,16 +80,16 @@ interface ReportedPrompt {
 interface ReportedOutput {
   outputTokens: number;
   reasoningTokens: number;
-  /** The reasoning is a count, and not more than all of the output. */
+  /** The reasoning is a count, and not more than the output. */
   isConsistent: boolean;
-  /** What had been produced when it was reported. */
+  /** The output produced when it was reported. */
   atBytes: number;
   atCharacters: number;
 }
 
-/** The most that a report can say. */
+/** The maximum of a report. */
 export interface MeterBounds {
-  /** Prompt and output together: what the model can read and write. */
+  /** Prompt and output together: the model's context. */
   tokens?: number;
   /** Output of all answers: the limit that was sent, for each of them. */
   outputTokens?: number;
@@ -146,7 +146,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     return { inputTokens: Math.max(prompt.inputTokens ?? 0, rest), cachedInputTokens, cacheWriteTokens };
   }
 
-  /** A server may guess at first and know later: only next to nothing is doubted. */
+  /** A server may first estimate and later know: only extremely low counts are doubted. */
   function isPromptFalling({ inputTokens, cachedInputTokens, cacheWriteTokens }: ReportedPrompt): boolean {
     if (inputTokens === undefined) return false;
     const sum = inputTokens + cachedInputTokens + cacheWriteTokens;
@@ -157,13 +157,13 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     const own = estimateTokens(bytes);
     if (output === undefined) return Math.min(own, maxTokens);
     const isReplaced = isFalling(output) || isShort(output) || !output.isConsistent;
-    // Nobody asked for more than the limit; what was delivered beyond it is charged all the same.
+    // More than the limit was not requested; output delivered beyond it is still charged.
     const believed = Math.min(output.outputTokens, Math.max(maxOutputTokens, estimateTokens(output.atBytes)));
     const estimate = believed + estimateTokens(bytes - output.atBytes);
     return Math.min(isReplaced ? Math.max(estimate, own) : estimate, maxTokens);
   }
 
-  /** Which of the reports is true nobody knows. */
+  /** It is unknown which of the reports is true. */
   function isFalling(last: ReportedOutput): boolean {
     return last.outputTokens < highestOutput;
   }
@@ -224,7 +224,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     },
     doubts() {
       const found = new Set(doubts);
-      // A prompt that was told later is no longer in doubt.
+      // A prompt reported later is no longer doubtful.
       if (prompt !== undefined) found.delete("empty");
       if (prompt !== undefined && isPromptFalling(prompt)) found.add("falling");
       if (output !== undefined) for (const doubt of outputDoubts(output)) found.add(doubt);

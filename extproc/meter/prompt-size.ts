@@ -3,24 +3,24 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import { IMAGE_TOKENS, PAGE_TOKENS } from "./media-tokens.ts";
 import { estimateTokens } from "./meter.ts";
 
-/** What a prompt is made of, read from a request in any of the protocols without parsing its text. */
+/** The parts of a prompt, read from a request in any protocol without parsing its text. */
 export interface PromptSize {
-  /** Of the body, without pictures and files that are part of it. */
+  /** Of the body, without inline pictures and files. */
   textBytes: number;
   /** Parts that are pictures, inline or by reference. */
   images: number;
   /** Parts that are files or recordings, inline or by reference. */
   files: number;
-  /** Our own count of the whole, in tokens, pictures and files as `POST /v1/messages/count_tokens` counts them. */
+  /** Our own count of the whole, in tokens, with pictures and files counted as `POST /v1/messages/count_tokens` does. */
   tokens: number;
 }
 
-/** Types of parts that are pictures, in any of the protocols. */
+/** Part types of pictures, in any protocol. */
 export const IMAGE_PARTS: ReadonlySet<unknown> = new Set(["image", "image_url", "input_image"]);
 const FILE_PARTS: ReadonlySet<unknown> = new Set(["document", "file", "input_file", "input_audio", "audio_url", "video_url"]);
 /** Files that are text are counted as text. */
 const TEXT_SOURCES: ReadonlySet<unknown> = new Set(["text", "content"]);
-/** A result of a tool holds parts, as the message does in which it stands. */
+/** A tool result contains parts, like its message. */
 const MAX_DEPTH = 4;
 
 export function sizePrompt({ bytes, outline, media }: Pick<RequestBody, "bytes" | "outline" | "media">): PromptSize {

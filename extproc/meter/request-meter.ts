@@ -15,7 +15,7 @@ export interface RequestMeterInput {
   heldPromptTokens: number;
 }
 
-/** The meter of one request: our own count of a prompt is never more than the model can read, nor than what is held for it. */
+/** The meter of one request: our own count of a prompt never exceeds the context window, or its hold. */
 export function createRequestMeter(input: RequestMeterInput): Meter {
   const { likelyPromptTokens, heldPromptTokens, answers, outputTokens, isCompacting } = input;
   const { contextWindow, maxOutputTokens } = input.model;

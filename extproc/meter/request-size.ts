@@ -9,16 +9,16 @@ import type { Meter } from "./meter.ts";
 import { createRequestMeter } from "./request-meter.ts";
 
 export interface RequestSize {
-  /** What must be free for it to run. */
+  /** The credit required to run it. */
   hold: HoldSize;
   wantsStream: boolean;
-  /** Of the answer, as far as it is known to be large: memory is set aside for it. */
+  /** Of the answer, if it is known to be large: memory is reserved for it. */
   answerBytes: number;
-  /** Made when it runs. @param outputTokens the limit that is sent, for each answer. */
+  /** Created when it runs. @param outputTokens the limit that is sent, for each answer. */
   meter(outputTokens: number): Meter;
 }
 
-/** What a conversation may use: its prompt, and the output that it asks for. */
+/** The possible usage of a conversation: its prompt, and the requested output. */
 export function sizeRequest(body: RequestBody, { protocol, model }: { protocol: Protocol; model: WorldModel }): RequestSize {
   const ask = readOutputAsk(body, protocol);
   const promptTokens = holdPrompt(body, model.contextWindow);

@@ -1,7 +1,7 @@
 import { createFleetingMap } from "../../runtime/fleeting-map.ts";
 import type { Logger } from "../../runtime/log.ts";
 
-/** Ends runs that have shown no sign of life for long: only a bug leaves one behind, and it would hold credit for ever. */
+/** Ends runs that have long been inactive: only a bug leaves one behind, and it would hold credit forever. */
 export interface RunWatch {
   begin(run: WatchedRun): WatchedLife;
   /** Ends those that are silent now. @returns how many. */
@@ -11,7 +11,7 @@ export interface RunWatch {
 
 interface WatchedRun {
   requestId: string;
-  /** Settles what was noted, and frees the hold. */
+  /** Settles recorded usage, and frees the hold. */
   abandon(): void;
 }
 
@@ -23,14 +23,14 @@ interface WatchedLife {
 }
 
 export interface RunWatchDeps {
-  /** Monotonic, ms: a clock that is set must not end what runs. */
+  /** Monotonic, ms: setting a clock must not end runs. */
   clock: { nowMs(): number };
   log: Logger;
 }
 
 /**
- * Envoy ends a request that is silent for five minutes (operator/bootstrap/listeners/clients.ts). Of a whole answer nothing is seen here
- * before its last byte, and some model servers send blanks for many minutes to keep it open.
+ * Envoy ends a request that is silent for five minutes (operator/bootstrap/listeners/clients.ts). A complete answer is not seen
+ * here before its last byte, and some model servers send blanks for many minutes to keep it open.
  */
 const SILENT_MS = 3_600_000;
 const SWEEP_EVERY_MS = 60_000;
@@ -48,7 +48,7 @@ export function startRunWatch({ clock, log }: RunWatchDeps): RunWatch {
       try {
         run.abandon();
       } catch (error) {
-        // The others must not wait for it; it is not tried again, because a hold ends once.
+        // The others must not wait for it; it is not retried, because a hold ends once.
         log.error({ err: error, requestId: run.requestId }, "failed to give up on a stalled request");
       }
     }

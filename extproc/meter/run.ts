@@ -26,18 +26,18 @@ export interface Run {
   settlement(): Settlement | null;
   /** What it costs: as settled, else by what was used so far. */
   costNanoUsd(): bigint;
-  /** Another backend answers: the one that is written down. */
+  /** Another backend answers: it is the recorded one. */
   moveTo(backend: Backend): void;
-  /** What was left of the caller's limits when it began, for the response. */
+  /** The caller's remaining limits when it began, for the response. */
   readonly limitHeaders: Readonly<Record<string, string>>;
   /**
-   * A piece of the answer came, of which so many bytes go to the client: marks the time to the first token once, notes what
-   * was used now and then, and keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
+   * A piece of the answer arrived, of which this many bytes go to the client: records the time to the first token once, and usage
+   * periodically, and keeps the hold ahead of it. "stop": credit has run out, and the stream must end here.
    */
   noteOutput(deliveredBytes: number): "continue" | "stop";
-  /** The first call counts, later ones are no news: `closed` comes after every end. */
+  /** The first call counts, later ones have no effect: `closed` follows every end. */
   settle(outcome: Outcome, httpStatus: number): void;
-  /** The client has hung up while a server was at work on its prompt, and no byte of an answer had come. */
+  /** The client has hung up while a server was processing its prompt, before the first byte of an answer. */
   leave(): void;
 }
 
@@ -65,20 +65,20 @@ export interface RunDeps {
   departures: Departures;
 }
 
-/** What a request is charged. */
+/** The charge of a request. */
 type Bill = Pick<Settlement, "usage" | "isEstimated" | "chargeNanoUsd">;
 
 const CHECKPOINT_MS = 1_000;
-/** The hold is extended so many stretches beyond what was used. */
+/** The hold is extended this many steps beyond the usage. */
 const STRETCHES_AHEAD = 4n;
 
-/** @throws GatewayError `billing_unavailable` where the journal takes nothing more; hold and limits are freed then. */
+/** @throws GatewayError `billing_unavailable` if the journal accepts nothing more; hold and limits are freed then. */
 export function startRun(start: RunStart, deps: RunDeps): Run {
   const { clock, events, settler, journal, runWatch, departures } = deps;
   const { requestId, caller, model, meter, startedMs, reservation, labels = [] } = start;
   let { backend } = start;
   const { hold, limited } = reservation;
-  // How far a stream may be ahead of its hold while more credit is asked for: one stretch of output (docs/billing.md).
+  // How far a stream may be ahead of its hold while more credit is requested: one step of output (docs/billing.md).
   const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: STRETCH_TOKENS }, model.price);
   let firstTokenMs: number | null = null;
   let checkpointMs: number | null = null;
@@ -118,7 +118,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     },
   });
 
-  /** By a clock that nobody sets: one that is set back an hour would leave an hour without a checkpoint. */
+  /** By a clock that cannot be set: setting it back an hour would leave an hour without a checkpoint. */
   function noteCheckpoint(aliveMs: number): void {
     if (checkpointMs !== null && aliveMs - checkpointMs < CHECKPOINT_MS) return;
     checkpointMs = aliveMs;
@@ -135,7 +135,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
 
   function keepAhead(): "continue" | "stop" {
     const usedNanoUsd = chargeNanoUsd(meter.final().usage, model.price);
-    // The hold pays for the limit that was sent: only a server that ignores it comes this far.
+    // The hold covers the limit that was sent: only a server that ignores it gets this far.
     if (usedNanoUsd <= hold.heldNanoUsd()) return "continue";
     const covered = hold.cover(usedNanoUsd + STRETCHES_AHEAD * stretchNanoUsd);
     if (covered === "covered") return "continue";
@@ -143,7 +143,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     return covered === "short" || isBeyondSlack ? "stop" : "continue";
   }
 
-  /** Nothing that a server reports may keep a request from being settled, and its hold from being freed. */
+  /** No server report may prevent a request from being settled, or its hold from being freed. */
   function end(outcome: Settlement["outcome"], httpStatus: number): void {
     if (isSettled) return;
     isSettled = true;
@@ -169,11 +169,11 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   }
 
   function draw(outcome: Settlement["outcome"]): Bill {
-    // What nobody got is free, whatever the upstream reports (S28, S38).
+    // Undelivered answers are free, whatever the upstream reports (S28, S38).
     const isFree = outcome !== "complete" && !(isDelivered && meter.outputBytes() > 0);
     const nothing = { usage: { ...NO_USAGE }, isEstimated: false, chargeNanoUsd: 0n };
     if (isFree) return (hasLeft ? guard(drawPrompt) : undefined) ?? nothing;
-    // The price is the one read at admission: this object was not changed since (S28).
+    // The price was read at admission: this object has not changed since (S28).
     const bill = guard(() => {
       const { usage, isEstimated } = meter.final();
       return { usage, isEstimated, chargeNanoUsd: chargeNanoUsd(usage, model.price) };
@@ -181,7 +181,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     return bill ?? { ...nothing, isEstimated: true };
   }
 
-  /** The prompt that a client has left behind; undefined if its account may leave it (docs/decisions/0003). */
+  /** The prompt that a client has abandoned; undefined if its account's allowance covers it (docs/decisions/0003). */
   function drawPrompt(): Bill | undefined {
     const usage = { ...meter.final().usage, outputTokens: 0, reasoningTokens: 0 };
     const promptNanoUsd = chargeNanoUsd(usage, model.price);
@@ -191,7 +191,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
 
   function noteDoubts(outcome: Settlement["outcome"]): void {
     for (const doubt of meter.doubts()) {
-      // A stream that was cut has no last report.
+      // A cut stream has no last report.
       if (doubt === "stale" && outcome !== "complete") continue;
       events.usageDoubted({ requestId, model: model.name, backend: backend.name, doubt });
     }
@@ -222,7 +222,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     noteOutput(deliveredBytes) {
       const aliveMs = life.noteAlive();
       isDelivered ||= deliveredBytes > 0;
-      // Nobody would count what it goes on to produce.
+      // Its further output would not be counted.
       if (isGivenUp) return "stop";
       if (isSettled || meter.outputBytes() === 0) return "continue";
       if (isDelivered) {

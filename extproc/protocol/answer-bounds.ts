@@ -2,8 +2,8 @@ import { GatewayError } from "../../contract/errors.ts";
 import { isObject, type JsonObject } from "./json/object.ts";
 
 /**
- * How much of one answer the gateway reads and keeps, whole or streamed, in whatever protocol: each block costs time, and all wait
- * for the same event loop.
+ * How much of one answer the gateway reads and keeps, complete or streamed, in any protocol: each block takes time of the shared
+ * event loop.
  */
 
 /** Models call some dozens of tools at once. */
@@ -13,11 +13,11 @@ export const MAX_BLOCKS = 3 * MAX_CALLS;
 /** As much as one event, or a complete answer, may have. */
 export const MAX_KEPT_CHARACTERS = 32 * 1024 * 1024;
 
-/** What one answer has so far. All of its methods throw GatewayError `upstream_error`. */
+/** The current size of one answer. All of its methods throw GatewayError `upstream_error`. */
 export interface AnswerSize {
   addBlock(): void;
   addCall(): void;
-  /** Characters that stay in memory; fewer than zero when they are let go. */
+  /** Characters kept in memory; negative when they are released. */
   keep(characters: number): void;
 }
 
@@ -55,7 +55,7 @@ export function checkBlocks(blocks: number): void {
   throw new GatewayError("upstream_error", `The model server's answer has more than ${MAX_BLOCKS} blocks.`);
 }
 
-/** Of a complete answer in any protocol, before anything is made of its blocks. @throws GatewayError `upstream_error`. */
+/** For a complete answer in any protocol, before its blocks are processed. @throws GatewayError `upstream_error`. */
 export function checkWholeAnswer({ choices, content, output }: JsonObject): void {
   const size = createAnswerSize();
   for (const choice of listOf(choices)) {

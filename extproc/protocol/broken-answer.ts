@@ -7,7 +7,7 @@ export function brokenOff(): GatewayError {
   return new GatewayError("upstream_error", BROKEN_OFF_MESSAGE);
 }
 
-/** The answer has its ending, which says that it failed. */
+/** The answer has its ending, which reports a failure. */
 export function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
 }

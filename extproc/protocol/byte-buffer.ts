@@ -1,19 +1,19 @@
 /** Bytes collected over many chunks, in linear time however small the chunks are. */
 export interface ByteBuffer {
   append(chunk: Buffer, start?: number, end?: number): void;
-  /** What is held; valid until the next change. */
+  /** The collected bytes; valid until the next change. */
   view(): Buffer;
-  /** Takes bytes away from the front. */
+  /** Removes bytes from the front. */
   drop(count: number): void;
   length(): number;
 }
 
-/** Small enough to come out of Node's pool: memory outside of it makes V8 look for garbage sooner. */
+/** Small enough to come out of Node's pool: memory outside of it makes V8 collect garbage sooner. */
 const FIRST_BYTES = 1024;
 const NOTHING = Buffer.alloc(0);
 
 export function createByteBuffer(): ByteBuffer {
-  // Many are made and never used.
+  // Many are created and never used.
   let bytes: Buffer = NOTHING;
   let length = 0;
 
@@ -32,7 +32,7 @@ export function createByteBuffer(): ByteBuffer {
   function drop(count: number): void {
     bytes.copyWithin(0, count, length);
     length -= count;
-    // As long as one of them is kept, so is the whole page of the pool, with what a hundred others have left behind in it.
+    // As long as one of them is kept, so is the whole page of the pool, with the remains of a hundred others.
     if (length === 0) bytes = NOTHING;
   }
 

@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDeco
 import { GatewayError } from "../../contract/errors.ts";
 import { MAX_EVENT_BYTES } from "./sse.ts";
 
-/** How bodies may be compressed that nobody asked to be: what Node.js decodes. */
+/** Codings of unrequested compression that Node.js decodes. */
 const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ["gzip", gunzipSync],
   ["x-gzip", gunzipSync],
@@ -17,7 +17,7 @@ interface Limits {
   maxOutputLength: number;
 }
 
-/** The bound of an uncompressed body, so that a small body cannot decode to gigabytes. */
+/** The bound for an uncompressed body, so that a small body cannot decode to gigabytes. */
 const LIMITS: Limits = { maxOutputLength: MAX_EVENT_BYTES };
 
 const NOTHING = Buffer.alloc(0);
@@ -43,7 +43,7 @@ export function decodeContent(body: Buffer, coding: string): Buffer {
   }
 }
 
-/** The same, but nothing for a body that cannot be decoded. @param coding null if the body is not compressed. */
+/** The same, but empty for a body that cannot be decoded. @param coding null if the body is not compressed. */
 export function decodeIfPossible(body: Buffer, coding: string | null): Buffer {
   if (coding === null || body.length === 0) return body;
   try {

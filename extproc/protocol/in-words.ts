@@ -1,4 +1,4 @@
-/** A count as sentences have it: "300,000". */
+/** A count as in sentences: "300,000". */
 export function inWords(count: number): string {
   return count.toLocaleString("en-US");
 }

@@ -4,21 +4,21 @@ const text = z.string().nullish().catch(null);
 const index = z.int().nonnegative().nullish().catch(null);
 
 const citationSchema = z.object({ url: z.string().min(1), title: text, start_index: index, end_index: index });
-/** Some servers write its members beside the type. */
+/** Some servers write its members next to the type. */
 const annotationSchema = z.union([
   z.object({ type: z.literal("url_citation"), url_citation: citationSchema }).transform((annotation) => annotation.url_citation),
   citationSchema.extend({ type: z.literal("url_citation") }),
 ]);
 
-/** A web page that the answer's text refers to. */
+/** A web page that the answer's text cites. */
 export interface Annotation {
   url: string;
   title: string | null;
-  /** In the message's content; null where the server does not say it. */
+  /** In the message's content; null if the server does not report it. */
   range: { start: number; end: number } | null;
 }
 
-/** The citations of web pages among a message's `annotations`; whatever else is there has no counterpart. */
+/** The citations of web pages among a message's `annotations`; others have no counterpart. */
 export function readAnnotations(annotations: unknown): Annotation[] {
   return Array.isArray(annotations) ? annotations.flatMap(readAnnotation) : [];
 }

@@ -9,18 +9,18 @@ export interface ToolPart {
   id: string;
   name: string;
   arguments: string;
-  /** What Gemini signs a call with; it refuses the next turn unless the call comes back with it. */
+  /** Gemini's signature of a call; it rejects the next turn unless the call is returned with it. */
   signature: string;
 }
 
-/** What one choice of a completion, or one chunk of it, brings. */
+/** The content of one choice of a completion, or one chunk of it. */
 export interface AnswerPart {
   reasoning: string;
   text: string;
   refusal: string;
   tools: ToolPart[];
   finishReason: string | null;
-  /** The stop sequence that ended the answer, where the server tells (vLLM, SGLang). */
+  /** The stop sequence that ended the answer, if the server reports it (vLLM, SGLang). */
   matchedStop: string | null;
   annotations: readonly Annotation[];
 }
@@ -31,7 +31,7 @@ export interface ChoiceBody {
   choice: Readonly<Record<string, unknown>>;
   /** The choice's `message` or `delta`; both have the same members. */
   body: Readonly<Record<string, unknown>>;
-  /** A message: each of its tool calls is a whole one, and its place is its index. */
+  /** A message: each of its tool calls is complete, and its position is its index. */
   isWhole: boolean;
 }
 
@@ -49,12 +49,12 @@ export function readPart({ choice, body, isWhole }: ChoiceBody): AnswerPart {
   };
 }
 
-/** Does it say nothing at all? */
+/** Whether it is empty. */
 export function isSilent({ reasoning, text, refusal, tools }: AnswerPart): boolean {
   return reasoning === "" && text === "" && refusal === "" && tools.length === 0;
 }
 
-/** Servers repeat one reasoning text under several names: the first that holds something counts. */
+/** Servers repeat one reasoning text under several names: the first non-empty one counts. */
 function readReasoning(body: Readonly<Record<string, unknown>>): string {
   const direct = firstText(body["reasoning_content"], body["reasoning"]);
   if (direct !== null) return direct;
@@ -63,7 +63,7 @@ function readReasoning(body: Readonly<Record<string, unknown>>): string {
   return details.map((detail: unknown) => (isObject(detail) ? text(detail["text"]) || text(detail["summary"]) : "")).join("");
 }
 
-/** Some servers answer with parts instead of a string, and think in parts of those. Nothing stands deeper. */
+/** Some servers answer with parts instead of a string, and put thinking into parts of those. There is no deeper nesting. */
 function readContent(content: unknown): { text: string; reasoning: string } {
   const answer = { text: "", reasoning: "" };
   for (const part of partsIn(content)) {

@@ -7,34 +7,32 @@ import { readUpstreamErrorPayload, type ModelNames } from "../upstream-error.ts"
 import { readPart, type AnswerPart } from "./answer-part.ts";
 import { chatUsage, type ChatUsageOptions } from "./usage.ts";
 
-/** A completion, or one chunk of it: the same to a reader, but for where the choice keeps its body. */
+/** A completion, or one chunk of it: read the same way, except for the choice's body. */
 export interface ChatAnswer {
-  /** Empty where the server sent none. */
+  /** Empty if the server sent none. */
   id: string;
-  /** The first choice; null in a chunk that only carries usage. */
+  /** The first choice; null in a chunk with only usage. */
   part: AnswerPart | null;
-  /** The part is a whole message: in a stream it repeats what the pieces before it said (MiniMax). */
+  /** The part is a complete message: in a stream it repeats the pieces before it (MiniMax). */
   isWhole: boolean;
   usage: Partial<Usage> | undefined;
 }
 
 export interface ChatAnswerOptions extends ChatUsageOptions {
-  /** For the text of an error that the answer may hold. */
+  /** For the text of an error in the answer. */
   modelNames?: ModelNames;
   /** For its status. */
   client: Interface;
 }
 
 /**
- * Reads a completion (`message`) or a chunk (`delta`). Of several choices only the first counts: the gateway asks
- * for one.
- *
- * @throws GatewayError `upstream_error` when it is no JSON object, and the upstream's own error where it holds one.
+ * Reads a completion (`message`) or a chunk (`delta`). Of several choices only the first counts: the gateway requests one.
+ * @throws GatewayError `upstream_error` if it is not a JSON object, and the upstream's own error if it contains one.
  */
 export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatAnswer {
   const parsed = parseObject(json);
   const { id, error } = parsed;
-  // Older vLLM and SGLang put nothing around the error's own members.
+  // Older vLLM and SGLang send the error's own members without a wrapper.
   if ((error ?? false) !== false || parsed["object"] === "error") {
     throw readUpstreamErrorPayload(parsed, options.client, options.modelNames);
   }

@@ -1,12 +1,12 @@
 import { promptTokensOf, type Usage } from "../../../contract/usage.ts";
 import { encodeSseEvent } from "../sse.ts";
 
-/** What is the same in every part of one answer. */
+/** Constant parts of one answer. */
 export interface AnswerHead {
   id: string;
   /** Unix seconds. */
   created: number;
-  /** The name that the client asked for. */
+  /** The name that the client requested. */
   model: string;
 }
 
@@ -16,7 +16,7 @@ export type ToolCall =
   | { id: string; type: "function"; function: { name: string; arguments: string } }
   | { id: string; type: "custom"; custom: { name: string; input: string } };
 
-/** One entry of `reasoning_details`: a block of thinking that the client may send back as it is. */
+/** One entry of `reasoning_details`: a thinking block that the client may send back unchanged. */
 export type ReasoningDetail =
   | { type: "reasoning.text"; text: string; signature: string; id?: string; format: string; index: number }
   | { type: "reasoning.encrypted"; data: string; id?: string; format: string; index: number };
@@ -39,17 +39,17 @@ export interface AnswerMessage {
 
 export interface Ending {
   finishReason: FinishReason;
-  /** The stop sequence that the answer ran into, for clients that want to know (`choices[].stop_reason`). */
+  /** The stop sequence that ended the answer, for interested clients (`choices[].stop_reason`). */
   stopSequence: string | null;
 }
 
-/** A whole answer (`chat.completion`). */
+/** A complete answer (`chat.completion`). */
 export function encodeCompletion(head: AnswerHead, message: AnswerMessage, ending: Ending, usage: Usage): Buffer {
   const choice = { index: 0, message, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) };
   return Buffer.from(JSON.stringify({ ...object(head, "chat.completion"), choices: [choice], usage: encodeUsage(usage) }));
 }
 
-/** A part of the answer in a stream: what it adds to the message. */
+/** A part of the answer in a stream: its addition to the message. */
 export interface Delta {
   role?: "assistant";
   content?: string;
@@ -67,14 +67,14 @@ type ToolCallDelta =
 
 export interface ChunkEncoder {
   delta(delta: Delta): string;
-  /** What stands around the JSON string of a delta that is nothing but text. */
+  /** The bytes around the JSON string of a delta with only text. */
   textFrame(): { before: string; after: string };
   finish(ending: Ending): string;
   usage(usage: Usage): string;
   done(): string;
 }
 
-/** @param wantsUsage the client asked for usage: the chunks before the one that has it say `usage: null`. */
+/** @param wantsUsage the client requested usage: chunks before the one that has it contain `usage: null`. */
 export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): ChunkEncoder {
   const base = object(head, "chat.completion.chunk");
   const noUsage = wantsUsage ? { usage: null } : {};
@@ -89,7 +89,7 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
     delta,
     textFrame() {
       const empty = delta({ content: "" });
-      // Nothing behind the text is an empty string.
+      // Nothing after the text is an empty string.
       const at = empty.lastIndexOf('""') + 1;
       return { before: empty.slice(0, at), after: empty.slice(at) };
     },

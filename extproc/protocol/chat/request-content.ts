@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Content parts of a chat request: checked where the gateway reads them, unknown members left out. */
+/** Content parts of a chat request: validated where the gateway reads them, without unknown members. */
 
 const text = z.string({ error: "a string" });
 

@@ -35,13 +35,13 @@ const toolCall = z
     return z.NEVER;
   });
 
-/** Members that messages of several roles may carry. */
+/** Members of messages with several roles. */
 const common = { content: contentSchema, name: z.unknown().optional(), ...marks };
 
 const systemMessage = z.object({ role: z.literal(["system", "developer"]), ...common });
 const userMessage = z.object({ role: z.literal("user"), ...common });
 const toolMessage = z.object({ role: z.literal("tool"), tool_call_id: text, ...common });
-/** The form from before tools: the name stands for the id. */
+/** The form from before tools: the name replaces the id. */
 const functionMessage = z.object({ role: z.literal("function"), ...common, name });
 const assistantMessage = z.object({
   role: z.literal("assistant"),

@@ -14,7 +14,7 @@ const customDescription = z.object(
   { error: "an object with a name" },
 );
 
-/** Tools as chat writes them, and flat, as Responses-minded clients do: `{type, name, parameters}`. */
+/** Tools in chat's form, and flat, as Responses-style clients send them: `{type, name, parameters}`. */
 const tool = z
   .object(
     {

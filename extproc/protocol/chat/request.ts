@@ -33,7 +33,7 @@ const responseFormat = z.discriminatedUnion(
   { error: "an object whose type is text, json_object or json_schema" },
 );
 
-/** What every chat request needs, wherever it goes. */
+/** Requirements of every chat request, whatever its destination. */
 const envelope = {
   model: z.string({ error: "the name of a model" }).min(1, { error: "the name of a model" }),
   stream: flag.nullish(),
@@ -43,7 +43,7 @@ const envelope = {
   n: positive.nullish(),
 };
 
-/** For a chat upstream: it reads the rest itself, in shapes this gateway need not know. */
+/** For a chat upstream: it reads the rest itself, in formats that this gateway need not know. */
 const envelopeSchema = z.object({
   ...envelope,
   messages: z
@@ -98,18 +98,18 @@ const requestSchema = z.object({
 });
 
 export type ChatEnvelope = z.infer<typeof envelopeSchema>;
-/** A chat request, checked: string contents are one text part, tools are in one shape. */
+/** A validated chat request: string contents are one text part, tools are in one format. */
 export type ChatRequest = z.infer<typeof requestSchema>;
 
-/** @throws GatewayError `invalid_request` that names the first wrong field, what it holds and what to send (S21). */
+/** @throws GatewayError `invalid_request` that names the first wrong field, its content and what to send (S21). */
 export function parseChatRequest(parsed: unknown): ChatRequest {
   return parseAs(requestSchema, parsed);
 }
 
-/** Only what the gateway itself reads of a request for a chat upstream. @throws GatewayError `invalid_request` (S21). */
+/** The fields that the gateway itself reads of a request for a chat upstream. @throws GatewayError `invalid_request` (S21). */
 export function parseChatEnvelope(body: RequestBody): ChatEnvelope {
   const result = envelopeSchema.safeParse(body.outline);
-  // An error says what it found, and a long name is not in the outline.
+  // An error describes what it found, and a long name is not in the outline.
   return result.success ? result.data : parseAs(envelopeSchema, body.whole());
 }
 

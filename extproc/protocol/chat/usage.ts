@@ -2,7 +2,7 @@ import type { Usage } from "../../../contract/usage.ts";
 import { count, member } from "../json/count.ts";
 
 export interface ChatUsageOptions {
-  /** The upstream leaves reasoning out of `completion_tokens` (profile flag). */
+  /** The upstream excludes reasoning from `completion_tokens` (profile flag). */
   reasoningExcluded?: boolean;
 }
 
@@ -29,7 +29,7 @@ function findReports(json: unknown): object[] {
   return candidates.filter((candidate) => typeof candidate === "object" && candidate !== null);
 }
 
-/** The first that counts something. An empty or a zero report in one place must not hide the numbers in another. */
+/** The first that counts something. An empty or zero report in one place must not hide the numbers in another. */
 function firstUsable(reports: readonly (Partial<Usage> | undefined)[]): Partial<Usage> | undefined {
   const present = reports.filter((report) => report !== undefined);
   if (present.length < 2) return present[0];
@@ -37,12 +37,12 @@ function firstUsable(reports: readonly (Partial<Usage> | undefined)[]): Partial<
   return present.find((report) => sum(report) > 0) ?? present.find((report) => sum(report) === 0) ?? present[0];
 }
 
-/** Parts that exceed their total leave a negative number, which the meter takes for no count. */
+/** Parts that exceed their total leave a negative number, which the meter rejects as a count. */
 function promptUsage(usage: object): Partial<Usage> | undefined {
   const prompt = count(usage, "prompt_tokens");
   if (prompt === undefined) return undefined;
   const details = member(usage, "prompt_tokens_details");
-  // DeepSeek names its cache hits beside the total; they are part of it all the same.
+  // DeepSeek reports its cache hits next to the total; they are still part of it.
   const cached = count(details, "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens") ?? 0;
   const written = count(details, "cache_write_tokens") ?? 0;
   return { inputTokens: prompt - cached - written, cachedInputTokens: cached, cacheWriteTokens: written };
@@ -56,7 +56,7 @@ function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<U
   return { outputTokens: output, reasoningTokens: reasoning };
 }
 
-/** Some servers give themselves away: their total is prompt + completion + reasoning. */
+/** Some servers are recognisable: their total is prompt + completion + reasoning. */
 function leavesReasoningOut(usage: object, completion: number, reasoning: number): boolean {
   return reasoning > 0 && count(usage, "total_tokens") === (count(usage, "prompt_tokens") ?? Number.NaN) + completion + reasoning;
 }

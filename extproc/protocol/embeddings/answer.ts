@@ -7,7 +7,7 @@ import type { Outline } from "../json/outline.ts";
 import { scanMembers } from "../json/scan.ts";
 import { readUpstreamErrorPayload } from "../upstream-error.ts";
 
-/** An answer, read beside its vectors: these are nearly all of it, and nobody here needs them. */
+/** An answer, read without its vectors: these are nearly all of it, and unused here. */
 export interface EmbeddingsAnswer {
   /** The text with `data` empty. */
   readonly outline: Outline;
@@ -16,13 +16,11 @@ export interface EmbeddingsAnswer {
 
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
-/** What stands beside the vectors: a model's name and a few counts. */
+/** The rest of the answer: a model's name and a few counts. */
 const MAX_REST_BYTES = 64 * 1024;
 const UPSTREAM = "embeddings";
 
-/**
- * @throws GatewayError `upstream_error` when it is no list of embeddings; the upstream's own error when it is one.
- */
+/** @throws GatewayError `upstream_error` if it is not a list of embeddings; the upstream's own error if it is one. */
 export function readEmbeddingsAnswer(body: Buffer): EmbeddingsAnswer {
   const answer = betweenOuterBrackets(body) ?? byMembers(body);
   if (answer === null) throw readNoList(body);
@@ -30,8 +28,8 @@ export function readEmbeddingsAnswer(body: Buffer): EmbeddingsAnswer {
 }
 
 /**
- * No member but `data` is an array, in the answers of all known servers: it reaches from the first bracket to the last.
- * @returns null where that leaves out what every answer should have: it may stand between two arrays.
+ * In all known servers' answers, `data` is the only array: it reaches from the first bracket to the last.
+ * @returns null if the rest lacks required members: they may be between two arrays.
  */
 function betweenOuterBrackets(body: Buffer): EmbeddingsAnswer | null {
   const start = body.indexOf(OPEN_BRACKET);
@@ -40,7 +38,7 @@ function betweenOuterBrackets(body: Buffer): EmbeddingsAnswer | null {
   return answer !== null && ["model", "usage"].every((name) => Object.hasOwn(answer.json, name)) ? answer : null;
 }
 
-/** Walks over every byte. */
+/** Scans every byte. */
 function byMembers(body: Buffer): EmbeddingsAnswer | null {
   const data = scanMembers(body).findLast(({ name }) => name === "data");
   if (data === undefined || body[data.value.start] !== OPEN_BRACKET) return null;
@@ -51,7 +49,7 @@ function without(body: Buffer, { start, end }: { start: number; end: number }): 
   if (start + body.length - end > MAX_REST_BYTES) return null;
   const text = Buffer.concat([body.subarray(0, start), body.subarray(end)]);
   const json = parseObject(text.toString("utf8"));
-  // If other brackets were found, what is left is no JSON, or has no list.
+  // If other brackets were found, the rest is not JSON, or has no list.
   if (json === null || !Array.isArray(json["data"])) return null;
   const missing = end - start;
   return { json, outline: { text, media: NO_MEDIA, toOriginal: (at) => (at < start ? at : at + missing) } };
@@ -64,7 +62,7 @@ function readNoList(body: Buffer): GatewayError {
   return new GatewayError("upstream_error", "The model server's answer is not a list of embeddings.");
 }
 
-/** Vectors are no tokens: only the prompt is counted. Undefined where the server reports nothing. */
+/** Vectors are not tokens: only the prompt is counted. Undefined if the server reports nothing. */
 export function embeddingsUsage({ usage }: JsonObject): Partial<Usage> | undefined {
   const prompt = count(usage, "prompt_tokens") ?? count(usage, "total_tokens");
   return prompt === undefined ? undefined : { inputTokens: prompt };

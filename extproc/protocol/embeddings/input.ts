@@ -4,12 +4,12 @@ import { inWords } from "../in-words.ts";
 import { scanElements } from "../json/scan.ts";
 import { requestError } from "../request-error.ts";
 
-/** As many as OpenAI takes, in one request. */
+/** OpenAI's maximum for one request. */
 export const MAX_INPUTS = 2_048;
 export const MAX_INPUT_TOKENS = 300_000;
-/** So many bytes of a text have at least one token: what is refused for its length is too long for every server. */
+/** This many bytes of text have at least one token: a text refused for its length is too long for every server. */
 const MAX_BYTES_PER_TOKEN = 8;
-/** Of vocabularies; some servers store ids in so many bits. */
+/** Of vocabularies; some servers store ids in this many bits. */
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
 /** The texts of a request, by their sizes. One of the lists is empty. */
@@ -25,7 +25,7 @@ const FIELD = "input";
 
 /**
  * Reads `input` in each of its four forms without parsing its texts.
- * @throws GatewayError `invalid_request` that names the input which is none, or how many there are.
+ * @throws GatewayError `invalid_request` that names the invalid input, or the number of inputs.
  */
 export function readInputs(body: RequestBody): Inputs {
   const input = body.outline[FIELD];
@@ -107,7 +107,7 @@ function textLength(text: Buffer | undefined): number {
 
 function misfit(body: RequestBody, path: readonly number[], expected: string): GatewayError {
   const issue = { code: "custom" as const, path: [FIELD, ...path], message: expected };
-  // An error says what it found, and a long string is not in the outline.
+  // An error describes what it found, and a long string is not in the outline.
   return requestError([issue], body.whole());
 }
 

@@ -14,7 +14,7 @@ export interface EmbeddingsRequest {
 
 const FORMATS = ["float", "base64"] as const;
 const SEND_FORMAT = FORMATS.map((format) => `"${format}"`).join(" or ");
-/** No model has so many, and no vector of that length would fit into an answer. */
+/** No model has this many, and no vector of that length would fit into an answer. */
 const MAX_DIMENSIONS = 65_536;
 const SEND_DIMENSIONS = `a whole number from 1 to ${MAX_DIMENSIONS}`;
 
@@ -29,18 +29,18 @@ const fieldsSchema = z.object({
 });
 
 /**
- * What a request for embeddings asks for. Fields that only the model server knows pass unread.
- * @throws GatewayError `invalid_request` that names the field which is wrong, or could be read in another way (S21, S30).
+ * The content of a request for embeddings. Fields that only the model server knows pass unread.
+ * @throws GatewayError `invalid_request` that names the field that is wrong, or ambiguous (S21, S30).
  */
 export function readEmbeddingsRequest(body: RequestBody): EmbeddingsRequest {
   checkGuardedNames(body, "embeddings");
-  // Some servers embed a conversation too, with pictures whose tokens nobody could hold credit for.
+  // Some servers also embed a conversation, with pictures whose tokens cannot be held.
   if (body.outline["input"] !== undefined && (body.outline["messages"] ?? null) !== null)
     throw new GatewayError("invalid_request", "`messages` belongs to POST /v1/chat/completions. Send `input` alone.", {
       field: "messages",
     });
   const result = fieldsSchema.safeParse(body.outline);
-  // An error says what it found, and a long string is not in the outline.
+  // An error describes what it found, and a long string is not in the outline.
   if (!result.success) throw requestError(result.error.issues, body.whole());
   const { dimensions, encoding_format: format } = result.data;
   return { inputs: readInputs(body), dimensions: dimensions ?? null, format: format ?? "float" };

@@ -2,16 +2,16 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { skipString } from "./scan.ts";
 
 /**
- * How much structure JSON may have before anybody parses it (docs/decisions/0031). Parsing and translating cost time and memory
- * by values, not by bytes: 30 MB of prose are one value, 30 MB of `{},` are ten million.
+ * The maximum structure of JSON that is parsed (docs/decisions/0031). Parsing and translating take time and memory by values, not
+ * by bytes: 30 MB of prose are one value, 30 MB of `{},` are ten million.
  */
 export interface Bounds {
-  /** Values, told by their commas and opening brackets. */
+  /** Values, counted by their commas and opening brackets. */
   parts: number;
   depth: number;
 }
 
-/** Of a request: the longest conversations of agents, with hundreds of tools, have some ten thousand. */
+/** Of a request: the longest agent conversations, with hundreds of tools, have some ten thousand. */
 export const REQUEST_BOUNDS: Bounds = { parts: 100_000, depth: 131_072 };
 
 /** Of a request for embeddings: token ids are numbers, one for each token. */
@@ -37,7 +37,7 @@ export class ExcessiveStructure extends Error {
   }
 }
 
-/** The same, as the sender of a request reads it. */
+/** The same error, worded for the sender of a request. */
 export function tooMuchStructure({ kind, bounds }: ExcessiveStructure, field?: string): GatewayError {
   const where = field === undefined ? "The request body" : `\`${field}\``;
   const message =
@@ -59,7 +59,7 @@ export interface StructureCount {
   parts(): number;
   /**
    * Walks from here to the next quote, or to `end`, the text's by default.
-   * @returns where that is.
+   * @returns its position.
    * @throws ExcessiveStructure
    */
   walk(json: Buffer, at: number, end?: number): number;
@@ -100,16 +100,16 @@ export function createStructureCount(bounds: Bounds): StructureCount {
 }
 
 /**
- * Parses JSON that somebody else wrote.
+ * Parses JSON from others.
  * @throws SyntaxError, ExcessiveStructure.
  */
 export function parseWithin(text: string | Buffer, bounds: Bounds): unknown {
-  // So few bytes cannot hold more.
+  // This few bytes cannot contain more.
   if (text.length > bounds.parts) countStructure(typeof text === "string" ? Buffer.from(text) : text, bounds);
   return JSON.parse(typeof text === "string" ? text : text.toString("utf8"));
 }
 
-/** Parses texts that stand in strings of one other text: all of them together are bounded. */
+/** Parses JSON inside strings of another text: all of it together is bounded. */
 export interface EmbeddedJson {
   /** @throws SyntaxError, ExcessiveStructure. */
   parse(text: string): unknown;

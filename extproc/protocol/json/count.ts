@@ -1,9 +1,9 @@
-/** A member of what may be no object. */
+/** A member of a value that may not be an object. */
 export function member(holder: unknown, name: string): unknown {
   return typeof holder === "object" && holder !== null && Object.hasOwn(holder, name) ? Reflect.get(holder, name) : undefined;
 }
 
-/** NaN if the server wrote something that is no count: the meter tells that from a number that is absent. */
+/** NaN if the server wrote something other than a count: the meter distinguishes that from a missing number. */
 export function count(holder: unknown, name: string): number | undefined {
   const value = member(holder, name);
   if (value === undefined || value === null) return undefined;

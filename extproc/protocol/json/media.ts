@@ -1,10 +1,10 @@
 import { PAGE_CHARACTERS } from "../../translate/count-tokens/estimate.ts";
 
-/** Pictures and files that stand in a body as base64. */
+/** Inline pictures and files as base64. */
 export interface Media {
   /** Of these strings, without their quotes. */
   bytes: number;
-  /** Of files that are no pictures, as many as their size lets expect. */
+  /** Of files other than pictures, estimated by their size. */
   pages: number;
 }
 
@@ -12,16 +12,16 @@ export const NO_MEDIA: Readonly<Media> = { bytes: 0, pages: 0 };
 
 const QUOTE = 34;
 const COLON = 58;
-/** Looked at to tell base64 from text, which has blanks. */
+/** Examined to distinguish base64 from text, which has blanks. */
 const PROBE_BYTES = 64;
 const BASE64 = /^[\w+/-]+$/;
 const DATA_URL = /^data:([^,]*),/;
-/** Members that hold base64 without a data URL's head. */
+/** Members that contain base64 without a data URL's head. */
 const HOLDERS: ReadonlySet<string> = new Set(["data", "file_data"]);
-/** How PNG, JPEG, GIF and WebP begin in base64. */
+/** The beginnings of PNG, JPEG, GIF and WebP in base64. */
 const PICTURE = /^(iVBOR|\/9j\/|R0lG|UklG)/;
 
-/** Of a long JSON string in `json`, from quote to quote (`end` behind the last one); null if it is no media. */
+/** Of a long JSON string in `json`, from quote to quote (`end` after the last one); null for anything but media. */
 export function mediaIn(json: Buffer, start: number, end: number): Media | null {
   const head = json.toString("latin1", start + 1, Math.min(end - 1, start + 1 + 2 * PROBE_BYTES));
   const [prefix, type] = DATA_URL.exec(head) ?? [];
@@ -34,7 +34,7 @@ export function mediaIn(json: Buffer, start: number, end: number): Media | null 
   return { bytes, pages: isPicture ? 0 : Math.ceil(bytes / PAGE_CHARACTERS) };
 }
 
-/** The name of the member whose value begins here; empty if it is no member's. */
+/** The name of the member whose value begins here; empty if it is not a member's. */
 function nameBefore(json: Buffer, start: number): string {
   const before = json.toString("latin1", Math.max(0, start - PROBE_BYTES), start).trimEnd();
   if (before.charCodeAt(before.length - 1) !== COLON) return "";

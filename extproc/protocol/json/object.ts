@@ -2,14 +2,14 @@ import { EVENT_BOUNDS, ExcessiveStructure, parseWithin } from "./bounds.ts";
 
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** Is this JSON value an object (no array, no null)? */
+/** Whether this JSON value is an object (not an array, not null). */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object that a text says; null where it says none. @throws ExcessiveStructure. */
+/** The object in a text; null for anything else. @throws ExcessiveStructure. */
 export function parseObject(text: string): JsonObject | null {
-  // An error that is thrown and caught costs more than most objects.
+  // Throwing and catching an error costs more than parsing most objects.
   if (!/^\s*\{/.test(text)) return null;
   try {
     const json = parseWithin(text, EVENT_BOUNDS);

@@ -2,23 +2,23 @@ import { mediaIn, NO_MEDIA, type Media } from "./media.ts";
 import { createStructureCount, REQUEST_BOUNDS, type Bounds } from "./bounds.ts";
 import { skipString } from "./scan.ts";
 
-/** JSON text without what stands in its long strings: these are empty. Prompts are mostly long strings. */
+/** JSON text without the contents of its long strings, which are empty. Prompts are mostly long strings. */
 export interface Outline {
-  /** The text itself where no string is long. */
+  /** The text itself if no string is long. */
   readonly text: Buffer;
-  /** Where a byte of the outline stands in the text that it was made from. */
+  /** The position of an outline's byte in the original text. */
   toOriginal(at: number): number;
-  /** Of what was left out. */
+  /** Of the omitted parts. */
   readonly media: Readonly<Media>;
 }
 
 const LINE_BREAK = 10;
-/** In bytes, with the quotes. Below, cutting costs more than parsing. */
+/** In bytes, with the quotes. For shorter strings, cutting costs more than parsing. */
 export const LONG_STRING_BYTES = 512;
-/** The most that is parsed of any body before somebody asks for its strings: what a few million tokens have beside their text. */
+/** The maximum parsed of any body before its strings are requested: the size of a few million tokens without their text. */
 export const MAX_OUTLINE_BYTES = 8 * 1024 * 1024;
 
-/** There is too much beside the long strings. */
+/** There is too much outside the long strings. */
 export class ExcessiveOutline extends Error {}
 
 /**
@@ -30,7 +30,7 @@ export class ExcessiveOutline extends Error {}
 export function outlineOf(json: Buffer, bounds: Bounds = REQUEST_BOUNDS): Outline {
   const structure = createStructureCount(bounds);
   const parts: Buffer[] = [];
-  /** By long string: where its closing quote stands in the outline, and how much has been left out by then. */
+  /** By long string: the position of its closing quote in the outline, and the omitted bytes up to there. */
   const quotes: number[] = [];
   const missing: number[] = [];
   let keptFrom = 0;
@@ -58,7 +58,7 @@ export function outlineOf(json: Buffer, bounds: Bounds = REQUEST_BOUNDS): Outlin
   parts.push(json.subarray(keptFrom));
   return { text: Buffer.concat(parts), toOriginal: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0), media };
 
-  /** To the next string; no further than the outline may reach. */
+  /** To the next string; at most to the outline's bound. */
   function walk(from: number): number {
     const maxEnd = missingBytes + MAX_OUTLINE_BYTES + 1;
     const next = structure.walk(json, from, Math.min(json.length, maxEnd));
@@ -77,7 +77,7 @@ function nextLineBreak(json: Buffer, at: number): number {
   return next < 0 ? json.length : next;
 }
 
-/** Index of the last of these rising numbers that is no greater; -1 where all are. */
+/** Index of the last of these increasing numbers that is not greater; -1 if all are. */
 function lastUpTo(numbers: readonly number[], limit: number): number {
   let low = 0;
   let high = numbers.length;

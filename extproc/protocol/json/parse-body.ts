@@ -6,14 +6,14 @@ import { EMBEDDINGS_BOUNDS, ExcessiveStructure, REQUEST_BOUNDS, tooMuchStructure
 import { ExcessiveOutline, MAX_OUTLINE_BYTES, outlineOf, type Outline } from "./outline.ts";
 import { createRequestBody, parsedBody, type RequestBody } from "./request-body.ts";
 
-/** What a body is for: the words of an error about it. */
+/** The purpose of a body: for error messages. */
 export interface BodyFacts {
   headers: ReadonlyMap<string, string>;
   interface: Interface;
 }
 
 /**
- * Refuses, before it is read, a body that does not come or could not be read.
+ * Rejects, before it is read, a body that is missing or unreadable.
  * @throws GatewayError `invalid_request`.
  */
 export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
@@ -36,13 +36,13 @@ export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
  */
 export function parseBody(body: Buffer, facts: BodyFacts): RequestBody {
   if (body.length === 0) throw noBody(facts);
-  // Decoding would replace broken sequences in silence, and what is sent on would not be what was meant.
+  // Decoding would silently replace invalid sequences, and change the request.
   if (!isUtf8(body)) throw new GatewayError("invalid_request", "The request body is not valid UTF-8.");
   const parse = () => checkObject(parseJson(body.toString("utf8"), facts), facts);
   const outline = boundedOutline(body, facts.interface === "embeddings" ? EMBEDDINGS_BOUNDS : REQUEST_BOUNDS);
   if (outline.text === body) return parsedBody(body, parse());
   const parsed = parseObject(outline.text.toString("utf8"));
-  // The whole says where it is wrong.
+  // Parsing the complete text reports the position.
   return parsed === null ? parsedBody(body, parse()) : createRequestBody({ bytes: body, outline, parsed, parse });
 }
 
@@ -91,7 +91,7 @@ const MEMBERS = {
   embeddings: "`model` and `input`",
 } as const satisfies Record<Interface, string>;
 
-/** What the text looks like, and how it is sent as JSON. */
+/** The apparent format of the text, and how to send it as JSON. */
 function remedyFor(text: string, { headers }: BodyFacts): string {
   if (text.startsWith("\u{FEFF}")) return " It begins with a byte order mark: save it as UTF-8 without one.";
   const start = text.slice(0, 200).trimStart();

@@ -1,6 +1,6 @@
 /**
- * JSON text that goes into a bigger JSON text as it is. A schema's 64-bit limits, the order of its members and
- * a tool's arguments survive translation only so: JSON.parse rounds big integers and moves integer-like names.
+ * JSON text that is inserted verbatim into a bigger JSON text. Only this way do a schema's 64-bit limits, the order of its
+ * members and a tool's arguments survive translation: JSON.parse rounds big integers and moves integer-like names.
  */
 export class RawJson {
   readonly text: string;
@@ -37,7 +37,7 @@ function encodeObject(value: { readonly [name: string]: Encodable }): string {
   return `{${members.join(",")}}`;
 }
 
-/** A lone surrogate has no UTF-8 form. In JSON it can stand only inside a string, where its escape means the same. */
+/** A lone surrogate has no UTF-8 form. In JSON it can occur only inside a string, where its escape means the same. */
 function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   return text.replaceAll(/\p{Surrogate}/gu, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);

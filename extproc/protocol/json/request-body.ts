@@ -4,23 +4,23 @@ import type { Outline } from "./outline.ts";
 import { scanMembers, type Member } from "./scan.ts";
 import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
 
-/** A request's body, a JSON object, read no further than somebody asks: what only passes need not be parsed. */
+/** A request's body, a JSON object, parsed only as far as needed: passthrough parts need not be parsed. */
 export interface RequestBody {
   /** As received. */
   readonly bytes: Buffer;
-  /** Parsed, but that long strings are empty (outline.ts): for names, numbers and flags, and for what is there at all. */
+  /** Parsed, with long strings empty (outline.ts): for names, numbers and flags, and for the presence of members. */
   readonly outline: JsonObject;
-  /** Pictures and files that it carries. */
+  /** Inline pictures and files. */
   readonly media: Readonly<Media>;
   /** One member; a string is whole. */
   member(name: string): unknown;
-  /** One member as it is written, the last one where there are several. */
+  /** One member as written, the last one if there are several. */
   raw(name: string): Buffer | undefined;
-  /** All of it. Parsed when it is first asked for. */
+  /** All of it. Parsed when first requested. */
   whole(): JsonObject;
-  /** The members as they are written, duplicates included; places are the outline's. */
+  /** The members as written, including duplicates; positions are the outline's. */
   members(): readonly Pick<Member, "name">[];
-  /** The body with members changed, as editMembers does it; the same buffer where nothing changes. */
+  /** The body with changed members, as editMembers does it; the same buffer if nothing changes. */
   edit(edits: Readonly<Record<string, MemberEdit>>): Buffer;
 }
 
@@ -48,7 +48,7 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
   };
 }
 
-/** A body all of which has been parsed. */
+/** A completely parsed body. */
 export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
   return {
     bytes,

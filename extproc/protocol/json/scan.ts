@@ -1,6 +1,6 @@
 /**
- * Walks over JSON bytes without decoding them. JSON.parse takes the text, or its outline, before anything is done with
- * what is found, so nothing is checked here; on other text the offsets mean nothing, but every walk still ends. Nesting is counted, not recursed.
+ * Walks over JSON bytes without decoding them. JSON.parse accepts the text, or its outline, before any result is used, so nothing
+ * is checked here; on other text the offsets mean nothing, but every walk still ends. Nesting is counted, not recursed.
  */
 
 const QUOTE = 34;
@@ -11,7 +11,7 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** So many are looked at one by one before a search in native code pays for its call. */
+/** This many bytes are examined one by one before a native search is worth its call. */
 const NEAR_BYTES = 64;
 
 /** A range of bytes, `end` excluded. */
@@ -27,7 +27,7 @@ export interface Member {
   readonly value: Span;
 }
 
-/** The members of a JSON object in their order, duplicates included; none when it is no object. */
+/** The members of a JSON object in order, including duplicates; none for anything but an object. */
 export function scanMembers(json: Buffer): Member[] {
   const members: Member[] = [];
   let at = skipSpace(json, 0);
@@ -47,7 +47,7 @@ export function scanMembers(json: Buffer): Member[] {
   return members;
 }
 
-/** The elements of a JSON array, as they are written; none when it is no array. */
+/** The elements of a JSON array, as written; none for anything but an array. */
 export function scanElements(json: Buffer): Buffer[] {
   const elements: Buffer[] = [];
   let at = skipSpace(json, 0);
@@ -56,20 +56,20 @@ export function scanElements(json: Buffer): Buffer[] {
   while (at < json.length && json[at] !== CLOSE_BRACKET) {
     const end = skipValue(json, at);
     elements.push(json.subarray(at, end));
-    // A value of no bytes is no JSON: stepping over it keeps the walk finite.
+    // A value of no bytes is not JSON: skipping it keeps the walk finite.
     at = skipSeparator(json, Math.max(end, at + 1));
   }
   return elements;
 }
 
-/** The value of a member as it is written, the last one where there are several, as JSON.parse reads it. */
+/** The value of a member as written, the last one if there are several, as JSON.parse reads it. */
 export function rawMember(json: Buffer | undefined, name: string): Buffer | undefined {
   if (json === undefined) return undefined;
   const member = scanMembers(json).findLast((candidate) => candidate.name === name);
   return member === undefined ? undefined : json.subarray(member.value.start, member.value.end);
 }
 
-/** Offset of the first byte inside the braces, for a member to be put in front; null when it is no object. */
+/** Offset of the first byte inside the braces, for inserting a member; null for anything but an object. */
 export function insideObject(json: Buffer): number | null {
   const at = skipSpace(json, 0);
   return json[at] === OPEN_BRACE ? at + 1 : null;
@@ -113,8 +113,8 @@ function skipNested(json: Buffer, at: number): number {
 }
 
 /**
- * Where the string that begins here is over. Quotes stand close together in code and in JSON inside a string, far apart in prose:
- * each has its faster way.
+ * The end of the string that begins here. Quotes are close together in code and in JSON inside a string, and far apart in prose:
+ * each has a faster method.
  */
 export function skipString(json: Buffer, at: number): number {
   let next = at + 1;
@@ -146,7 +146,7 @@ function endsLiteral(byte: number | undefined): boolean {
   );
 }
 
-/** @param end behind the closing quote. */
+/** @param end after the closing quote. */
 export function decodeName(json: Buffer, start: number, end: number): string {
   const inner = json.toString("utf8", start + 1, end - 1);
   if (!inner.includes("\\")) return inner;

@@ -25,7 +25,7 @@ const described = {
   capabilities: ["tools" as const, "images" as const],
 };
 
-test("OpenAI's model list has the Model's stated fields, and no more", () => {
+test("OpenAI's model list has the Model's stated fields, and no more (S45)", () => {
   const fields = describeForChat(plain, NOW_MS) satisfies Model;
   const always = ["id", "object", "created", "owned_by", "max_completion_tokens", "pricing", "supported_endpoints"];
   expect(Object.keys(fields)).toEqual(always);
