@@ -3,34 +3,36 @@ import { GatewayError } from "../contract/errors.ts";
 import { fingerprintOf, flatten } from "../runtime/credential-fingerprint.ts";
 import type { StreamTranslation } from "./translate/translation.ts";
 
-/** Takes providers' credentials out of what model servers say about a failure. */
+/** Removes providers' credentials from model servers' error texts. */
 export interface Redactor {
   text(text: string): string;
   error(error: GatewayError): GatewayError;
   /**
-   * A stream whose error events, and whatever follows them, are redacted. What comes before is passed without a look.
-   * @param errorEvent the client's protocol's, for what cannot be compared. The machine has written its own by then.
+   * A stream whose error events, and everything after them, are redacted. Everything before them passes uninspected.
+   * @param errorEvent in the client's protocol, for text that cannot be compared. The machine has written its own by then.
    */
   stream(machine: StreamTranslation, errorEvent: (error: GatewayError) => string): StreamTranslation;
 }
 
 export interface RedactorDeps {
-  /** Of credentials in force, by length of what was hashed. */
+  /** Of active credentials, by length of the hashed text. */
   fingerprints(): ReadonlyMap<number, ReadonlySet<string>>;
   pepper: Uint8Array | KeyObject;
 }
 
 const NOTHING = Buffer.alloc(0);
 const REDACTED = "[redacted]";
-/** A server that writes more than this about a failure is not quoted. */
+/** An error text longer than this is not quoted. */
 const MAX_ERROR_BYTES = 32 * 1024;
-/** Stretches of one text that are hashed, about 5 µs each: what follows them has not been compared and is not shown. */
+/**
+ * Substrings of one text that are hashed, about 5 µs each: text after the last of them has not been compared and is not shown.
+ */
 const MAX_HASHES = 10_000;
 const NOT_COMPARED = " [cut]";
 
 interface Comparison {
   text: string;
-  /** False if the end of the text was left out. */
+  /** False if the end of the text was omitted. */
   isWhole: boolean;
 }
 
@@ -80,13 +82,13 @@ export function createRedactor({ fingerprints, pepper }: RedactorDeps): Redactor
     return redactText(text) === text;
   }
 
-  /** What the log is told. */
+  /** The text for the log. */
   function redactCause(cause: Error): Error {
     const message = redactText(cause.message);
     return message === cause.message ? cause : new Error(message);
   }
 
-  /** @returns null if the bytes are too many to be compared. */
+  /** @returns null if there are too many bytes to compare. */
   function redactBytes(bytes: Buffer): Buffer | null {
     if (bytes.length > MAX_ERROR_BYTES) return null;
     const text = bytes.toString("utf8");
@@ -100,7 +102,7 @@ export function createRedactor({ fingerprints, pepper }: RedactorDeps): Redactor
     error: redactError,
     stream(machine, errorEvent) {
       const hasFailed = () => machine.outcome() === "failed";
-      /** The client has had an error of ours in the place of the server's. */
+      /** The client received one of our errors instead of the server's. */
       let isReplaced = false;
 
       function redactFailure(bytes: Buffer): Buffer {

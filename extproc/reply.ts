@@ -2,15 +2,15 @@ import { FRAME_HEADER_BYTES } from "../runtime/grpc-frame.ts";
 import { createWriter, type Writer } from "./wire/writer.ts";
 
 /**
- * Builds the ext_proc messages that answer Envoy (envoy.service.ext_proc.v3.ProcessingResponse): the only place that knows
- * their shape, beside processing-request.ts. The numbers are the schema's (test/unit/extproc/ext-proc-wire.test.ts holds
- * them against it).
+ * Builds the ext_proc messages that answer Envoy (envoy.service.ext_proc.v3.ProcessingResponse): the only module that knows their
+ * shape, besides processing-request.ts. The numbers are the schema's (test/unit/extproc/ext-proc-wire.test.ts compares them with
+ * it).
  */
 
-/** One message in its gRPC frame, ready to be sent. */
+/** One message in its gRPC frame, ready to send. */
 export interface Reply {
   readonly frame: Buffer;
-  /** The frame's last bytes, where they are so many that they are not copied into it. */
+  /** The frame's last bytes, if they are too many to copy into it. */
   readonly rest: Buffer | null;
 }
 
@@ -25,14 +25,14 @@ export interface ImmediateAnswer {
   status: number;
   headers: Headers;
   body: Buffer;
-  /** Why, for Envoy's access log: `gateway_…`. Envoy's own reply mapper leaves such replies alone. */
+  /** The reason, for Envoy's access log: `gateway_…`. Envoy's own reply mapper ignores such replies. */
   details: string;
 }
 
-/** Copying more than this costs more than a second buffer in the write does. */
+/** Copying more than this costs more than a second buffer in the write. */
 const COPIED_BYTES = 8 * 1024;
 
-/** Which message of Envoy's is answered: a field of ProcessingResponse. */
+/** Which of Envoy's messages is answered: a field of ProcessingResponse. */
 const REQUEST_HEADERS = 1;
 const RESPONSE_HEADERS = 2;
 const REQUEST_BODY = 3;
@@ -45,7 +45,7 @@ const MODE_OVERRIDE = 9;
 /** Of HeadersResponse and BodyResponse: a CommonResponse. */
 const COMMON_RESPONSE = 1;
 
-/** Request headers are fine so far: send the body. */
+/** Request headers are accepted so far: send the body. */
 export function continueToBody(): Reply {
   return CONTINUE_TO_BODY;
 }
@@ -64,55 +64,55 @@ export function answerNow({ status, headers, body, details }: ImmediateAnswer): 
   return frame(writer);
 }
 
-/** The translated request. `content-length` must equal the new body, or Envoy refuses it. */
+/** The translated request. `content-length` must equal the new body's length, or Envoy rejects it. */
 export function forwardRequest(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
   return common(REQUEST_BODY, { body, headers: withLength(body, headers), clearsRouteCache: true });
 }
 
-/** The request of one attempt, as an answer to its headers: its body never comes here, and is replaced. */
+/** The request of one attempt, as an answer to its headers: its body never reaches this server, and is replaced. */
 export function replaceRequest(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
   return common(REQUEST_HEADERS, { body, headers, clearsRouteCache: true, replaces: body !== "unchanged" });
 }
 
-/** The headers of a response whose body never comes here. */
+/** The headers of a response whose body never reaches this server. */
 export function passResponse(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers });
 }
 
-/** The response comes whole: its body is the next message. */
+/** The response is buffered: its body is the next message. */
 export function awaitResponseBody(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers, mode: WHOLE });
 }
 
 /**
- * The same where Envoy has room for little of it. A body that is longer comes as its beginning, in a message that is not the last;
- * in mode BUFFERED Envoy would stop reading it at its limit, and wait for its end (docs/decisions/0034).
+ * The same if Envoy has little room for it. A longer body arrives truncated, in a message that is not the last; in mode BUFFERED
+ * Envoy would stop reading it at its limit, and wait for its end (docs/decisions/0034).
  */
 export function awaitShortResponseBody(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers, mode: SHORT });
 }
 
 /**
- * The response is streamed: each chunk is a message from here on. Envoy keeps no chunk: only what `streamChunk` says goes to the
- * client, whenever it says so.
+ * The response is streamed: each chunk is a message from here on. Envoy keeps no chunk: only the bytes of `streamChunk` reach the
+ * client, whenever they are sent.
  */
 export function streamResponseBody(headers: HeaderChanges): Reply {
   return common(RESPONSE_HEADERS, { body: "unchanged", headers, mode: STREAMED });
 }
 
-/** A whole response body for the client, its headers still open to change. */
+/** A complete response body for the client; its headers can still be changed. */
 export function finishResponse(body: Buffer | "unchanged", headers: HeaderChanges): Reply {
   return common(RESPONSE_BODY, { body, headers: withLength(body, headers) });
 }
 
-/** A whole body of Envoy's own making. */
+/** A complete body of a reply that Envoy made itself. */
 export function passBody(): Reply {
   return PASS_UNCHANGED;
 }
 
 /**
- * Bytes of a streamed response for the client. Envoy takes them at any time after the response's first chunk.
- * @param isEnd ends the response, whatever its model server still sends.
+ * Bytes of a streamed response for the client. Envoy accepts them at any time after the response's first chunk.
+ * @param isEnd ends the response, regardless of what its model server still sends.
  */
 export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   const rest = bytes.length > COPIED_BYTES ? bytes : null;
@@ -128,10 +128,10 @@ export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   return frame(writer, rest);
 }
 
-/** Tags and lengths around the bytes of a chunk, and the frame's header. Most messages are chunks, so they take no more room. */
+/** Tags and lengths around the bytes of a chunk, and the frame's header. Most messages are chunks, which need no more room. */
 const CHUNK_HEADER_BYTES = 96;
 
-/** Ends a response without the trailers that its model server sent: TrailersResponse, `header_mutation` 1. */
+/** Ends a response without its model server's trailers: TrailersResponse, `header_mutation` 1. */
 export function dropTrailers(names: readonly string[]): Reply {
   const writer = createWriter();
   writeMutation(writer, 1, { remove: names });
@@ -139,11 +139,11 @@ export function dropTrailers(names: readonly string[]): Reply {
   return frame(writer);
 }
 
-/** The same answer, which tells Envoy's other filters and its tracer something, too. */
+/** The same answer with metadata for Envoy's other filters and its tracer. */
 export function withMetadata(reply: Reply, namespace: string, texts: Readonly<Record<string, string>>): Reply {
   const writer = createWriter();
   writeStruct(writer, 1, texts);
-  // Of the Struct that metadata is: an entry whose Value is a Struct (`struct_value` 5) in its turn.
+  // Of the Struct that metadata is: an entry whose Value is itself a Struct (`struct_value` 5).
   writer.message(5, 0);
   writer.message(2, 0);
   writer.text(1, namespace);
@@ -170,7 +170,7 @@ interface Common {
   clearsRouteCache?: boolean;
   /** How Envoy hands over the body of the response. */
   mode?: Mode;
-  /** The body is the whole new one, and Envoy sends none here. */
+  /** The body is the complete new one, and Envoy sends none here. */
   replaces?: boolean;
 }
 
@@ -183,7 +183,7 @@ function common(answered: number, change: Common): Reply {
   const writer = createWriter(body === "unchanged" || rest !== null ? 0 : body.length);
   if (mode !== undefined) writeMode(writer, mode);
   const from = writer.length();
-  // Last in the message, so that it may stay where it is.
+  // Last in the message, so that it need not be moved.
   if (body !== "unchanged") writeBody(writer, body, rest !== null);
   if (clearsRouteCache) writer.varint(5, 1);
   writeMutation(writer, 2, headers);
@@ -228,7 +228,7 @@ function withLength(body: Buffer | "unchanged", headers: HeaderChanges): HeaderC
   return { ...headers, set: { ...headers.set, "content-length": String(body.length) } };
 }
 
-// The default action appends, which would let a client's own value stand beside ours.
+// The default action appends, which would keep a client's own value next to ours.
 const OVERWRITE_IF_EXISTS_OR_ADD = 2;
 
 /**
@@ -261,6 +261,6 @@ function framed(frame: Buffer, rest: Buffer | null): Reply {
   return { frame, rest };
 }
 
-// Each is the same every time.
+// Each is always the same.
 const CONTINUE_TO_BODY = common(REQUEST_HEADERS, { body: "unchanged", headers: {} });
 const PASS_UNCHANGED = common(RESPONSE_BODY, { body: "unchanged", headers: {} });

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from "uuid";
 const ID_BYTES = 16;
 const POOL_BYTES = 256 * ID_BYTES;
 
-/** UUIDv7s of a moment. The system is asked for random bytes for many at once. */
+/** UUIDv7s of a moment. Random bytes are requested from the system for many at once. */
 export function createRequestIds(): (nowMs: number) => string {
   const pool = Buffer.alloc(POOL_BYTES);
   let at = POOL_BYTES;

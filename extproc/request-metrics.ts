@@ -3,12 +3,12 @@ import { ERRORS } from "../contract/errors.ts";
 import { operationOf } from "../contract/span-attributes.ts";
 import type { Settlement } from "../ledger/settlement/settlement.ts";
 
-/** What is counted and timed of each request that reached an upstream. */
+/** Counters and timings of each request that reached an upstream. */
 export interface RequestMetrics {
   settled(settlement: Settlement): void;
 }
 
-/** Upper bounds as OpenTelemetry's semantic conventions for generative AI advise, further for long answers. */
+/** Upper bounds as OpenTelemetry's semantic conventions for generative AI advise, extended for long answers. */
 const DURATION_BUCKETS_S = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68,
 ];
@@ -19,8 +19,8 @@ const TOKEN_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1
 const SERVER_LABELS = ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"] as const;
 
 /**
- * Times and tokens have the names of OpenTelemetry's conventions, in the form that Prometheus gives them; what those have
- * no name for is the gateway's own. Labels are names that the operator chose, and closed sets.
+ * Times and tokens have the names of OpenTelemetry's conventions, in Prometheus's form; metrics that the conventions do not cover
+ * have the gateway's own names. Labels are names that the operator chose, and closed sets.
  */
 export function createRequestMetrics(metrics: Registry): RequestMetrics {
   const registers = [metrics];
@@ -71,7 +71,7 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
     registers,
   });
 
-  // Each series is looked up once: no label object is made and hashed for a request.
+  // Each series is looked up once: no label object is created and hashed per request.
   const ofModel = remember((model) => ({
     charged: charged.labels(model),
     estimated: estimated.labels(model),
@@ -110,10 +110,10 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
   };
 }
 
-/** The last three are a model server's own that clients get as they are (S22). */
+/** The last three are a model server's own statuses that clients get unchanged (S22). */
 const STATUSES: ReadonlySet<number> = new Set([...Object.values(ERRORS).map(({ status }) => status), 409, 422, 529]);
 
-/** Why a request did not end well: the status that the client got, else how its answer ended. Empty: it did end well. */
+/** Why a request failed: the status that the client got, otherwise how its answer ended. Empty if it succeeded. */
 function errorTypeOf({ outcome, httpStatus }: Pick<Settlement, "outcome" | "httpStatus">): string {
   if (outcome === "complete") return "";
   if (outcome !== "failed" || httpStatus < 400) return outcome;
@@ -121,7 +121,7 @@ function errorTypeOf({ outcome, httpStatus }: Pick<Settlement, "outcome" | "http
   return STATUSES.has(httpStatus) ? String(httpStatus) : "_OTHER";
 }
 
-/** Makes the value for a key when it is first asked for, and keeps it. Keys come from a closed set. */
+/** Creates the value for a key on first use, and keeps it. Keys come from a closed set. */
 function remember<Value>(make: (key: string) => Value): (key: string) => Value {
   const values = new Map<string, Value>();
   return (key) => {

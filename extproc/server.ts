@@ -18,15 +18,15 @@ import type { Turns } from "./load/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
 import type { Reply } from "./reply.ts";
 
-/** Reads ext_proc messages and hands them to one Exchange a request. */
+/** Reads ext_proc messages and passes them to one Exchange per request. */
 export type ExtprocServer = GrpcStreams;
 
 export interface ServerDeps {
-  /** @param push sends Envoy a message that it has not asked for. */
+  /** @param push sends Envoy an unsolicited message. */
   createExchange(push: Push): Steps;
   /** For one attempt of an exchange (operator/bootstrap/listeners/attempts.ts). */
   createAttempt(push: Push): Steps;
-  /** Whose message is next. */
+  /** The owner of the next message. */
   turns: Turns;
   /** Envoy's report of an answer that its model server did not finish. */
   onBrokenAnswer(broken: BrokenAnswer): void;
@@ -37,7 +37,7 @@ export interface ServerDeps {
   log: Logger;
 }
 
-/** What Envoy's messages are handed to. */
+/** The receiver of Envoy's messages. */
 type Steps = Omit<Exchange, "facts">;
 
 type Push = (reply: Reply) => void;
@@ -64,7 +64,7 @@ export function startServer(address: string, deps: ServerDeps): Promise<ExtprocS
   });
 }
 
-/** Reports come on a stream that stays open, and ask for no answer (operator/bootstrap/filters). */
+/** Reports arrive on a stream that stays open, and expect no answer (operator/bootstrap/filters). */
 function serveReports(stream: GrpcStream, { onBrokenAnswer, onHeldAnswer }: ServerDeps): GrpcHandler {
   return {
     message(message) {
@@ -161,7 +161,7 @@ function answer(exchange: Steps, request: ProcessingRequest): Reply | Promise<Re
   }
 }
 
-/** Envoy's own replies (413, 503, …) pass the response path too; only what came "via_upstream" is metered. */
+/** Envoy's own replies (413, 503, …) take the response path too; only those "via_upstream" are metered. */
 function isLocalReply(details: string | null): boolean {
   return details !== null && details !== "via_upstream";
 }

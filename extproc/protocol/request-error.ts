@@ -2,8 +2,8 @@ import type * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 
 /**
- * A failed check of a messages request as the caller's error: which field, what it holds, what to send (S21).
- * The schemas' error texts are noun phrases ("a positive integer"); values are never repeated.
+ * A failed check of a messages request as the caller's error: which field, what it holds, what to send (S21). The schemas' error
+ * texts are noun phrases ("a positive integer"); values are never repeated.
  */
 export function requestError(issues: readonly z.core.$ZodIssue[], request: unknown): GatewayError {
   const issue = issues[0];

@@ -7,31 +7,34 @@ import { EVENT_BOUNDS, parseWithin } from "./json/bounds.ts";
  * whole block with its blank line (without the LF of a CR LF that ends the blank line).
  */
 export interface SseEvent {
-  /** The `event:` field; null where there is none. */
+  /** The `event:` field; null if there is none. */
   readonly event: string | null;
   /** All `data:` lines, joined by LF; never empty. */
   readonly data: string;
   readonly start: number;
   readonly end: number;
-  /** Where the value of the one `data:` line lies; null where the data spans several lines. */
+  /** Range of the value of the only `data:` line; null if the data spans several lines. */
   readonly dataRange: { readonly start: number; readonly end: number } | null;
 }
 
 export interface SseParser {
   /**
-   * Events that this chunk completes, in order. Nothing of the chunk is kept but copies.
+   * Events that this chunk completes, in order. The chunk itself is not retained, only copies.
    * @throws GatewayError `upstream_error` when one event is larger than 32 MiB, or a chunk has more events than any answer.
    */
   push(chunk: Buffer): SseEvent[];
-  /** Bytes that another reader has taken for whole events. Only where all that was pushed is settled. */
+  /** Bytes that another reader has consumed as whole events. Only when everything pushed is settled. */
   skip(bytes: number): void;
-  /** The last event where the stream ended without a blank line, if its data is whole (JSON or `[DONE]`). */
+  /** The last event if the stream ended without a blank line, provided that its data is complete (JSON or `[DONE]`). */
   end(): SseEvent[];
   /** Bytes before this offset belong to finished blocks: events, or comments closed by a blank line. */
   settled(): number;
   /** Comment lines seen (`: keep-alive`). */
   comments(): number;
-  /** Bytes of lines that are neither data nor an event's one name, short and of few: comments, ids, fields that the format has not. */
+  /**
+   * Bytes of lines that are neither data nor an event's one short, known name: comments, ids, fields that the format does not
+   * have.
+   */
   otherBytes(): number;
 }
 
@@ -42,15 +45,15 @@ interface Block {
   dataRange: { start: number; end: number } | null;
 }
 
-/** Names of events: protocols have a dozen short ones. */
+/** Event names: protocols have a dozen short ones. */
 const MAX_NAME_LENGTH = 64;
 const MAX_NAMES = 16;
 
 export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
-/** A stream comes in chunks that hold fewer. A whole one is read at once, although JSON was asked for, and each event costs time. */
+/** Chunks of a stream hold fewer. A complete stream is read at once if JSON was requested, and each event costs time. */
 const MAX_EVENTS = 65_536;
 
-/** Comments, ids and fields that the format has not are counted by nobody: a stream passes so much of them, and no more. */
+/** Comments, ids and fields that the format does not have are not metered, so a stream may pass only this much of them. */
 export const MAX_UNCOUNTED_BYTES = 4 * 1024;
 
 const LF = 10;
@@ -60,8 +63,8 @@ const BYTE_ORDER_MARK = "\u{FEFF}";
 const BYTE_ORDER_MARK_BYTES = 3;
 
 /**
- * Reads server-sent events from bytes cut anywhere: inside a UTF-8 sequence, between CR and LF, byte by byte.
- * Line ends are found in bytes and a line is decoded once, when it is whole, so the work is linear.
+ * Reads server-sent events from bytes cut anywhere: inside a UTF-8 sequence, between CR and LF, byte by byte. Line ends are found
+ * in bytes, and a line is decoded once, when it is complete, so the work is linear.
  */
 export function createSseParser(): SseParser {
   const line = createByteBuffer();
@@ -76,7 +79,7 @@ export function createSseParser(): SseParser {
   function push(chunk: Buffer): SseEvent[] {
     const events: SseEvent[] = [];
     let at = skipPairedLineFeed(chunk);
-    // Each search goes on from the last hit, so a chunk without CR is searched for it once.
+    // Each search continues from the last hit, so a chunk without CR is searched for it once.
     let nextLf = indexOrEnd(chunk, LF, at);
     let nextCr = indexOrEnd(chunk, CR, at);
     while (at < chunk.length) {
@@ -129,7 +132,7 @@ export function createSseParser(): SseParser {
     return at + 1;
   }
 
-  /** @returns the event that a line, whose rest is this part of the chunk, ends with its line break. */
+  /** @returns the event completed by the line whose rest is this part of the chunk. */
   function endLine(chunk: Buffer, at: number, lineEnd: number): SseEvent | null {
     const lineStart = offset + at - line.length();
     if (line.length() === 0 && chunk[at] === COLON) {
@@ -137,7 +140,7 @@ export function createSseParser(): SseParser {
       otherBytes += lineEnd + 1 - at;
       return null;
     }
-    // Most lines come whole, and are not copied.
+    // Most lines arrive whole, and are not copied.
     if (line.length() === 0) return decodeLine(chunk.toString("utf8", at, lineEnd), lineStart, offset + lineEnd);
     line.append(chunk, at, lineEnd);
     return decodeLine(takeLine(), lineStart, offset + lineEnd);
@@ -188,7 +191,7 @@ export function createSseParser(): SseParser {
     block = emptyBlock(end);
     settled = end;
     const joined = data.join("\n");
-    // The format's rule: without data nothing is dispatched, whatever `event:` said.
+    // The format's rule: without data nothing is dispatched, whatever `event:` held.
     if (joined === "") return null;
     return { event: event === "" ? null : event, data: joined, start, end, dataRange };
   }
@@ -224,7 +227,7 @@ export function encodeSseEvent(event: string | null, data: string): string {
   return `${name}data: ${data.replaceAll(/\r\n|\r|\n/g, "\ndata: ")}\n\n`;
 }
 
-/** Behind the first blank line, or everything if there is none. */
+/** Everything after the first blank line, or everything if there is none. */
 export function endOfEvent(chunk: Buffer): number {
   const blank = chunk.indexOf("\n\n");
   return blank < 0 ? chunk.length : blank + 2;
@@ -250,7 +253,7 @@ function addEvent(events: SseEvent[], event: SseEvent): void {
   events.push(event);
 }
 
-/** Many servers leave out the last blank line; half an event must not pass for a whole one. */
+/** Many servers omit the last blank line; half an event must not pass for a whole one. */
 function isWhole(data: string): boolean {
   if (data.trim() === "[DONE]") return true;
   try {

@@ -4,7 +4,7 @@ const CODES = ["context_length_exceeded", "exceed_context_size_error", "model_co
 const TEXTS =
   /prompt is too long|(?:maximum|model'?s) context (?:length|window|size)|context (?:length|window|size|limit) (?:is |was )?exceeded|exceeds? (?:the )?(?:available |maximum |model'?s )*context|longer than the (?:model'?s )?(?:maximum )?context|exceed context limit|input token count .{0,40}exceeds the maximum/i;
 
-/** Where the limit stands in the wordings above, first match first. */
+/** The group that holds the limit in the wordings above, first match first. */
 const LIMITS = [
   /> ?(\d+) ?(?:maximum)?/,
   /maximum context (?:length|window|size)(?: is| of)? \(?(\d+)/i,
@@ -13,9 +13,9 @@ const LIMITS = [
 ];
 
 /**
- * The sentence for a prompt that is longer than the model's context, or null where the error is another one.
- * Coding agents compact the conversation when they read "prompt is too long: N tokens > M maximum"; chat clients
- * look for "maximum context length": it says both.
+ * The sentence for a prompt that exceeds the model's context, or null for any other error. Coding agents compact the conversation
+ * when they read "prompt is too long: N tokens > M maximum"; chat clients look for "maximum context length": the sentence
+ * contains both.
  */
 export function contextLengthMessage(details: ErrorDetails): string | null {
   const { message, code, type } = details;

@@ -1,18 +1,18 @@
 import { ANSWER_BOUNDS, parseWithin } from "./json/bounds.ts";
 import { isObject, type JsonObject } from "./json/object.ts";
 
-/** What an upstream's error says, whatever dialect it speaks. Absent texts are empty. */
+/** The content of an upstream's error in any dialect. Absent texts are empty. */
 export interface ErrorDetails {
   message: string;
   type: string;
   code: string;
   /** The request field at fault, in the upstream's own words. */
   field: string | null;
-  /** An HTTP status named inside the body. */
+  /** An HTTP status given in the body. */
   status: number | null;
   /** The messages protocol's `error.details`. */
   details: JsonObject | null;
-  /** Sizes in tokens that llama.cpp puts beside its text. */
+  /** Token counts that llama.cpp adds to its text. */
   promptTokens: number | null;
   contextTokens: number | null;
 }
@@ -30,9 +30,8 @@ const NOTHING: ErrorDetails = {
 const FIELD = /^[A-Za-z0-9_.[\]-]{1,100}$/;
 
 /**
- * Reads OpenAI's, Anthropic's, vLLM's (nested and flat), SGLang's, FastAPI's, llama.cpp's and OpenRouter's shapes.
- * HTML and plain text come from proxies, not from the model server: they say nothing that a caller could use.
- *
+ * Reads OpenAI's, Anthropic's, vLLM's (nested and flat), SGLang's, FastAPI's, llama.cpp's and OpenRouter's shapes. HTML and plain
+ * text come from proxies, not from the model server: they contain nothing useful to a caller.
  * @param body the text of an error response, or the parsed payload of an error inside a stream.
  */
 export function readErrorDetails(body: unknown): ErrorDetails {
@@ -61,7 +60,7 @@ function read(error: Readonly<Record<string, unknown>>): ErrorDetails {
   };
 }
 
-/** FastAPI: a sentence, or a list of what is wrong where. */
+/** FastAPI: a sentence, or a list of errors with their locations. */
 function readDetail(detail: unknown): Partial<ErrorDetails> {
   if (!Array.isArray(detail)) return isObject(detail) ? read(detail) : { message: text(detail) };
   const first: unknown = detail[0];
@@ -82,7 +81,7 @@ function parseOrNull(body: string): unknown {
   try {
     return parseWithin(body, ANSWER_BOUNDS);
   } catch {
-    // Not JSON: a proxy's page. The status alone has to do.
+    // Not JSON: a proxy's page. Only the status is available.
     return null;
   }
 }

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "./json/object.ts";
 import type { ErrorDetails } from "./upstream-error-details.ts";
 import { logText } from "./upstream-error-text.ts";
 
-/** Protocols of one family share the names of their errors. */
+/** Protocols of one family share their error names. */
 const FAMILIES = {
   chat: "openai",
   responses: "openai",
@@ -14,7 +14,7 @@ const FAMILIES = {
 
 /** A protocol's own names. Servers also send class names, numbers and sentences here, which clients must not see. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
-/** Names that a client would take for trouble with its own key, balance or model; only the gateway's own errors say that. */
+/** Names that a client would read as a problem with its own key, balance or model; only the gateway's own errors may say that. */
 const RESERVED: ReadonlySet<string> = new Set([
   ...Object.values(ERRORS).flatMap(({ chat }) => (chat.code === null ? [] : [chat.code])),
   "authentication_error",
@@ -52,7 +52,7 @@ function keptName(name: string): string | null {
   return NAME.test(name) && !RESERVED.has(name) ? name : null;
 }
 
-/** Undefined for anything deeper than a list of texts. */
+/** Undefined for anything nested deeper than a list of texts. */
 function safeValue(value: unknown): unknown {
   if (Array.isArray(value))
     return value

@@ -10,19 +10,19 @@ const TYPE_NAMES = /\b(?:[A-Za-z_]+\.)*[A-Z][A-Za-z]*(?:Error|Exception)\b\s*[:-
 // eslint-disable-next-line no-control-regex -- these are what must go
 const CONTROLS = /[\u0000-\u001f\u007f]+/g;
 
-/** An upstream's text about the request, fit for the caller: bounded, one line, nothing from inside (S17, S22). */
+/** An upstream's text about the request, fit for the caller: bounded, one line, no internal details (S17, S22). */
 export function callerText(message: string): string {
   const text = clean(message).replaceAll(TYPE_NAMES, "").trim();
   return text === "" ? "The model server refused the request and gave no reason." : text;
 }
 
-/** The same for the log, where type names help and secrets still have no place. */
+/** The same for the log, where type names help and secrets still must not appear. */
 export function logText(message: string): string {
   return clean(message);
 }
 
 function clean(message: string): string {
-  // Twice the bound first: the patterns below must never walk over megabytes.
+  // Twice the bound first: the patterns below must never scan megabytes.
   const text = cut(message, 2 * MAX_TEXT)
     .replaceAll(CONTROLS, " ")
     .replaceAll(SECRETS, "[redacted]")
@@ -30,11 +30,11 @@ function clean(message: string): string {
   return cut(text, MAX_TEXT).toWellFormed();
 }
 
-/** Between words: of a credential that is cut in two, nobody would recognise the first half (redactor.ts). */
+/** Between words: the first half of a credential cut in two would not be recognized (redactor.ts). */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const bounded = text.slice(0, most);
   const last = /[^\s"'=:;,&?()<>[\]{}]*$/.exec(bounded)?.[0] ?? "";
-  // What goes on for longer than any key is no word.
+  // A run longer than any key is not a word.
   return last.length > LONGEST_KEY ? bounded : bounded.slice(0, most - last.length);
 }

@@ -11,11 +11,11 @@ export interface UpstreamFailure {
   /** Response headers by lower-case name. */
   headers: ReadonlyMap<string, string>;
   body: Buffer;
-  /** The protocol that the upstream speaks; proxies in front of it answer in their own words. */
+  /** The protocol that the upstream speaks; proxies in front of it answer in their own formats. */
   upstream: Protocol;
   /** The caller's protocol: messages has a 529 and no 422. */
   client?: Interface;
-  /** Model names: the upstream's own stays inside, the caller reads the name that it asked for (S17). */
+  /** Model names: the upstream's own stays internal, and the caller reads the name that it requested (S17). */
   model?: ModelNames;
 }
 
@@ -24,16 +24,16 @@ export interface ModelNames {
   readonly client: string;
 }
 
-/** Who reads an error that an answer holds. */
+/** The reader of an error that an answer contains. */
 export interface ErrorReader {
   client: Interface;
   modelNames: ModelNames;
 }
 
 /**
- * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text, and for callers of the
- * same protocol their type, code and details; what concerns the gateway's own credential or configuration becomes a neutral
- * 502; 429 and 5xx keep their class and `retry-after`. The upstream's class names, hosts and keys stay inside.
+ * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text, and for callers of the same
+ * protocol their type, code and details; errors about the gateway's own credential or configuration become a neutral 502; 429 and
+ * 5xx keep their class and `retry-after`. The upstream's class names, hosts and keys stay internal.
  */
 export function readUpstreamError({ status, headers, body, upstream, client, model }: UpstreamFailure): GatewayError {
   const details = readErrorDetails(body.toString("utf8"));
@@ -41,14 +41,13 @@ export function readUpstreamError({ status, headers, body, upstream, client, mod
 }
 
 /**
- * An error that came inside a body or stream which began with 200: `{"error": …}`, `{"type": "error", …}`.
- * Its status is what it names, or what its type means.
- *
+ * An error inside a body or stream that began with 200: `{"error": …}`, `{"type": "error", …}`. Its status is the one that it
+ * names, or the one that its type implies.
  * @param payload parsed, or the text of an `event: error`.
  */
 export function readUpstreamErrorPayload(payload: unknown, client?: Interface, model?: ModelNames): GatewayError {
   const details = readErrorDetails(payload);
-  // Responses' own errors have a code, and a type that says no more than that they are errors.
+  // Responses' own errors have a code, and a type that only marks them as errors.
   const kind = details.type === "" || details.type === "error" ? details.code : details.type;
   const status = details.status ?? statusOfType(kind);
   return classify({ status, details, retry: {}, upstream: undefined, client, model });
@@ -99,19 +98,19 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
 const OVERLOADED = { chat: 503, responses: 503, embeddings: 503, messages: 529 } as const satisfies Record<Interface, number>;
 const UNPROCESSABLE = { chat: 422, responses: 422, embeddings: 422, messages: 400 } as const satisfies Record<Interface, number>;
 
-/** The gateway's own credential, credit or configuration: nothing that the caller did. */
+/** The gateway's own credential, credit or configuration: not caused by the caller. */
 function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {
   if (status === 401 || status === 402 || status === 403) return true;
   if (code === "insufficient_quota" || type === "insufficient_quota" || type === "billing_error") return true;
   return status === 400 && /credit balance is too low|invalid api key|incorrect api key/i.test(message);
 }
 
-/** 404, 405 and their like speak of the path and model name, which the gateway chose. */
+/** 404, 405 and similar statuses concern the path and model name, which the gateway chose. */
 export function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
 }
 
-/** A shorter name would be found inside other words. */
+/** A shorter name would match inside other words. */
 const MIN_HIDDEN_LENGTH = 4;
 
 function renameModel(message: string, model: ModelNames | undefined): string {
@@ -120,7 +119,7 @@ function renameModel(message: string, model: ModelNames | undefined): string {
     : message.replaceAll(model.upstream, () => model.client);
 }
 
-/** How an error without a status is meant. */
+/** The status implied by an error that has none. */
 function statusOfType(type: string): number {
   if (/overload|insufficient_system_resource|unavailable/i.test(type)) return 503;
   if (/rate.?limit|too.?many/i.test(type)) return 429;
@@ -131,7 +130,7 @@ function statusOfType(type: string): number {
   return 502;
 }
 
-/** Passed on where they have the shape that SDKs read: seconds, milliseconds or an HTTP date. */
+/** Forwarded if they have the form that SDKs read: seconds, milliseconds or an HTTP date. */
 function retryHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of ["retry-after", "retry-after-ms"]) {

@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 
-/** Headers by which clients name the session that a request belongs to. */
+/** Headers by which clients name the session of a request. */
 const SESSION_HEADERS = ["x-session-id", "x-session-affinity", "x-conversation-id", "x-claude-code-session-id"];
 
 const PREFIX_CHARACTERS = 4_096;
 
 /**
- * What requests have in common that share a prompt cache: the key, and the session that the client names, or the beginning
- * of the conversation up to the first user message. Later turns of a conversation have the same, others' do not.
+ * What requests that share a prompt cache have in common: the key, and the session that the client names, or the beginning of the
+ * conversation up to the first user message. Later turns of a conversation have the same, other conversations do not.
  */
 export function affinityOf(request: { keyId: string; headers: ReadonlyMap<string, string>; body: RequestBody }): string {
   return `${request.keyId}\n${sessionOf(request) ?? beginningOf(request.body.whole())}`;

@@ -1,22 +1,22 @@
 /**
- * The memory of backends that fail: one that does rests, then a single request is let through, and what becomes
- * of it decides for the others. Only Models with several backends ask; the last backend of a Model is never kept back.
+ * Tracks backends that fail: a failing one rests, then a single request is let through, and its outcome decides for the others.
+ * Only Models with several backends use it; the last backend of a Model is never held back.
  */
 export interface BackendHealth {
-  /** Null where requests may be sent. */
+  /** Null if requests may be sent. */
   restOf(cluster: string): Rest | null;
   /** A request is sent; after a rest, it is the probe. */
   began(cluster: string): void;
   succeeded(cluster: string): void;
-  /** @param retryAfterMs what the server asked for, null where it said nothing. */
+  /** @param retryAfterMs requested by the server, null if it requested none. */
   failed(cluster: string, failure: NonNullable<HealthNews["failure"]>): void;
-  /** The client left before an answer: nothing was learnt. */
+  /** The client left before an answer: no conclusion is possible. */
   abandoned(cluster: string): void;
-  /** Another worker beside the same Envoy has learnt something. */
+  /** Another worker of the same Envoy has observed a change. */
   hear(news: HealthNews): void;
 }
 
-/** What one worker tells the others: a server that asked for time is not asked by each of them. */
+/** What one worker shares with the others, so that a server that requested a pause is not tried by each of them. */
 export interface HealthNews {
   cluster: string;
   /** Null: it answers again. */
@@ -32,35 +32,35 @@ export interface Rest {
 interface Trouble extends Rest {
   /** In a row. */
   failures: number;
-  /** Until then the probe is waited for; 0 where none runs. */
+  /** Deadline of the running probe; 0 if none runs. */
   probeUntilMs: number;
 }
 
-/** A single failure may be about the request. */
+/** A single failure may be caused by the request. */
 const FAILURES_BEFORE_REST = 3;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
-/** A server may ask for an hour where a minute's limit is meant. */
+/** A server may request an hour for a limit per minute. */
 const LONGEST_ASKED_MS = 600_000;
-/** The end of a probe that nobody hears of. */
+/** The end of a probe that never reports. */
 const PROBE_MS = 60_000;
-/** Clusters come and go with their Models; those that never answered again are forgotten, oldest first. */
+/** Clusters appear and disappear with their Models; those that never answered again are forgotten, oldest first. */
 const MAX_REMEMBERED = 1_000;
 
 export interface BackendHealthDeps {
   /** Monotonic or wall. */
   clock: { nowMs(): number };
-  /** Is called for each failure, and where a failing backend answers again. */
+  /** Called for each failure, and when a failing backend answers again. */
   notify?: (news: HealthNews) => void;
 }
 
 export function createBackendHealth({ clock, notify = () => {} }: BackendHealthDeps): BackendHealth {
   const troubles = new Map<string, Trouble>();
 
-  /** @returns whether there was trouble that is over now. */
+  /** @returns whether a failure period has ended. */
   function recover(cluster: string): boolean {
     const trouble = troubles.get(cluster);
-    // It was sent before the server asked for time.
+    // It was sent before the server requested a pause.
     if (trouble?.isAsked === true && clock.nowMs() < trouble.untilMs) return false;
     return troubles.delete(cluster);
   }
@@ -68,7 +68,7 @@ export function createBackendHealth({ clock, notify = () => {} }: BackendHealthD
   function fail(cluster: string, { isRateLimit, retryAfterMs }: NonNullable<HealthNews["failure"]>): void {
     const trouble = troubles.get(cluster);
     const isAsked = retryAfterMs !== null;
-    // Of many that were under way together, all fail: that is one failure, and the rest has begun.
+    // Many concurrent requests fail together: that is one failure, and the rest period has begun.
     if (!isAsked && trouble !== undefined && clock.nowMs() < trouble.untilMs) return;
     const failures = (trouble?.failures ?? 0) + 1;
     const restMs = isAsked ? Math.min(retryAfterMs, LONGEST_ASKED_MS) : restAfter(isRateLimit ? failures + 2 : failures);

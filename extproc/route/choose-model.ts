@@ -8,16 +8,16 @@ export interface ModelWish {
   world: World;
   key: WorldKey;
   protocol: Interface;
-  /** Where people see which models there are. */
+  /** Where people can look up the models. */
   modelsUrl: string;
   /** The request's `model`, of any type. */
   name: unknown;
 }
 
 /**
- * The model that a name or alias stands for, on this interface and for this key (S7–S9).
+ * The model behind a name or alias, on this interface and for this key (S7–S9).
  * @throws GatewayError `invalid_request` without a usable name, `upstream_unavailable` if a newer version published it,
- * `model_not_found` else; the text names what there is.
+ * `model_not_found` otherwise; the text lists the available names.
  */
 export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish): WorldModel {
   if (typeof name !== "string" || name === "")
@@ -47,7 +47,7 @@ function isAllowed(key: WorldKey, model: WorldModel): boolean {
   return key.allowedModels === null || key.allowedModels.includes(model.name);
 }
 
-/** Why a name is none here, with what was probably meant. */
+/** Why a name is invalid here, with the name that was probably meant. */
 function explain(
   { world, key, protocol, name }: Omit<ModelWish, "modelsUrl"> & { name: string },
   model: WorldModel | undefined,
@@ -62,7 +62,7 @@ function explain(
   return `The model ${shown} was not found.${isSpelling ? ` Its name is written ${JSON.stringify(meant.name)}.` : ""}`;
 }
 
-/** Routers put a provider's name in front, people capitals and white space. */
+/** Routers prefix a provider's name; people add capitals and white space. */
 function tidyName(name: string): string {
   const tidy = name.trim().toLowerCase();
   return tidy.slice(tidy.lastIndexOf("/") + 1);

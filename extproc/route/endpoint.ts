@@ -13,7 +13,7 @@ export type Endpoint =
   | StoredResponseEndpoint
   | { kind: "root"; protocol: "chat" };
 
-/** A response by its id, or what its request sent as `input`. There are some only where a Model stores them. */
+/** A response by its id, or the `input` of its request. Only Models that store responses have them. */
 export interface StoredResponseEndpoint {
   kind: "stored_response";
   protocol: "chat";
@@ -76,7 +76,7 @@ export function findEndpoint(line: RequestLine): Endpoint {
   throw new GatewayError("not_found", describeUnknownPath(path));
 }
 
-/** Of the same interface elsewhere, and no responses. */
+/** Of the same interface elsewhere, except responses. */
 const RESPONSES_PATHS: ReadonlySet<string> = new Set(["/v1/responses/input_tokens", "/v1/responses/compact"]);
 
 function storedResponse({ method }: RequestLine, named: Pick<StoredResponseEndpoint, "id" | "query">): Endpoint {
@@ -98,12 +98,12 @@ function only(line: RequestLine, method: "GET" | "POST", endpoint: Endpoint): En
   );
 }
 
-/** A method is a client's own word; only known ones are repeated. */
+/** The method is the client's text; only known ones are repeated. */
 function described(method: string): string {
   return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : "that method";
 }
 
-/** Not by a regular expression: for a path of 60,000 slashes and a letter, it would try each of them, for seconds. */
+/** Not a regular expression: for a path of 60,000 slashes and a letter, it would try each of them, for seconds. */
 function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (end > 1 && path[end - 1] === "/") end -= 1;
@@ -119,7 +119,7 @@ function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    // A broken escape names no model; the lookup answers that with 404.
+    // A broken escape names no model; the lookup answers 404.
     return segment;
   }
 }

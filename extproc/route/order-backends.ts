@@ -5,20 +5,20 @@ import type { BackendHealth } from "./backend-health.ts";
 import { noneAvailable } from "./choose-backend.ts";
 
 export interface BackendOrder {
-  /** Requests with the same text meet the same backend among equals. */
+  /** Requests with the same text go to the same backend among equals. */
   affinity: string;
   health: Pick<BackendHealth, "restOf">;
   nowMs: number;
 }
 
-/** More would keep a client waiting for what fails everywhere. */
+/** More would keep a client waiting for a request that fails everywhere. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * The backends to try, in order: by priority, among equals by rendezvous hashing, in which each backend has the share of its
- * weight, and one that goes moves only its own share. Those that rest are left out; where all rest, the one whose rest
- * ends first is tried, unless each of them has asked to be left alone.
- * @throws GatewayError `rate_limited` then, with the time to wait.
+ * The backends to try, in order: by priority, and among equals by rendezvous hashing, in which each backend has the share of its
+ * weight, and one that disappears moves only its own share. Resting backends are left out; if all rest, the one whose rest ends
+ * first is tried, unless each of them has requested a pause.
+ * @throws GatewayError `rate_limited` in that case, with the time to wait.
  */
 export function orderBackends(backends: readonly Backend[], { affinity, health, nowMs }: BackendOrder): Backend[] {
   const key = createHash("sha256").update(affinity).digest();
@@ -43,7 +43,7 @@ function untilOf({ rest }: { rest: { untilMs: number } | null }): number {
   return rest?.untilMs ?? 0;
 }
 
-/** Exponentially distributed with the weight as its rate: the smallest of several falls to each by its share. */
+/** Exponentially distributed with the weight as its rate: each is the smallest of several in proportion to its share. */
 function rankOf({ name, weight }: Backend, key: Buffer): number {
   const digest = createHash("sha256").update(key).update(name).digest();
   const uniform = (digest.readUIntBE(0, 6) + 1) / 2 ** 48;

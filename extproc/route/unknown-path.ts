@@ -1,4 +1,4 @@
-/** Paths that are served, with the method that each takes. */
+/** Paths that are served, with their methods. */
 const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", "/v1/chat/completions"],
   ["POST", "/v1/messages"],
@@ -12,7 +12,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
 
 const BASE_ADDRESSES = "Anthropic-style clients need the base address without `/v1`, OpenAI-style clients with exactly one.";
 
-/** What other services have at such a path, and what there is here instead. */
+/** What other services have at such a path, and its equivalent here. */
 const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [
     /^(\/v1)?\/responses\/input_tokens$/,
@@ -41,7 +41,7 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   ],
 ];
 
-/** Why a path is a 404, with the path that was probably meant (S20). @param path without its query, decoded by nobody. */
+/** Why a path is a 404, with the path that was probably meant (S20). @param path without its query, not decoded. */
 export function describeUnknownPath(path: string): string {
   if (/^\/+v1\/+v1(\/|$)/.test(path)) return `The path has one \`/v1\` too many. ${BASE_ADDRESSES}`;
   const elsewhere = ELSEWHERE.find(([pattern]) => pattern.test(path));

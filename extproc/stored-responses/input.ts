@@ -5,7 +5,7 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import { rawMember, scanElements } from "../protocol/json/scan.ts";
 import { isReference } from "./names.ts";
 
-/** A turn of a conversation as it was stored. */
+/** A stored turn of a conversation. */
 export interface OpenedTurn {
   /** Its request's own input, a list of items. */
   input: Buffer;
@@ -17,7 +17,7 @@ const MAX_REFERENCE_BYTES = 1024;
 const ONE_MESSAGE = { before: Buffer.from('[{"role":"user","content":'), after: Buffer.from("}]") };
 const EMPTY_STRING = 2;
 
-/** The request's own input as a list of items; null if it is neither a list nor a text, which a translation refuses. */
+/** The request's own input as a list of items; null if it is neither a list nor a text, which a translation rejects. */
 export function ownInput(body: RequestBody): Buffer | null {
   const input = rawMember(body.bytes, "input");
   const outlined = body.outline["input"];
@@ -49,8 +49,9 @@ export interface Conversation {
 
 /**
  * The items of all turns and then the request's own, with each reference replaced by its item.
- * @param reserve makes room for the result before it is written, or throws. A reference of ten bytes may stand for an item of megabytes, and be repeated.
- * @throws GatewayError `request_too_large` for what would be refused if the client had sent it.
+ * @param reserve makes room for the result before it is written, or throws. A reference of ten bytes may expand to an item of
+ * megabytes, and be repeated.
+ * @throws GatewayError `request_too_large` for input that would be rejected if the client had sent it in full.
  */
 export function joinInput({ turns, own, items }: Conversation, reserve: (bytes: number) => void): Buffer {
   const lists = [
@@ -71,7 +72,7 @@ export function joinInput({ turns, own, items }: Conversation, reserve: (bytes: 
 const COMMA = Buffer.from(",");
 const BRACKETS = 2;
 
-/** Each list alone is within the bounds of the request or the answer that it came in; all together need not be. */
+/** Each list alone is within the limits of its request or answer; together they need not be. */
 function boundedItems(lists: readonly (() => Buffer[])[]): Buffer[] {
   const items: Buffer[] = [];
   for (const list of lists) {
@@ -95,7 +96,7 @@ export function outputOf(response: Buffer): Buffer[] {
   return output === undefined ? [] : scanElements(output);
 }
 
-/** A member that is a string; undefined if it is none. */
+/** A member that is a string; undefined if it is not one. */
 export function textMember(object: Buffer, name: string): string | undefined {
   const written = rawMember(object, name)?.toString("utf8");
   return written?.startsWith('"') === true ? String(JSON.parse(written)) : undefined;

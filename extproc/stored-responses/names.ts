@@ -10,14 +10,14 @@ export interface StoredNames {
 }
 
 const MAX_ITEMS = 1_000;
-/** Nothing else is stored, so nothing else is asked of the database. */
+/** Nothing else is stored, so nothing else is looked up in the database. */
 const ID_FORM = /^[\x21-\x7e]{1,256}$/;
 
 export function isStorableId(id: unknown): id is string {
   return typeof id === "string" && ID_FORM.test(id);
 }
 
-/** @throws GatewayError `invalid_request` for names that are none. */
+/** @throws GatewayError `invalid_request` for invalid names. */
 export function readStoredNames(body: RequestBody): StoredNames {
   const previous = body.member("previous_response_id") ?? null;
   if (previous !== null && typeof previous !== "string")
@@ -36,7 +36,7 @@ export function readStoredNames(body: RequestBody): StoredNames {
   return { previousResponseId: previous, items };
 }
 
-/** @throws GatewayError `invalid_request` if `store` is no boolean. */
+/** @throws GatewayError `invalid_request` if `store` is not a boolean. */
 export function asksToStore(body: RequestBody): boolean {
   // The protocol's default.
   const store = body.outline["store"] ?? true;
@@ -44,7 +44,7 @@ export function asksToStore(body: RequestBody): boolean {
   return store;
 }
 
-/** The type may be left out of a reference. */
+/** A reference's type is optional. */
 export function isReference(item: unknown): item is { readonly [name: string]: unknown } {
   if (!isObject(item)) return false;
   const { type, role } = item;

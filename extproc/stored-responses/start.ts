@@ -13,7 +13,7 @@ export interface StoredResponses {
   store: ResponseStore;
   /** Of all accounts, as last counted. */
   readonly bytes: number;
-  /** Writes what is queued. */
+  /** Writes queued responses. */
   drain(withinMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface StoredResponses {
 export interface StoredResponsesConfig {
   databaseUrl: string;
   pepper: Buffer;
-  /** All accounts together store about so much; beyond it, responses are dropped. */
+  /** Approximate limit of all accounts together; beyond it, responses are dropped. */
   maxStoredBytes: number;
   log: Logger;
   onResult: WriteQueueDeps["onResult"];
@@ -34,7 +34,7 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const EXPIRE_EVERY_MS = 60_000;
 const BOUND_EVERY_MS = 5_000;
 
-/** With connections of its own, so that settlements and leases never wait for what somebody stores. */
+/** Uses its own connections, so that settlements and leases never wait for stored responses. */
 export function startStoredResponses(config: StoredResponsesConfig): StoredResponses {
   const { databaseUrl, pepper, maxStoredBytes, log, onResult, onDropped } = config;
   const database = createDatabase({

@@ -17,15 +17,15 @@ import { isStorableId, type StoredNames } from "./names.ts";
 import type { FinishedResponse, SealedPart, WriteQueue } from "./write-queue.ts";
 
 /**
- * Responses that clients continue by id (docs/decisions/0049). An account finds its own alone. Everything asked of it throws
- * GatewayError `not_found` or `previous_response_not_found` for what is not there, and `overloaded` if the database does not answer.
+ * Responses that clients continue by id (docs/decisions/0049). An account finds only its own. Every method throws GatewayError
+ * `not_found` or `previous_response_not_found` for missing responses, and `overloaded` if the database does not answer.
  */
 export interface ResponseStore {
   /** Stores a response soon, if there is room. Never waits, never throws. */
   keep(response: FinishedResponse): void;
   recall(accountId: string, request: RecallRequest): Promise<Recalled>;
   find(accountId: string, responseId: string): Promise<Buffer>;
-  /** What its request sent as `input`: a list of items. */
+  /** The `input` of its request: a list of items. */
   findInput(accountId: string, responseId: string): Promise<Buffer>;
   remove(accountId: string, responseId: string): Promise<void>;
 }
@@ -34,7 +34,7 @@ interface RecallRequest {
   names: StoredNames;
   /** The request's own input. */
   own: Buffer;
-  /** Makes room for so many recalled bytes before they are read, or throws: a request of 200 bytes may name 32 MiB. */
+  /** Reserves room for recalled bytes before they are read, or throws: a request of 200 bytes may name 32 MiB. */
   reserve(bytes: number): void;
 }
 
@@ -59,7 +59,7 @@ interface ItemsQuery {
   addRoom: AddRoom;
 }
 
-/** @throws GatewayError for more than a request may have, naming the field, or than there is room for. */
+/** @throws GatewayError that names the field, for more than a request may have or than there is room for. */
 type AddRoom = (bytes: number, field: string) => void;
 
 const MAX_ITEMS = 5_000;
@@ -73,7 +73,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
   const readsOf = new Map<string, number>();
   let reads = 0;
 
-  /** The database has few connections, and a missing response is looked for several times. */
+  /** The database has few connections, and a missing response is looked up several times. */
   async function read<Result>(accountId: string, work: () => Promise<Result>): Promise<Result> {
     const own = readsOf.get(accountId) ?? 0;
     if (own >= MAX_READS_OF_ACCOUNT)
@@ -149,7 +149,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     const isAmbiguous = new Set<string>();
     const parts = rows.map(({ responseId, responseBytes: bytes }): StoredPart => ({ responseId, part: "response", bytes }));
     for await (const response of openParts(accountId, parts)) {
-      // One that was deleted since its size was read has no items.
+      // A response that was deleted since its size was read has no items.
       for (const item of response === undefined ? [] : outputOf(response)) {
         const id = textMember(item, "id") ?? "";
         if (items.has(id)) isAmbiguous.add(id);
@@ -160,7 +160,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     return { ids: rows.map(({ responseId }) => responseId), items };
   }
 
-  /** One after another: of the encrypted parts, one is in memory at a time. */
+  /** Sequentially: only one of the encrypted parts is in memory at a time. */
   async function* openParts(accountId: string, parts: readonly StoredPart[]): AsyncGenerator<Buffer | undefined, void> {
     const sealed = readParts(database, accountId, parts);
     for (const { responseId, part } of parts) {
@@ -217,7 +217,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
   };
 }
 
-/** What a sealed part is bound to: it opens as nothing else. */
+/** What a sealed part is bound to: it cannot be opened as anything else. */
 export function describe({ accountId, responseId, part }: SealedPart): string {
   return JSON.stringify([accountId, responseId, part]);
 }
@@ -261,7 +261,7 @@ function unreadable(cause?: unknown): GatewayError {
   return new GatewayError("overloaded", message, { ...COME_AGAIN, cause });
 }
 
-/** Clients' own words; only those that could be an id are repeated. */
+/** The client's text; only values that could be an id are repeated. */
 function quoted(id: string): string {
   return isStorableId(id) ? `'${id}'` : "of that form";
 }

@@ -3,7 +3,7 @@ import { backOffMs, createWakeUp, pause } from "../../runtime/wait.ts";
 import { outputOf, textMember } from "./input.ts";
 import { isStorableId } from "./names.ts";
 
-/** A response that its client has, with what is needed to continue it. */
+/** A response that its client has received, with the data needed to continue it. */
 export interface FinishedResponse {
   accountId: string;
   storeHours: number;
@@ -11,33 +11,33 @@ export interface FinishedResponse {
   usedResponseIds: readonly string[];
   /** The request's own input, a list of items. */
   input: Buffer;
-  /** As the client got it. */
+  /** As the client received it. */
   response: Buffer;
 }
 
-/** What became of responses that were to be stored. */
+/** The outcomes for responses queued to be stored. */
 export type StoreResult =
   | "stored"
   /** Too large, or without ids. */
   | "unfit"
-  /** Too much waits for the database already, or the account's part of it. */
+  /** Too much is queued for the database already, or for the account. */
   | "queue_full"
-  /** The account has stored as much as it may in this hour. */
+  /** The account has reached its hourly storage limit. */
   | "over_limit"
-  /** The database took it in none of several attempts. */
+  /** The database rejected it in each of several attempts. */
   | "failed";
 
-/** Brings finished responses into the database behind the answers. What it cannot take is lost, and counted. */
+/** Writes finished responses to the database after they are answered. Responses that it cannot take are lost, and counted. */
 export interface WriteQueue {
   /** Never waits, never throws. */
   add(response: FinishedResponse): void;
-  /** Resolves when all that an account has queued by now is written or lost, or after a while. */
+  /** Resolves when everything that an account has queued so far is written or lost, or after a timeout. */
   written(accountId: string): Promise<void>;
   drain(withinMs: number): Promise<void>;
 }
 
 export interface WriteQueueDeps {
-  /** @returns accounts that would exceed their bounds. */
+  /** @returns accounts that would exceed their limits. */
   write(batch: readonly NewResponse[]): Promise<ReadonlySet<string>>;
   seal(plain: Buffer, about: SealedPart): Buffer;
   onResult(result: StoreResult, responses: number): void;

@@ -10,7 +10,7 @@ import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 import { UPSTREAMS } from "./upstream.ts";
 
-/** For a client and a server of one protocol, whose bytes pass. */
+/** For a client and a server of one protocol, whose bytes pass unchanged. */
 const PASSTHROUGHS = {
   chat: createChatPassthrough,
   messages: createMessagesPassthrough,
@@ -18,8 +18,8 @@ const PASSTHROUGHS = {
 } as const satisfies Record<Protocol, (input: TranslationInput) => Translation>;
 
 /**
- * The translation between what the client speaks and what the backend speaks.
- * @throws GatewayError `invalid_request` that names the field which is wrong or cannot be translated (S21).
+ * The translation between the client's protocol and the backend's.
+ * @throws GatewayError `invalid_request` that names the field that is invalid or cannot be translated (S21).
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
   if (client === "embeddings") return createEmbeddings(input);

@@ -19,7 +19,7 @@ interface ClientSide {
   usedCallIds: ReadonlySet<string>;
 }
 
-/** What each interface is read with, and answered with. @throws GatewayError `invalid_request` (S21). */
+/** How each interface's requests are read and answered. @throws GatewayError `invalid_request` (S21). */
 export const CLIENTS = {
   chat(input) {
     const { asked, ...request } = readChatRequest(input);
@@ -37,7 +37,7 @@ export const CLIENTS = {
   },
 } as const satisfies Record<Protocol, (input: TranslationInput) => ClientSide>;
 
-/** By itself: the writer of an answer must not keep the prompt. */
+/** Standalone: the writer of an answer must not retain the prompt. */
 function answered({ conversation: { model } }: ReadRequest, { requestId, nowSeconds }: TranslationInput) {
   return { model, requestId, nowSeconds };
 }

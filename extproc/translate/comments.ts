@@ -2,9 +2,9 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Cuts a chunk behind every line end where it may hold comments: so a comment is seen between the events that
- * it stood between, however the bytes were cut on their way. The first line may end a comment that began earlier,
- * so it is always apart; the rest stays whole where no comment begins in it.
+ * Splits a chunk after every line end if it may hold comments, so that a comment keeps its place between events, however the
+ * bytes were cut in transit. The first line may end a comment that began earlier, so it is always separate; the rest stays whole
+ * if no comment begins in it.
  */
 export function splitAtComments(chunk: Buffer): Buffer[] {
   const lines: Buffer[] = [];

@@ -3,29 +3,30 @@ import { rawMember } from "../protocol/json/scan.ts";
 import type { SseEvent } from "../protocol/sse.ts";
 
 /**
- * Most events of an answer are the same bytes around another piece of text. Once one such event has been read whole, those that
- * follow are recognised by these bytes, and only the length of the text is taken: no line is decoded and no JSON parsed.
+ * Most events of an answer are the same bytes around another piece of text. Once one such event has been read in full, the
+ * following ones are recognized by these bytes, and only the length of the text is measured: no line is decoded and no JSON
+ * parsed.
  */
 export interface EventTemplate {
-  /** The whole events at the front of a chunk that are of the known form; null where there is none. */
+  /** The whole events at the front of a chunk that have the known form; null if there is none. */
   skim(chunk: Buffer): Skimmed | null;
-  /** Is it of use to show it further events? */
+  /** Is it worth showing it further events? */
   isLearning(): boolean;
-  /** Takes the form of an event, if it has one. */
+  /** Learns the form of an event, if it has one. */
   learn(sample: EventSample): void;
-  /** What follows is read otherwise: the form that it knows is of no use. */
+  /** The following events are read differently: the form that it knows is useless. */
   forget(): void;
 }
 
 interface Skimmed {
   bytes: number;
-  /** How many of these are text. */
+  /** Number of these that are text. */
   textBytes: number;
   /** Its characters, as the meter counts them. */
   characters: number;
   /** Its length as a JavaScript string. */
   length: number;
-  /** What the client gets in their place; null: they pass as they are. */
+  /** The client's events in their place; null if they pass unchanged. */
   edited: Buffer | null;
 }
 
@@ -33,25 +34,25 @@ interface EventSample {
   event: SseEvent;
   /** The event's own bytes. */
   bytes: Buffer;
-  /** Its data as the client gets it; null: as it came. */
+  /** Its data as the client gets it; null if unchanged. */
   editedData: Buffer | null;
-  /** What stands around the text in the event that the client gets in its place, in another protocol. */
+  /** The bytes around the text in the client's event, in another protocol. */
   frame?: { before: string; after: string };
 }
 
 /**
- * The JSON string (with its quotes, in the same memory) that is the one text of an event's data; undefined where the event says
- * anything else that the gateway reads, so that another text would not be the only difference.
+ * The JSON string (with its quotes, in the same memory) that is the one text of an event's data; undefined if the event contains
+ * anything else that the gateway reads, so that a different text would not be the only difference.
  */
 export type FindText = (data: Buffer) => Buffer | undefined;
 
-/** What stands around the text, byte for character. */
+/** The bytes around the text, byte for character. */
 interface Form {
   before: string;
   after: string;
 }
 
-/** A stream whose events differ in more than their text, or hardly ever, costs no more than so many tries. */
+/** A stream whose events differ in more than their text, or hardly ever, costs only this many attempts. */
 const MAX_LESSONS = 16;
 
 const QUOTE = 34;
@@ -63,12 +64,12 @@ const FIRST_LEAD = 0xc0;
 const FIRST_OF_FOUR = 0xf0;
 const FIRST_LETTER = 65;
 const ESCAPED = '"\\/bfnrt';
-/** As JSON.stringify writes them: text that goes into another event must not be told from text that was parsed. */
+/** As JSON.stringify writes them: text copied into another event must be identical to text that was parsed. */
 const CANONICAL = '"\\bfnrt';
 
 export function createEventTemplate(findText: FindText): EventTemplate {
   let received: Form | undefined;
-  /** Where it is another than what was received. */
+  /** If it differs from the received one. */
   let edited: Form | undefined;
   let isFramed = false;
   let lessons = 0;
@@ -103,7 +104,7 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     while (all.startsWith(before, at)) {
       const from = at + before.length;
       const text = measureText(all, from, isFramed ? CANONICAL : ESCAPED);
-      // A text of nothing is no event of another protocol.
+      // An empty text is not an event in another protocol.
       if (text === null || (isFramed && text.end === from) || !all.startsWith(after, text.end)) break;
       textBytes += text.bytes;
       characters += text.characters;
@@ -143,8 +144,8 @@ interface MeasuredText {
 }
 
 /**
- * To the quote behind a JSON string's text, whose UTF-8 bytes are one character each here. Null if it has none, or is not as
- * plain as most. Characters are counted as `countCharacters` does it.
+ * Up to the quote after a JSON string's text, whose UTF-8 bytes are one character each here. Null if it has none, or is not as
+ * plain as most. Characters are counted as `countCharacters` does.
  */
 function measureText(all: string, from: number, escaped: string): MeasuredText | null {
   let escapes = 0;
@@ -170,7 +171,7 @@ function measureText(all: string, from: number, escaped: string): MeasuredText |
       escapes += 1;
       if (!escaped.includes(all.charAt(at))) return null;
       code = all.charCodeAt(at);
-      // A letter stands for a control character here.
+      // A letter represents a control character here.
       if (code >= FIRST_LETTER && code !== BACKSLASH) code = -code;
     }
     const isSame = code === previous && (code < FIRST_LEAD || isSameCharacter(all, previousAt, at));
@@ -181,7 +182,7 @@ function measureText(all: string, from: number, escaped: string): MeasuredText |
   return null;
 }
 
-/** Of two that follow one another and begin with the same byte: are the bytes behind it the same? */
+/** Of two consecutive ones that begin with the same byte: are the following bytes the same? */
 function isSameCharacter(all: string, first: number, second: number): boolean {
   for (let at = first + 1; at < second; at++) if (all.charCodeAt(at) !== all.charCodeAt(at + second - first)) return false;
   return true;

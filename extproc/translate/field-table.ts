@@ -7,14 +7,14 @@ export interface FieldTable {
 }
 
 interface Judgement {
-  /** The first field that the table refuses; null where there is none. */
+  /** The first field that the table rejects; null if there is none. */
   refused: Policy | null;
-  /** Names of the fields that are left out, in the request's order: those of the table, and those that it does not know. */
+  /** Names of the omitted fields, in the request's order: those of the table, and unknown ones. */
   dropped: string[];
 }
 
 const MAX_NAME_LENGTH = 64;
-/** A request may have thousands of members that nobody knows; a header can't. */
+/** A request may have thousands of unknown members; a header can't. */
 const MAX_UNKNOWN_NAMES = 16;
 
 export function createFieldTable(policies: readonly Policy[]): FieldTable {
@@ -38,7 +38,7 @@ export function createFieldTable(policies: readonly Policy[]): FieldTable {
   };
 }
 
-/** The name goes into a response header, so only plain characters of it do. */
+/** The name goes into a response header, so only its plain characters are used. */
 export function headerSafe(field: string): string {
   return field.slice(0, MAX_NAME_LENGTH).replaceAll(/[^\w.-]/g, "?");
 }
@@ -48,7 +48,7 @@ function asksForNothing(value: unknown, policy: Policy | undefined): boolean {
   return policy?.neutral?.some((candidate) => isSmallEqual(candidate, value)) ?? false;
 }
 
-/** Neutral values are small, so a deep client value is told apart by its type or size before it is walked. */
+/** Neutral values are small, so a deep client value is distinguished by its type or size before it is walked. */
 function isSmallEqual(neutral: unknown, value: unknown): boolean {
   if (Array.isArray(neutral)) {
     return Array.isArray(value) && value.length === neutral.length && neutral.every((element, index) => element === value[index]);

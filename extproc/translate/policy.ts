@@ -2,29 +2,29 @@ import type { Profile } from "../../contract/profile.ts";
 import type { Protocol } from "../../contract/protocol.ts";
 
 /**
- * What becomes of one field, or of one thing inside a field, on its way to an upstream of the other protocol. The tables of
- * both directions are what the translators read, what the tests try and what docs/translation.md shows.
+ * The treatment of one field, or of content inside a field, on its way to an upstream of the other protocol. The translators read
+ * the tables of both directions, the tests try them and docs/translation.md shows them.
  */
 export interface Policy<Field extends string = string> {
   readonly field: Field;
   /**
-   * "map": the same meaning in the other protocol. "emulate": the meaning by other means. "drop": left out, named
-   * in `x-gateway-dropped`. "reject": a 400 that names the field, because leaving it out would change the answer (S21).
+   * "map": the same meaning in the other protocol. "emulate": the meaning by other means. "drop": omitted, named in
+   * `x-gateway-dropped`. "reject": a 400 that names the field, because omitting it would change the answer (S21).
    */
   readonly action: "map" | "emulate" | "drop" | "reject";
-  /** In one line of prose: what it becomes, or why it is left out or refused. */
+  /** In one line of prose: what it becomes, or why it is dropped or rejected. */
   readonly note: string;
-  /** A value that the action applies to; of things inside a field, the request's members that hold it. */
+  /** A value that the action applies to; for content inside fields, the request's members that hold it. */
   readonly example: unknown;
-  /** Values that ask for nothing: neither named nor refused. Null and an empty array always are. */
+  /** Values that request nothing: neither named nor rejected. Null and an empty array always count as such. */
   readonly neutral?: readonly unknown[];
-  /** Profile flags of servers that do not take it: there it is left out and named. */
+  /** Profile flags of servers that do not accept it: for them it is omitted and named. */
   readonly droppedBy?: Partial<Profile>;
-  /** Protocols that have nothing like it, and why it can be left out there; it is named. */
+  /** Protocols without an equivalent, and why it can be omitted there; it is named. */
   readonly lostTo?: Partial<Readonly<Record<Protocol, string>>>;
 }
 
-/** The policy as it is for servers of one protocol. */
+/** The policy for servers of one protocol. */
 export function policyFor(policy: Policy, upstream: Protocol): Policy {
   const reason = policy.lostTo?.[upstream];
   if (reason === undefined) return policy;

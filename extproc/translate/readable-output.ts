@@ -8,13 +8,13 @@ export interface Output {
   /** Written by the model: text, reasoning, tool arguments. */
   texts: string[];
   /**
-   * What else it gets, as bytes of text: pictures by their tokens, quotations, results of the server's own tools, and strings in
-   * members that the gateway does not know. It costs what our own count says, and disproves no report.
+   * Other content, as bytes of text: images by their tokens, quotations, results of the server's own tools, and strings in
+   * members that the gateway does not know. It costs our own count of it, and disproves no report.
    */
   otherBytes: number;
 }
 
-/** Strings that identify, classify or sign something, and say nothing. */
+/** Strings that identify, classify or sign something, and contain no text. */
 const UNREAD: ReadonlySet<string> = new Set([
   "id",
   "call_id",
@@ -36,7 +36,7 @@ const UNREAD: ReadonlySet<string> = new Set([
 ]);
 /** Opaque to clients: it goes back to its server, or nowhere. */
 export const OPAQUE = /signature|encrypted/;
-/** Members in which models speak. */
+/** Members that hold models' text. */
 const SPOKEN: ReadonlySet<string> = new Set([
   "content",
   "text",
@@ -50,7 +50,7 @@ const SPOKEN: ReadonlySet<string> = new Set([
   "input",
   "partial_json",
 ]);
-/** Members of a choice that are no part of what it says. */
+/** Members of a choice that are not part of its text. */
 const BESIDE_CHOICE: ReadonlySet<string> = new Set([
   "delta",
   "message",
@@ -65,7 +65,7 @@ const BESIDE_CHOICE: ReadonlySet<string> = new Set([
 const REASONING = ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"];
 const REPEATED: ReadonlySet<string> = new Set([...REASONING, "tool_calls", "function_call"]);
 const NO_NAMES: ReadonlySet<string> = new Set();
-/** What they hold was written by others. */
+/** Their content was written by others. */
 const QUOTING: ReadonlySet<string> = new Set(["annotations", "citation", "citations"]);
 
 const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "image_url"]);
@@ -84,7 +84,7 @@ export function bytesOf({ texts, otherBytes }: Output): number {
   return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), otherBytes);
 }
 
-/** The one text that is all it says; undefined if it says more, or nothing. */
+/** The one text, if it contains nothing else; undefined if it contains more, or nothing. */
 export function onlyText({ texts, otherBytes }: Output): string | undefined {
   return texts.length === 1 && otherBytes === 0 ? texts[0] : undefined;
 }
@@ -98,21 +98,23 @@ export function chatOutput(json: JsonObject, growth?: ArgumentGrowth): Output {
   return output;
 }
 
-/** Some servers' own formats have no choices. What such an event holds beside its text may be anything, such as a place in a queue. */
+/**
+ * Some servers' own formats have no choices. The other members of such an event may be anything, such as a position in a queue.
+ */
 function textsOutsideChoices(json: JsonObject, growth: ArgumentGrowth | undefined): string[] {
   const output: Output = { texts: [], otherBytes: 0 };
   readChoice(json, output, growth);
   return output.texts;
 }
 
-/** What a content block of a messages answer says, or a delta to one, or an event of a kind that the gateway does not know. */
+/** Text of a content block of a messages answer, or of a delta to one, or of an event of an unknown kind. */
 export function messagesOutput(holder: unknown): Output {
   const output: Output = { texts: [], otherBytes: 0 };
   if (isObject(holder)) readMembers(holder, output, NO_NAMES);
   return output;
 }
 
-/** The objects of an array; none when it is no array. */
+/** The objects of an array; none if it is not an array. */
 export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
@@ -122,7 +124,7 @@ function readChoice(choice: JsonObject, output: Output, growth: ArgumentGrowth |
   if (isObject(choice["delta"])) readMessage(choice["delta"], output, growth);
   if (sizeOf(output) === before && isObject(choice["message"])) readMessage(choice["message"], output, growth);
   readMembers(choice, output, BESIDE_CHOICE);
-  // Tokens with their probabilities repeat the text, unless they are all there is.
+  // Tokens with their probabilities repeat the text, unless there is nothing else.
   if (sizeOf(output) === before) addTexts(output, tokensIn(choice["logprobs"]));
 }
 
@@ -153,7 +155,7 @@ function addTexts(output: Output, texts: readonly string[]): void {
   for (const text of texts) output.texts.push(text);
 }
 
-/** Walks with a list of its own: nesting may be deeper than the stack. */
+/** Uses an explicit work list: nesting may be deeper than the stack. */
 function readMembers(holder: JsonObject, output: Output, except: ReadonlySet<string>): void {
   const waiting: Waiting[] = [];
   addMembers(holder, { waiting, except, isModels: isModels(holder) });
@@ -192,14 +194,14 @@ function isModels(holder: JsonObject): boolean {
 
 function readText(name: string, text: string, isOwn: boolean, output: Output): void {
   if (text === "") return;
-  // A transcript says what a recording says.
+  // A transcript repeats the content of its recording.
   if (name === "data" && isBase64(text)) return;
   if (isPicture(name, text)) output.otherBytes += IMAGE_BYTES;
   else if (isOwn && SPOKEN.has(name)) output.texts.push(text);
   else output.otherBytes += Buffer.byteLength(text);
 }
 
-/** A picture in base64, whose bytes say nothing about its tokens. */
+/** A picture in base64, whose bytes do not determine its tokens. */
 export function isPicture(name: string, text: string): boolean {
   if (name === "b64_json") return isBase64(text);
   return IMAGE_MEMBERS.has(name) && text.startsWith("data:") && isBase64(text.slice(text.indexOf(",") + 1));
@@ -216,7 +218,7 @@ function tokensIn(logprobs: unknown): string[] {
   return listed.filter(isText);
 }
 
-/** Its length is all that matters, so input too deep to be written counts as short; that of a call without arguments as none. */
+/** Only its length matters, so input too deep to be written counts as short, and that of a call without arguments as none. */
 function inputText(input: JsonObject): string {
   try {
     const text = JSON.stringify(input);

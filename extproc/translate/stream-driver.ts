@@ -9,12 +9,12 @@ import { createTextSkimmer, type TextSkimmer } from "./text-skimmer.ts";
 import type { StreamOutcome, StreamTranslation } from "./translation.ts";
 
 const NOTHING = Buffer.alloc(0);
-/** Each costs another look at the rest of the chunk. */
+/** Each costs another pass over the rest of the chunk. */
 const MAX_LESSONS_PER_CHUNK = 8;
 
 /**
- * A server's answer in a client's words, as it comes. A whole answer where a stream was asked for gives the same events, at its end;
- * what the server does wrong ends the stream behind what came before it (S22).
+ * A server's answer in the client's protocol, as it arrives. A complete answer to a stream request gives the same events, at its
+ * end; a server's mistake ends the stream after the events before it (S22).
  */
 export function createStream(reader: AnswerReader, writer: StreamWriter): StreamTranslation {
   const skimmer = createTextSkimmer(reader, writer);
@@ -26,7 +26,7 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
     return text;
   }
 
-  /** Thrown on, it would take the good events of the same chunk along. */
+  /** Rethrown, it would take the valid events of the same chunk with it. */
   function attempt(step: (events: AnswerEvent[]) => void): string {
     const events: AnswerEvent[] = [];
     const error = source.attempt(events, step);
@@ -37,7 +37,10 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
     return Buffer.from(attempt((events) => source.push(bytes, events)));
   }
 
-  /** Skims what it can. What must be read is read event by event for a while, so that the rest of the chunk can be skimmed. */
+  /**
+   * Skims where possible. Where reading is required, it reads event by event for a while, so that the rest of the chunk can be
+   * skimmed.
+   */
   function push(chunk: Buffer): Buffer {
     const outputs: Buffer[] = [];
     let lessons = 0;
@@ -74,7 +77,7 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
 }
 
 /**
- * A whole answer in a client's words. Servers that only stream send a stream instead.
+ * A complete answer in the client's protocol. Servers that only stream send a stream instead.
  * @throws GatewayError `upstream_error`, or the error that the server put into its answer.
  */
 export function translateWhole(body: Buffer, reader: AnswerReader, writer: AnswerWriter): Buffer {
@@ -93,17 +96,17 @@ interface EventSource {
   push(chunk: Buffer, events: AnswerEvent[]): void;
   /** The events at the front of a chunk that need not be read. */
   skim(chunk: Buffer): ReturnType<TextSkimmer["skim"]>;
-  /** The server closed. */
+  /** The server closed the stream. */
   end(events: AnswerEvent[]): void;
   limit(events: AnswerEvent[]): void;
-  /** Runs a step while the answer is open. @returns what the server did wrong; a bug of ours is for the caller to log. */
+  /** Runs a step while the answer is open. @returns the server's mistake; the caller logs our own bugs. */
   attempt(events: AnswerEvent[], step: (events: AnswerEvent[]) => void): GatewayError | null;
-  /** Ends the answer from outside; false where it had ended before. */
+  /** Ends the answer from outside; false if it had ended before. */
   fail(): boolean;
-  /** Is it open although its server has closed? It is truncated then. */
+  /** Is it open although its server has closed the stream? If so, it is truncated. */
   cut(): boolean;
   outcome(): StreamOutcome;
-  /** Of an event, or of a JSON body, that is not whole yet. */
+  /** Of an event, or of a JSON body, that is not complete yet. */
   heldBytes(): number;
 }
 
@@ -119,7 +122,7 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
   let outcome: StreamOutcome = "open";
   let comments = 0;
   let isStarted = false;
-  /** Bytes that the parser has. */
+  /** Bytes held by the parser. */
   let received = 0;
 
   function take(read: readonly AnswerEvent[], events: AnswerEvent[]): void {
@@ -137,7 +140,7 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
     }
   }
 
-  // What follows an ending need not even be well-formed.
+  // Bytes after an ending need not even be well-formed.
   /** @param chunk the bytes that end the events, from `start` on in the stream. */
   function read(parsed: readonly SseEvent[], events: AnswerEvent[], { chunk, start }: Received): void {
     for (const event of parsed) {
@@ -149,14 +152,14 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
     }
   }
 
-  // A server's keep-alive comments quiet the client's watchdogs too; before the start nothing may come.
+  // A server's keep-alive comments satisfy the client's watchdogs too; nothing may be sent before the start.
   function passComments(events: AnswerEvent[]): void {
     for (; comments < parser.comments(); comments += 1) {
       if (isStarted && outcome === "open" && passesComments()) events.push({ type: "ping" });
     }
   }
 
-  /** A flood of them is not passed on, event for comment: the gateway's own say by then that it is there. */
+  /** A flood of them is not forwarded one for one: by then the gateway's own show that it is alive. */
   const passesComments = () => reader.hasKeepAliveComments && parser.otherBytes() <= MAX_UNCOUNTED_BYTES;
 
   return {
@@ -174,7 +177,7 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
       }
     },
     skim(chunk) {
-      // Only between events, of an answer that goes on.
+      // Only between events of an answer that continues.
       if (skimmer === null || outcome !== "open" || parser.settled() !== received) return null;
       const skimmed = skimmer.skim(chunk);
       if (skimmed === null) return null;

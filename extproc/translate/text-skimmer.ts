@@ -4,26 +4,26 @@ import { createEventTemplate } from "./event-template.ts";
 import type { SseEvent } from "../protocol/sse.ts";
 
 /**
- * Most events of a stream add a piece of text to the block that the last one added to. Their text goes from the one protocol's event
+ * Most events of a stream add a piece of text to the same block as the last one. Their text is copied from one protocol's event
  * into the other's without being parsed.
  */
 export interface TextSkimmer {
-  /** The whole events at the front of a chunk that do so; null where there is none. */
+  /** The whole events at the front of a chunk that do so; null if there is none. */
   skim(chunk: Buffer): { bytes: number; output: Buffer } | null;
-  /** An event was read. @param bytes its own, where they are all at hand. */
+  /** An event was read. @param bytes its own, if all of them are available. */
   learn(event: SseEvent, bytes: Buffer | null, read: readonly AnswerEvent[]): void;
-  /** Are the events of a chunk worth reading one by one, because those behind them may be skimmed? */
+  /** Are the events of a chunk worth reading one by one, because the following ones may be skimmed? */
   expectsText(): boolean;
 }
 
-/** After so many events without text, an answer says something else for now: reasoning, or a call. */
+/** After this many events without text, an answer contains something else for now: reasoning, or a call. */
 const MAX_EVENTS_WITHOUT_TEXT = 4;
 
-/** Null where the reader or the writer must see each piece. */
+/** Null if the reader or the writer must see each piece. */
 export function createTextSkimmer({ skimming }: AnswerReader, { textFrame, textPassed }: StreamWriter): TextSkimmer | null {
   if (skimming === undefined || textFrame === undefined) return null;
   const template = createEventTemplate(skimming.findText);
-  /** The block that the known form adds to. */
+  /** The block that the known form extends. */
   let index: number | null = null;
   let eventsWithoutText = 0;
 

@@ -3,7 +3,7 @@ import type { GatewayError } from "../../contract/errors.ts";
 import type { Meter } from "../meter/meter.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 
-/** What a translation is made from. Pure input: the clock and the id come in as values. */
+/** What a translation is made from. Pure input: the clock and the id are passed in as values. */
 export interface TranslationInput {
   /** Its members are checked by the translation that reads them. */
   body: RequestBody;
@@ -11,61 +11,61 @@ export interface TranslationInput {
   headers: ReadonlyMap<string, string>;
   model: CatalogueModel;
   backend: Backend;
-  /** Output tokens for each answer: what credit is held for, and so what the upstream is told (S30). */
+  /** Output tokens for each answer: what credit is reserved for, and so the limit sent upstream (S30). */
   outputTokens: number;
-  /** UUIDv7 of the request; ids that the gateway must mint derive from it. */
+  /** UUIDv7 of the request; ids that the gateway must mint are derived from it. */
   requestId: string;
   /** Unix seconds; chat's `created`. */
   nowSeconds: number;
-  /** Of a Model that stores responses; absent or null: nothing is stored, and nothing was referred to. */
+  /** Of a Model that stores responses; absent or null: nothing is stored, and nothing was referenced. */
   storage?: Storage | null;
 }
 
-/** What a response says about its storage. What it continues is in the request's input by now. */
+/** What a response says about its storage. The response that it continues is in the request's input by now. */
 export interface Storage {
   isStored: boolean;
   previousResponseId: string | null;
 }
 
-/** One request on its way through one pair of protocols. Its state dies with the response. */
+/** One request in transit through one pair of protocols. Its state dies with the response. */
 export interface Translation {
-  /** What goes upstream. `path` is below the backend's base path: `/chat/completions` or `/v1/messages`. */
+  /** The request to send upstream. `path` is below the backend's base path: `/chat/completions` or `/v1/messages`. */
   readonly upstream: { readonly path: string; readonly body: Buffer; readonly headers: Readonly<Record<string, string>> };
-  /** Request fields left out because they cannot change the answer; named in `x-gateway-dropped`. */
+  /** Request fields omitted because they cannot change the answer; named in `x-gateway-dropped`. */
   readonly dropped: readonly string[];
-  /** Did the client ask for a stream? */
+  /** Did the client request a stream? */
   readonly wantsStream: boolean;
   /**
-   * A whole JSON answer (2xx), as bytes for the client.
-   * @throws GatewayError `upstream_error` when the body is not what the upstream's protocol says.
+   * A complete JSON answer (2xx), as bytes for the client.
+   * @throws GatewayError `upstream_error` when the body does not match the upstream's protocol.
    */
   response(body: Buffer, meter: Meter): Buffer;
   /** A streamed answer. */
   stream(meter: Meter): StreamTranslation;
 }
 
-/** What is still needed of it once its request is on its way. */
+/** The part that is still needed once its request has been sent. */
 export type AnswerTranslation = Omit<Translation, "upstream">;
 
 /**
- * "complete": the upstream ended as its protocol says. "truncated": it closed before. "failed": it sent an
- * error event, or the gateway ended the stream.
+ * "complete": the upstream ended as its protocol requires. "truncated": it closed before. "failed": it sent an error event, or
+ * the gateway ended the stream.
  */
 export type StreamOutcome = "open" | "complete" | "truncated" | "failed";
 
 /** A small machine that turns upstream SSE bytes into client SSE bytes. */
 export interface StreamTranslation {
-  /** Bytes for the client; "unchanged" passes the chunk as it is without a copy. */
+  /** Bytes for the client; "unchanged" passes the chunk without a copy. */
   push(chunk: Buffer): Buffer | "unchanged";
-  /** The upstream closed: finishes what is open, with the protocol's error event unless it was complete. */
+  /** The upstream closed: finishes open parts, with the protocol's error event unless it was complete. */
   end(): Buffer;
   /** The gateway itself must end the stream (credit ran out, a bug): the protocol's error event. */
   fail(error: GatewayError): Buffer;
-  /** The account's credit ran out: finishes what is open, with the protocol's finish for a limit of output tokens. */
+  /** The account's credit ran out: finishes open parts, with the protocol's finish for a limit of output tokens. */
   stopForCredit(): Buffer;
-  /** The upstream has said that its answer is over: what may follow is its usage and the end of the connection. */
+  /** The upstream has ended its answer: only its usage and the end of the connection may follow. */
   isEnding(): boolean;
   outcome(): StreamOutcome;
-  /** Bytes in memory that the upstream has begun an event, or a document, with, and not finished. */
+  /** Bytes in memory of an event, or a document, that the upstream has begun and not finished. */
   heldBytes(): number;
 }

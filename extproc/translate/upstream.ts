@@ -10,13 +10,13 @@ import { createAnswerReader as createResponsesReader } from "./responses/read-an
 import { writeRequest as writeResponsesRequest } from "./responses/write-request.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 
-/** What a server is sent, and how its answer is read. */
+/** A server's requests, and how its answers are read. */
 interface UpstreamSide {
   sent: Translation["upstream"];
   createReader(context: ReadAnswerContext): AnswerReader;
 }
 
-/** What each protocol's servers are asked with, and read with. @throws GatewayError `invalid_request` (S21). */
+/** How each protocol's servers are asked and read. @throws GatewayError `invalid_request` (S21). */
 export const UPSTREAMS = {
   chat(request, input) {
     const { body, names } = writeChatRequest(request, input);

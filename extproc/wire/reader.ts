@@ -1,17 +1,17 @@
 /**
- * Walks over the fields of one protobuf message in place: nothing is decoded but what is asked for. It serves for one
- * message after the other; a message in a message takes a second Reader.
+ * Walks the fields of one protobuf message in place: only requested fields are decoded. It serves one message after the other; a
+ * nested message takes a second Reader.
  */
 export interface Reader {
-  /** Goes to where a message begins. */
+  /** Moves to the start of a message. */
   enter(bytes: Buffer, from: number, to: number): void;
-  /** Number of the field that `next` came to. */
+  /** Number of the field that `next` reached. */
   readonly field: number;
-  /** Goes to the next field. False at the message's end. */
+  /** Moves to the next field. False at the message's end. */
   next(): boolean;
-  /** Value of a varint field; 0 where it is another kind. */
+  /** Value of a varint field; 0 if it is of another kind. */
   readonly varint: number;
-  /** Bounds of a length-delimited field; nothing lies between them where it is another kind. */
+  /** Bounds of a length-delimited field; empty if it is of another kind. */
   readonly start: number;
   readonly end: number;
 }
@@ -21,7 +21,7 @@ const FIXED_64 = 1;
 const LENGTH_DELIMITED = 2;
 const FIXED_32 = 5;
 
-/** @throws Error (from `next`) for bytes that are no protobuf message. */
+/** @throws Error (from `next`) for bytes that are not a protobuf message. */
 export function createReader(): Reader {
   let bytes: Buffer = Buffer.alloc(0);
   let at = 0;

@@ -3,17 +3,17 @@
  * nothing is measured or copied twice.
  */
 export interface Writer {
-  /** Offset from the end of all that is written: a message's length is the difference of two. */
+  /** Offset from the end of everything written: a message's length is the difference of two. */
   length(): number;
   text(field: number, value: string): void;
   bytes(field: number, value: Uint8Array): void;
-  /** A value that follows all that is written, so that it need not be copied. It has to come first. */
+  /** A value after everything written, so that it need not be copied. It has to come first. */
   bytesBehind(field: number, length: number): void;
   /** Also bools and enums. */
   varint(field: number, value: number): void;
   /** Closes a message whose content has been written since `length` was `from`. */
   message(field: number, from: number): void;
-  /** All that is written, with `headerBytes` free bytes in front. */
+  /** Everything written, with `headerBytes` free bytes in front. */
   finish(headerBytes: number): Buffer;
 }
 
@@ -27,7 +27,7 @@ const LENGTH_DELIMITED = 2;
 const VARINT = 0;
 
 /**
- * @param roomFor bytes that long values will take, so that the buffer need not grow for them.
+ * @param roomFor bytes that long values will need, so that the buffer need not grow for them.
  * @param firstBytes for everything else.
  */
 export function createWriter(roomFor = 0, firstBytes = FIRST_BYTES): Writer {

@@ -6,15 +6,15 @@ import type { HeldAnswer } from "../held-answers.ts";
 import type { HealthNews } from "../route/backend-health.ts";
 
 /**
- * What a worker and its supervisor say to each other, over the channel that comes with the process. The supervisor asks, and
- * each question is answered under its number; what a worker tells, the supervisor passes on to the others.
+ * The messages between a worker and its supervisor, over the channel that comes with the process. The supervisor asks, and each
+ * question is answered under its number; the supervisor forwards a worker's reports to the others.
  */
 export type Message =
   | { type: "question"; question: number; about: Subject }
   | { type: "answer"; question: number; answer: unknown[] }
   | { type: "news"; news: News };
 
-/** What one worker learns that concerns the others: how a backend does, or Envoy's report of a request that is not its own. */
+/** A worker's observations that concern the others: a backend's health, or Envoy's report of a request that is not its own. */
 export type News = HealthNews | { brokenAnswer: BrokenAnswer } | { heldAnswer: HeldAnswer };
 
 const SUBJECTS = ["readiness", "metrics"] as const;
@@ -51,7 +51,7 @@ export function readMessage(message: unknown): Message {
 /** A worker's end of the channel. */
 export interface SupervisorChannel {
   notify(news: News): void;
-  /** A worker has no admin port: what would be read there, its supervisor asks for. */
+  /** A worker has no admin port: its supervisor requests what would be read there. */
   answer(worker: AnsweringWorker): { close(): void };
 }
 
@@ -62,7 +62,7 @@ interface AnsweringWorker {
 }
 
 export function openSupervisorChannel(): SupervisorChannel {
-  // Where the supervisor is gone, this process ends as well: nobody misses what could not be sent.
+  // If the supervisor has ended, this process ends as well: nobody misses unsent messages.
   const send = (message: Message) => void process.send?.(message, undefined, undefined, () => {});
   return {
     notify: (news) => send({ type: "news", news }),

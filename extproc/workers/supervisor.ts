@@ -15,15 +15,15 @@ export interface SupervisorConfig extends Pick<WorkerOptions, "program" | "envir
   drainMs: number;
 }
 
-/** What a worker does after its streams have finished, at most (extproc.ts). */
+/** The maximum that a worker needs after its streams have finished (extproc.ts). */
 const SETTLE_MS = 28_000;
 const LOOK_EVERY_MS = 3_000;
-/** One that has been silent for this many looks in a row finishes no request either. Envoy asks it nothing meanwhile. */
+/** A worker that has been silent for this many checks in a row finishes no request either. Envoy sends it nothing meanwhile. */
 const MAX_SILENT_LOOKS = 3;
 
 /**
- * Runs extproc as several processes, each a replica of its own to the ledger: leases, journal, limits. This process carries
- * no request; it keeps the workers running and speaks for all of them on one admin port.
+ * Runs extproc as several processes, each a separate replica to the ledger: leases, journal, limits. This process carries no
+ * request; it keeps the workers running and represents all of them on one admin port.
  */
 export async function startSupervisor(
   config: SupervisorConfig,
@@ -71,7 +71,7 @@ export async function startSupervisor(
   }
 
   async function metricsPage(): Promise<string> {
-    // One that does not answer is told of as it was heard last.
+    // A worker that does not answer is reported with its last known state.
     await Promise.allSettled(workers.map(hear));
     await counting;
     const ownMetrics = readMetrics(await own.getMetricsAsJSON());

@@ -3,18 +3,18 @@ import type { Logger } from "../../runtime/log.ts";
 import { readMessage, type Message, type News, type Subject } from "./channel.ts";
 import { pause } from "../../runtime/wait.ts";
 
-/** One worker's place: a process runs there, and where it ends, the next one is started. */
+/** One worker's slot: a process runs there, and when it ends, the next one is started. */
 export interface Worker {
   readonly number: number;
-  /** Of the process that runs; null between two. */
+  /** Of the running process; null between two. */
   readonly pid: number | null;
-  /** @throws where it does not answer in time, or no process runs. */
+  /** @throws if it does not answer in time, or no process runs. */
   ask(about: Subject): Promise<readonly unknown[]>;
-  /** Lost where no process runs. */
+  /** Lost if no process runs. */
   notify(news: News): void;
-  /** Ends a process that does nothing any more; the next one is started. */
+  /** Ends a process that no longer responds; the next one is started. */
   kill(): void;
-  /** Tells the process to end, waits until it has, and starts no other. */
+  /** Ends the process, waits for its exit, and starts no other. */
   stop(deadlineMs: number): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export interface WorkerOptions {
   number: number;
   /** The program's file. */
   program: string;
-  /** All of its environment: secrets are not for process arguments. */
+  /** All of its environment: secrets must not be in process arguments. */
   environment: Readonly<Record<string, string | undefined>>;
   log: Logger;
   onNews(news: News): void;
@@ -30,9 +30,9 @@ export interface WorkerOptions {
 }
 
 const ANSWER_WITHIN_MS = 5_000;
-/** The first one that ends is replaced at once; one that cannot stay is tried more and more rarely. */
+/** The first one that ends is replaced at once; one that keeps ending is restarted more and more rarely. */
 const BACK_OFF_MS = [0, 250, 1_000, 4_000, 15_000];
-/** Having run for this long, it counts as one that can stay. */
+/** After this long, a process counts as stable. */
 const SETTLED_MS = 60_000;
 
 export function startWorker({ number, program, environment, log, onNews, onEnded }: WorkerOptions): Worker {

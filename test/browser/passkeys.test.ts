@@ -88,7 +88,7 @@ test("a person adds a passkey, signs in with it alone, uses it after the passwor
 
   await signOut(page);
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await page.getByText("This passkey is not known here").waitFor();
+  await page.getByText("This passkey is not registered here").waitFor();
   await look("sign-in-passkey-unknown");
   // The browser names the pages that answered 401.
   expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);

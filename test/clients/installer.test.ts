@@ -117,7 +117,7 @@ describe("a key that does not work changes nothing", () => {
     ["a wrong one", `sk-mg-${"0".repeat(55)}`, "does not know this key"],
     ["a masked one", "sk-mg-abcd****", "masked form"],
     ["another provider's", "sk-ant-1234", "not a key of this service"],
-    ["one with something in it", "sk-mg-abc'; touch x", "not a whole key"],
+    ["one with something in it", "sk-mg-abc'; touch x", "not a complete key"],
     ["none", null, "MODEL_GATEWAY_API_KEY"],
   ] as const)("%s (S18)", async ([, key, sentence]) => {
     const before = await machine.picture();

@@ -187,7 +187,7 @@ test("each mistake is a 400 that names the field and the remedy", async () => {
   const { program } = await open();
   const cases: [ReturnType<Client["call"]>, string | null, string][] = [
     [program.call("POST", "/api/v1/keys", {}), "name", "A name has 1 to 100 characters."],
-    [program.call("POST", "/api/v1/keys", { name: "a\0b" }), "name", "A name may not hold a NUL."],
+    [program.call("POST", "/api/v1/keys", { name: "a\0b" }), "name", "A name must not contain a NUL character."],
     [
       program.call("POST", "/api/v1/keys", { name: "a", limits: { spend_per_day_usd: "-1" } }),
       "limits.spend_per_day_usd",
@@ -293,7 +293,7 @@ test("an account with too many requests is asked to wait, and no other account i
   for (let sent = 0; sent < 600; sent += 20) await Promise.all(Array.from({ length: 20 }, () => program.get("/api/v1/account")));
   const [status, type, , message] = await refusal(program.get("/api/v1/account"));
   expect([status, type]).toEqual([429, "rate_limited"]);
-  expect(message).toMatch(/^An account sends at most 600 requests a minute, .* Try again in \d+ seconds\.$/);
+  expect(message).toMatch(/^All tokens of an account together can send 600 requests per minute\. Try again in \d+ seconds\.$/);
   expect(Number((await program.get("/api/v1/account")).headers["retry-after"])).toBeGreaterThan(0);
   expect((await ann.get("/api/v1/account")).statusCode).toBe(429);
   expect((await (await owner("bob@example.com")).get("/api/v1/account")).statusCode).toBe(200);

@@ -190,7 +190,9 @@ test("settings must be complete, and an issuer's address safe", () => {
   expect(providerConfigs({})).toEqual([]);
   expect(providerConfigs({ OIDC_ISSUER: "", GITHUB_CLIENT_ID: "", GITHUB_CLIENT_SECRET: "" })).toEqual([]);
   expect(() => providerConfigs({ OIDC_ISSUER: "https://id.example", OIDC_CLIENT_ID: "x" })).toThrow("OIDC_CLIENT_SECRET");
-  expect(() => providerConfigs({ GITHUB_CLIENT_ID: "x" })).toThrow("GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET are set together");
+  expect(() => providerConfigs({ GITHUB_CLIENT_ID: "x" })).toThrow(
+    "GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET must be set together",
+  );
   expect(OIDC_VARIABLES.OIDC_ISSUER.safeParse("http://id.example").success).toBe(false);
   expect(OIDC_VARIABLES.OIDC_ISSUER.safeParse(`http://${LOOPBACK}:1`).success).toBe(true);
 });

@@ -74,7 +74,11 @@ test("a passkey is added with recovery codes, reported by email, signs in alone,
     expect((await ann.post(`/dashboard/settings/passkeys/${id}/remove`)).statusCode).toBe(303);
   expect(await countRows(database, "recovery_code")).toBe(0n);
   const gone = await signIn(authenticator);
-  expect([gone.statusCode, hasSession(gone), gone.body.includes("This passkey is not known here")]).toEqual([401, false, true]);
+  expect([gone.statusCode, hasSession(gone), gone.body.includes("This passkey is not registered here")]).toEqual([
+    401,
+    false,
+    true,
+  ]);
 
   await expect
     .poll(() => mailer.outbox?.letters.map(({ letter }) => letter.subject).toSorted())
@@ -228,7 +232,7 @@ test("anything but a browser's answer is rejected with the remedy", async () => 
     const answer = await send(challenge, credential);
     expect([answer.statusCode, answer.body.includes("Your browser sent no passkey")], credential).toEqual([401, true]);
   }
-  expect((await send("forged", "{}")).body).toContain("This page is too old");
+  expect((await send("forged", "{}")).body).toContain("This page has expired");
   expect((await ann.post(NEW, { name: "x", challenge: "", credential: "" })).statusCode).toBe(400);
 });
 

@@ -2,14 +2,14 @@ import { itself, type Outline } from "./outline.ts";
 import { insideObject, scanElements, scanMembers, type Member } from "./scan.ts";
 
 /**
- * What becomes of a member: given its value as written (undefined where the object has none), the value to
- * write. The same buffer leaves it alone; undefined removes it.
+ * Computes a member's new value from its value as written (undefined if the object has no such member). Returning the same buffer
+ * leaves the member alone; undefined removes it.
  */
 export type MemberEdit = (value: Buffer | undefined) => Buffer | undefined;
 
 export type EditedValue = Buffer | "unchanged" | "removed";
 
-/** Bytes to put in place of a range, `end` excluded. */
+/** Replacement bytes for a range, `end` excluded. */
 export interface Cut {
   readonly start: number;
   readonly end: number;
@@ -47,7 +47,7 @@ interface EditedObject {
   readonly values: readonly EditedValue[];
   /** New members as `"name":value`. */
   readonly added: readonly string[];
-  /** Offset behind the opening brace. */
+  /** Offset after the opening brace. */
   readonly inside: number;
 }
 
@@ -70,24 +70,24 @@ export function applyCuts(json: Buffer, cuts: readonly Cut[], toOriginal: Outlin
   return Buffer.concat(parts);
 }
 
-/** An edit that writes this value, whatever was there. */
+/** An edit that writes this value, whatever the member held. */
 export function write(value: unknown): MemberEdit {
   const bytes = Buffer.from(JSON.stringify(value));
   return (current) => (current !== undefined && current.equals(bytes) ? current : bytes);
 }
 
-/** An edit that replaces a value that is there, and adds none. */
+/** An edit that replaces an existing value and adds none. */
 export function replace(value: unknown): MemberEdit {
   const edit = write(value);
   return (current) => (current === undefined ? undefined : edit(current));
 }
 
-/** An edit that takes the member away. */
+/** An edit that removes the member. */
 export function remove(): undefined {
   return undefined;
 }
 
-/** An edit of the members of the member's own value; null and other scalars stay as they are. */
+/** An edit of the members of the member's own value; null and other scalars are left unchanged. */
 export function within(edits: Readonly<Record<string, MemberEdit>>): MemberEdit {
   return (current) => (current === undefined ? undefined : editMembers(current, edits));
 }
@@ -130,7 +130,7 @@ function editedValue(current: Buffer, edit: MemberEdit): EditedValue {
   return next === current ? "unchanged" : next;
 }
 
-/** A removed member takes one comma along: the one behind it, or, behind the last member kept, the one before. */
+/** A removed member takes one comma with it: the one after it, or, after the last member kept, the one before. */
 function removedSpan(members: readonly Member[], index: number, lastKept: number): { start: number; end: number } {
   const { span } = members[index] ?? { span: { start: 0, end: 0 } };
   const next = members[index + 1]?.span.start;

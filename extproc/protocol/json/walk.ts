@@ -7,7 +7,7 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
 export interface WalkedMember extends Member {
-  /** How many its value has, if it is an array that was walked; 0 otherwise. */
+  /** Number of its value's elements, if the value is an array that was walked; 0 otherwise. */
   readonly elements: number;
 }
 
@@ -16,7 +16,7 @@ export interface WalkedObject<Position> {
   readonly position: Position;
   /** Offset of its opening brace. */
   readonly start: number;
-  /** In their order, with offsets into the whole text. */
+  /** In order, with offsets into the whole text. */
   readonly members: readonly WalkedMember[];
 }
 
@@ -58,7 +58,7 @@ export function walkObjects<Position>(
       at = open.isObject ? open.name.valueStart : at;
       const position = opensContainer(json[at]) ? enter(open.position, step) : null;
       if (position === null) {
-        // A value of no bytes is no JSON: stepping over it keeps the walk finite.
+        // A value of zero bytes is not JSON: stepping over it keeps the walk finite.
         at = Math.max(skipValue(json, at), at + 1);
         finishMember(open, at);
       } else {

@@ -2,12 +2,12 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { rawMember } from "../json/scan.ts";
 
-/** A content block of an upstream's answer. Blocks that a chat client cannot be shown are "other". */
+/** A content block of an upstream's answer. Blocks that cannot be shown to a chat client are "other". */
 export type AnswerBlock =
   | { type: "text"; text: string; citations: Citation[] }
   | { type: "thinking"; thinking: string; signature: string }
   | { type: "redacted_thinking"; data: string }
-  /** `input` is the JSON text as the server wrote it: big integers and the order of members survive. */
+  /** `input` is the JSON text as the server wrote it: big integers and member order survive. */
   | { type: "tool_use"; id: string; name: string; input: string }
   | { type: "other" };
 
@@ -30,11 +30,11 @@ const blockSchema = z.discriminatedUnion("type", [
 const SHOWN: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
 /**
- * @param raw the same block as it is written.
+ * @param raw the same block as written.
  * @throws GatewayError `upstream_error` when a block that the client must get is malformed.
  */
 export function parseBlock(block: unknown, raw: Buffer): AnswerBlock {
-  // Work of the server's own tools (server_tool_use and its results) has no place in chat.
+  // Work of the server's own tools (server_tool_use and its results) has no equivalent in chat.
   if (!SHOWN.has(typeOf(block))) return { type: "other" };
   const parsed = blockSchema.safeParse(block);
   if (!parsed.success)

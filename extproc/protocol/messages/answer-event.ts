@@ -8,7 +8,7 @@ import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts
 import { citationSchema, parseBlock, toCitation, type AnswerBlock, type Citation } from "./answer-block.ts";
 import type { MessagesAnswer } from "./answer.ts";
 
-/** A step of a message's stream, as the protocol's events tell it. */
+/** A step of a message's stream, as the protocol's events report it. */
 export type AnswerEvent =
   | { type: "message_start"; id: string; usage: unknown }
   | { type: "content_block_start"; index: number; block: AnswerBlock }
@@ -25,7 +25,7 @@ export type AnswerDelta =
   | { type: "signature_delta"; signature: string }
   | { type: "input_json_delta"; partialJson: string }
   | { type: "citations_delta"; citations: Citation[] }
-  /** Of a kind that the protocol does not have; `hasText`: it says something nevertheless. */
+  /** Of a kind that the protocol does not have; `hasText`: it contains text nevertheless. */
   | { type: "other"; hasText: boolean };
 
 const index = z.int().nonnegative();
@@ -119,7 +119,7 @@ function toEvent(event: WireEvent, data: string, { client, modelNames }: ErrorRe
   }
 }
 
-/** Only a tool's input is needed as it is written; most blocks start without one. */
+/** Only a tool's input is needed as written; most blocks start without one. */
 function rawBlock(block: unknown, data: string): Buffer {
   const hasInput = typeof block === "object" && block !== null && "input" in block;
   return (hasInput ? rawMember(Buffer.from(data), "content_block") : undefined) ?? Buffer.alloc(0);

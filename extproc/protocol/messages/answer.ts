@@ -7,16 +7,16 @@ import { parseUpstreamJson } from "../json/upstream-json.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts";
 import { parseBlock, type AnswerBlock } from "./answer-block.ts";
 
-/** A whole message from an upstream that speaks messages. */
+/** A complete message from an upstream that speaks messages. */
 export interface MessagesAnswer {
   /** Empty where the server gave none. */
   id: string;
   content: AnswerBlock[];
   stopReason: string | null;
   stopSequence: string | null;
-  /** Why the model refused, where it did and says so. */
+  /** Why the model refused, if it did and gave a reason. */
   explanation: string | null;
-  /** The server's `usage` as it is. */
+  /** The server's `usage`, unchanged. */
   usage: unknown;
 }
 
@@ -31,7 +31,7 @@ const answerSchema = z.object({
   usage: z.unknown().optional(),
 });
 
-/** @throws GatewayError `upstream_error` when the body is no message; the upstream's own error when it is one. */
+/** @throws GatewayError `upstream_error` when the body is not a message; the upstream's own error when it is one. */
 export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   const json = parseUpstreamJson(body.toString("utf8"));
   // Some servers send their error with a 200.
@@ -54,7 +54,7 @@ export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   };
 }
 
-/** Blocks of the server's own tools have a type and no text of the model's. */
+/** Blocks of the server's own tools have a type and no text from the model. */
 function isForeign(block: unknown): boolean {
   if (!isObject(block) || typeof block["type"] !== "string") return true;
   return typeof block["text"] === "string" && block["text"] !== "";

@@ -2,7 +2,7 @@ import { encodeError, type GatewayError } from "../../../contract/errors.ts";
 import { encodeSseEvent } from "../sse.ts";
 import type { EncodedUsage } from "./encode-usage.ts";
 
-/** The events of a messages stream as they are written, those that a translated answer needs. */
+/** The events of a messages stream in wire form: those that a translated answer needs. */
 export type MessagesEvent =
   | { type: "message_start"; message: MessageStart }
   | { type: "content_block_start"; index: number; content_block: BlockStart }
@@ -42,7 +42,7 @@ export interface Stop {
   stop_details?: { type: "refusal"; category: null; explanation: string | null };
 }
 
-/** SDKs dispatch on the `event:` line; the same name stands in `data.type`. */
+/** SDKs dispatch on the `event:` line; `data.type` repeats the name. */
 export function encodeMessagesEvent(event: MessagesEvent): string {
   return encodeSseEvent(event.type, JSON.stringify(event));
 }

@@ -4,8 +4,8 @@ import { isObject } from "../json/object.ts";
 import type { BlockStart, MessagesEvent } from "./encode-event.ts";
 
 /**
- * The message that a client would put together from these events: what is not streamed is the sum of what would
- * be, so both always agree. A tool's input keeps its digits and order, because its text is never re-written.
+ * The message that a client would assemble from these events: a complete answer is the sum of its stream, so the two always
+ * agree. A tool's input keeps its digits and order, because its text is never re-written.
  */
 export function encodeMessage(events: readonly MessagesEvent[]): Buffer {
   let message: { [name: string]: Encodable } = {};
@@ -70,13 +70,13 @@ function encodeBlock({ start, text, signature }: OpenBlock): Encodable {
   }
 }
 
-/** `input` must be an object; text that is none (cut off by max_tokens) is kept where a client can see it. */
+/** `input` must be an object; text that is not one (cut off by max_tokens) is kept where a client can see it. */
 export function encodeInput(text: string): Encodable {
   try {
     const parsed = parseWithin(text, ANSWER_BOUNDS);
     if (isObject(parsed)) return new RawJson(text);
   } catch {
-    // Shown as it came: only the model can say what it meant.
+    // Shown as received: only the model can say what it meant.
   }
   return { _raw: text };
 }

@@ -6,7 +6,7 @@ export interface EncodedUsage {
   cache_creation_input_tokens: number;
   cache_read_input_tokens: number;
   output_tokens: number;
-  /** Only where the upstream told how much was reasoning; a part of `output_tokens`. */
+  /** Only if the upstream reported how much was reasoning; a part of `output_tokens`. */
   output_tokens_details?: { thinking_tokens: number };
 }
 

@@ -3,12 +3,12 @@ import { nonEmpty } from "../json/non-empty.ts";
 
 /** Content blocks of a messages request: checked where the gateway reads them, unknown members left out. */
 
-/** An object taken as it is, by reference: schemas and tool inputs pass through untouched. */
+/** An object taken by reference, unchanged: schemas and tool inputs pass through untouched. */
 export const anyObject = z.custom<Readonly<Record<string, unknown>>>(isObject, { error: "an object" });
 
 const text = z.string({ error: "a string" });
 
-/** Members that blocks of every type may carry; their presence alone is of interest. */
+/** Members that blocks of every type may carry; only their presence matters. */
 const marks = { cache_control: z.unknown().optional(), citations: z.unknown().optional() };
 
 const textBlock = z.object({ type: z.literal("text", { error: "text" }), text, ...marks }, { error: "a text block" });

@@ -7,7 +7,7 @@ const positive = z.int({ error: "a positive integer" }).positive({ error: "a pos
 const number = z.number({ error: "a number" });
 const string = z.string({ error: "a string" });
 
-/** "ctx" and "msg" are what some agents call turns that the user did not type. */
+/** "ctx" and "msg" are names that some agents use for turns that the user did not type. */
 const message = z.object(
   {
     role: z.enum(["user", "assistant", "system", "ctx", "msg"], { error: "user, assistant or system" }),
@@ -65,7 +65,7 @@ const requestSchema = z.object({
 export type MessagesRequest = z.infer<typeof requestSchema>;
 export type Turn = MessagesRequest["messages"][number];
 
-/** @throws GatewayError `invalid_request` that names the first wrong field, what it holds and what to send (S21). */
+/** @throws GatewayError `invalid_request` that names the first invalid field, what it holds and what to send (S21). */
 export function parseMessagesRequest(parsed: unknown): MessagesRequest {
   const result = requestSchema.safeParse(parsed, { error: nounFor });
   if (!result.success) throw requestError(result.error.issues, parsed);

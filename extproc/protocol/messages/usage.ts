@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Usage } from "../../../contract/usage.ts";
 import { isObject, type JsonObject } from "../json/object.ts";
 
-/** NaN if the server wrote something that is no count: the meter tells that from a number that is absent. */
+/** NaN if the server wrote something that is not a count: the meter distinguishes that from an absent number. */
 const tokens = z.int().nonnegative().nullish().catch(Number.NaN);
 
 const countsSchema = z.object({
@@ -23,19 +23,19 @@ export interface MessagesUsageOptions {
 }
 
 /**
- * The `usage` object of a message or of a stream's merged events, by price class; undefined when it is no
- * object. Only what the server named is set; a value that is no count is NaN, which the meter takes for no report.
+ * The `usage` object of a message or of a stream's merged events, by price class; undefined if it is not an object. Only the
+ * classes that the server named are set; a value that is not a count is NaN, which the meter treats as no report.
  */
 export function messagesUsage(json: unknown, { isInclusive = false }: MessagesUsageOptions = {}): Partial<Usage> | undefined {
   const parsed = usageSchema.safeParse(json);
   if (!parsed.success) return undefined;
-  // The totals leave out the steps that the server took on its own (compaction); `iterations` lists every step.
+  // The totals exclude steps that the server took on its own (compaction); `iterations` lists every step.
   const { iterations } = parsed.data;
   const steps = iterations !== undefined && iterations !== null && iterations.length > 0 ? iterations : [parsed.data];
   return steps.map((step) => stepUsage(step, isInclusive)).reduce(add);
 }
 
-/** Stream usage is cumulative: a later event overwrites, field by field, what it names; null names nothing. */
+/** Stream usage is cumulative: a later event overwrites the fields that it names; null names nothing. */
 export function mergeUsage(earlier: JsonObject, later: unknown): JsonObject {
   if (!isObject(later)) return earlier;
   const named = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
@@ -46,7 +46,7 @@ function stepUsage(counts: Counts, isInclusive: boolean): Partial<Usage> {
   const cachedInputTokens = counts.cache_read_input_tokens ?? undefined;
   const cacheWriteTokens = counts.cache_creation_input_tokens ?? sumOfWrites(counts);
   const outside = isInclusive ? (cachedInputTokens ?? 0) + (cacheWriteTokens ?? 0) : 0;
-  // Negative if the cached tokens exceed the total that they are part of: the meter takes that for no count.
+  // Negative if the cached tokens exceed the total that includes them: the meter rejects that as a count.
   const inputTokens = typeof counts.input_tokens === "number" ? counts.input_tokens - outside : undefined;
   const outputTokens = counts.output_tokens ?? undefined;
   const reasoningTokens = counts.output_tokens_details?.thinking_tokens ?? undefined;

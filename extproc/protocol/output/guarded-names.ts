@@ -21,8 +21,8 @@ const FOREIGN_COUNT_NAMES = ["num_return_sequences", "num_generations", "candida
 const COUNT_NAMES = ["n", "best_of", ...FOREIGN_COUNT_NAMES];
 
 /**
- * Names of limits and counts that are in no list, folded: servers have ever new ones (`max_gen_toks`, `maxTokenCount`, `token_limit`,
- * `n_cmpl`), and prefer some to `max_tokens`.
+ * Names of limits and counts that are not in any list, folded: servers keep adding new ones (`max_gen_toks`, `maxTokenCount`,
+ * `token_limit`, `n_cmpl`), and prefer some to `max_tokens`.
  */
 const FOREIGN_LIMIT =
   /(?=.*(?:max|limit|num|^n(?!o)))(?=.*(?:tok|len|predict|decode|generat))|^max(?:out|output|new|response|answer|completion)$/;
@@ -39,21 +39,21 @@ const FOREIGN_LIMITS = new Set(
 );
 const FOREIGN_COUNT =
   /^(?:n|num|number|numberof)(?:answer|choice|sample|response|candidate|output|generation|completion|sequence|variant|alternative)s?$|^(?:sample|candidate|choice|answer|response|output|completion)s?count$|^ncmpl$/;
-/** Limits of something else: of the prompt, of thinking, of pictures, of time. */
+/** Limits of something else: prompt, thinking, images, time. */
 const OTHER_LIMIT =
   /prompt|context|input|think|reason|stop|special|logprob|image|pixel|soft|ngram|gram|tool|per(?:page|image|result)|ms$|seconds?$/;
 const LONGEST_NAME = 64;
 
-/** Names under which routers take other models to answer in the place of `model`, at other prices. */
+/** Names under which routers accept other models to answer instead of `model`, at other prices. */
 const FOREIGN_MODEL_NAMES = ["models", "fallbacks", "fallback_models"];
 
-/** Names under which providers take what changes their price. */
+/** Names under which providers accept options that change their price. */
 const PRICE_NAMES = ["service_tier", "speed", "inference_geo"];
 
-/** Names under which servers take a wish for a search, or for plugins, which providers charge for by the piece. */
+/** Names under which servers accept a request for a search, or for plugins, which providers charge per use. */
 export const SEARCH_NAMES = ["web_search_options", "search_parameters", "enable_search", "plugins"] as const;
 
-/** Objects whose members proxies write into the request that they send on, over its own. */
+/** Objects whose members proxies merge into the request that they send on, overriding its own. */
 const MERGED = new Set(
   ["extra_body", "extra_args", "extra_kwargs", "litellm_params", "optional_params", "model_kwargs"].map(foldName),
 );
@@ -78,7 +78,7 @@ const GUARDED = byFoldedName(GUARDED_NAMES);
 const LIMITS_AND_COUNTS = byFoldedName([...LIMIT_NAMES, ...COUNT_NAMES]);
 const STREAM_OPTIONS = byFoldedName(["include_usage", "continuous_usage_stats"]);
 
-/** Members that hold content, a schema, or limits of thinking: nothing in them raises what a request may cost. */
+/** Members that hold content, a schema, or limits of thinking: nothing in them can raise a request's cost. */
 const PLAIN = new Set(
   [
     "messages",
@@ -109,16 +109,16 @@ const PLAIN = new Set(
 );
 /** Schemas have members such as `maxLength`. */
 const SCHEMA = /schema|json|grammar/;
-/** Notes that observability tools keep beside a request (`litellm_metadata`). */
+/** Notes that observability tools attach to a request (`litellm_metadata`). */
 const NOTES = /metadata$/;
-/** No server looks for a request's fields below this. */
+/** No server looks for a request's fields below this depth. */
 const MAX_DEPTH = 8;
-/** Every duplicate of these goes on with the value that the gateway reads, whichever the server does. */
+/** Every duplicate of these is forwarded with the value that the gateway reads, whichever one the server reads. */
 const WRITTEN_ANEW = new Set(["model", "stream"]);
 
 /**
- * Refuses every spelling by which a model server could read a limit, a count or a prompt other than the one that the gateway
- * reads and holds credit for. Servers in Go match names without regard to case, others drop `_` or read camelCase; of duplicate
+ * Rejects every spelling by which a model server could read a limit, a count or a prompt other than the one that the gateway
+ * reads and reserves credit for. Servers in Go match names case-insensitively, others drop `_` or read camelCase; of duplicate
  * members some servers read the first and some the last.
  * @throws GatewayError `invalid_request` that names the field and its proper spelling.
  */
@@ -134,7 +134,7 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
     if (name !== proper) throw refuse(name, `is read as \`${proper}\` by some model servers. Send \`${proper}\`.`);
     if (seen.has(name) && !WRITTEN_ANEW.has(name)) throw refuse(name, "appears twice. Send it once.");
     seen.add(name);
-    // Clients write null for what they leave out.
+    // Clients write null for fields that they leave unset.
     if (body.outline[name] === null) continue;
     if (FOREIGN_COUNT_NAMES.includes(name)) throw refuse(name, "is not a field of this interface. Send `n`, or leave it out.");
     if (FOREIGN_MODEL_NAMES.includes(name))
@@ -200,7 +200,10 @@ function byFoldedName(names: readonly string[]): ReadonlyMap<string, string> {
   return new Map(names.map((name) => [foldName(name), name]));
 }
 
-/** As the most lenient server compares names: letters and digits alone, lower case, with Unicode's look-alikes as plain letters. */
+/**
+ * Normalized as the most lenient server compares names: letters and digits alone, lower case, with Unicode look-alikes as plain
+ * letters.
+ */
 function foldName(name: string): string {
   if (/^[a-z0-9]+$/.test(name)) return name;
   return name

@@ -5,9 +5,9 @@ import type { RequestBody } from "../json/request-body.ts";
 import { requestError } from "../request-error.ts";
 import { checkGuardedNames, LIMIT_NAMES } from "./guarded-names.ts";
 
-/** How much output a client asks for: what its request may cost, before any of it is translated. */
+/** How much output a client requests, which bounds the request's cost, read before any translation. */
 export interface OutputAsk {
-  /** Tokens for each answer, the least of the limits that it sent; null where it sent none. */
+  /** Tokens for each answer, the lowest of the limits that it sent; null if it sent none. */
   limit: number | null;
   /** Answers that are generated for one prompt. */
   answers: number;
@@ -45,7 +45,10 @@ const messagesSchema = limits.extend({
 });
 const responsesSchema = limits.extend({ stream });
 
-/** @throws GatewayError `invalid_request` for a limit, a count or a flag that is none, or under a name that is not its own (S21, S30). */
+/**
+ * @throws GatewayError `invalid_request` for a limit, a count or a flag that is invalid, or under a name that is not its own
+ * (S21, S30).
+ */
 export function readOutputAsk(body: RequestBody, client: Protocol): OutputAsk {
   checkGuardedNames(body, client);
   switch (client) {
@@ -74,6 +77,6 @@ function outputOf(ask: z.infer<typeof responsesSchema>): Pick<OutputAsk, "limit"
 function parseAs<Schema extends z.ZodType>(schema: Schema, body: RequestBody): z.infer<Schema> {
   const result = schema.safeParse(body.outline);
   if (result.success) return result.data;
-  // An error says what it found, and a long string is not in the outline.
+  // An error says what was found, and a long string is not in the outline.
   throw requestError(result.error.issues, body.whole());
 }

@@ -6,7 +6,7 @@ const index = z.int().nonnegative();
 const position = { output_index: index };
 const inPart = { ...position, content_index: index };
 
-/** The events of a server's stream that an answer is read from; whatever else it sends repeats them, or is about its own tools. */
+/** The events of a server's stream from which an answer is read; the others repeat them, or concern its own tools. */
 const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response.created"), response: z.object({ id: z.string().nullish() }) }),
   z.object({ type: z.literal("response.output_item.added"), ...position, item: z.unknown() }),
@@ -25,7 +25,7 @@ export type AnswerEvent = z.infer<typeof eventSchema>;
 
 const TYPES: ReadonlySet<unknown> = new Set(eventSchema.options.map(({ shape }) => shape.type.value));
 
-/** Null for an event that the gateway need not know. @throws GatewayError `upstream_error` when a known event is malformed. */
+/** Null for an event that the gateway can ignore. @throws GatewayError `upstream_error` when a known event is malformed. */
 export function readEvent(json: JsonObject, type: unknown): AnswerEvent | null {
   if (!TYPES.has(type)) return null;
   const parsed = eventSchema.safeParse({ ...json, type });

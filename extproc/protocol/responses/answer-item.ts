@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Items of a server's output: read where the gateway needs them, and lenient about everything else. */
+/** Items of a server's output: validated where the gateway needs them, lenient about everything else. */
 
 const text = z.string().nullish().catch(null);
 const texts = z
@@ -36,7 +36,7 @@ export type AnswerItemOf<Type extends AnswerItem["type"]> = Extract<AnswerItem, 
 export interface Citation {
   url: string;
   title: string | null;
-  /** In its part's text; null where the server does not say it. */
+  /** Its index in its part's text; null if the server does not give it. */
   range: { start: number; end: number } | null;
 }
 
@@ -52,7 +52,7 @@ export function parseItem(item: unknown): AnswerItem | null {
   return itemSchema.safeParse(item).data ?? null;
 }
 
-/** The parts of a message, each at its own place; null for one of a kind that no other protocol has. */
+/** The parts of a message, each at its own index; null for one of a kind that no other protocol has. */
 export function partsOf({ content }: AnswerItemOf<"message">): (AnswerPart | null)[] {
   return (content ?? []).map((part) => {
     const parsed = partSchema.safeParse(part).data;
@@ -63,7 +63,7 @@ export function partsOf({ content }: AnswerItemOf<"message">): (AnswerPart | nul
   });
 }
 
-/** None where it is no source on the web. */
+/** None if it is not a web source. */
 export function toCitation(annotation: unknown): Citation[] {
   const parsed = annotationSchema.safeParse(annotation).data;
   if (parsed === undefined) return [];

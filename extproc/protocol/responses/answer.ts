@@ -4,15 +4,15 @@ import { checkWholeAnswer } from "../answer-bounds.ts";
 import { isObject } from "../json/object.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts";
 
-/** A response from a server that speaks Responses, whole or as far as an event has it. */
+/** A response from a server that speaks Responses: complete, or as far as an event has it. */
 export interface ResponsesAnswer {
   /** Empty where the server gave none. */
   id: string;
   status: string;
-  /** Why it is incomplete; null where it is not, or where nothing says why. */
+  /** Why it is incomplete; null if it is complete, or if no reason is given. */
   reason: string | null;
   output: readonly unknown[];
-  /** The server's `usage` as it is. */
+  /** The server's `usage`, unchanged. */
   usage: unknown;
 }
 
@@ -26,9 +26,9 @@ const responseSchema = z.object({
   usage: z.unknown().optional(),
 });
 
-/** @throws GatewayError `upstream_error` when it is no response; the upstream's own error when it holds one. */
+/** @throws GatewayError `upstream_error` when it is not a response; the upstream's own error when it holds one. */
 export function readAnswer(response: unknown, { client, modelNames }: ErrorReader): ResponsesAnswer {
-  // Some servers send their error with a 200; a response that failed holds its own.
+  // Some servers send their error with a 200; a failed response holds its own.
   if (isObject(response) && (isObject(response["error"]) || response["object"] === "error" || response["type"] === "error"))
     throw readUpstreamErrorPayload(response, client, modelNames);
   if (isObject(response)) checkWholeAnswer(response);

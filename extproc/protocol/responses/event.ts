@@ -3,13 +3,13 @@ import { encodeSseEvent } from "../sse.ts";
 import type { OutputItem, OutputPart, SummaryPart, UrlCitation } from "./output-item.ts";
 import { encodeResponse, type ResponseHead, type ResponseState } from "./response.ts";
 
-/** Where in the output an event belongs. */
+/** Position in the output to which an event belongs. */
 interface ItemPosition {
   item_id: string;
   output_index: number;
 }
 
-/** The events of a Responses stream about parts of the output, as they are written but for their number. */
+/** The events of a Responses stream about parts of the output, in wire form except for their number. */
 export type PartEvent =
   | { type: "response.output_item.added" | "response.output_item.done"; output_index: number; item: OutputItem }
   | (ItemPosition & {
@@ -41,7 +41,7 @@ export type PartEvent =
 
 export interface EventEncoder {
   part(event: PartEvent): string;
-  /** `response.created` and similar: the whole response as far as it is. */
+  /** `response.created` and similar events: the whole response so far. */
   response(name: "created" | ResponseState["status"], state: ResponseState, output: readonly OutputItem[]): string;
   error(error: GatewayError): string;
 }

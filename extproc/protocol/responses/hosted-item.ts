@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /**
- * What tools of other services did in earlier turns: tools that a service runs itself, and those of its own that it has clients run.
+ * Calls of other services' tools in earlier turns: tools that a service runs itself, and its own tools that clients run for it.
  * Their members are read leniently: only their text matters.
  */
 const CALLS = [
@@ -16,7 +16,7 @@ const CALLS = [
   "apply_patch_call",
 ] as const;
 const OUTPUTS = ["computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output"] as const;
-/** Notes of a service about the tools that it offers. */
+/** A service's notes about the tools that it offers. */
 const NOTES = [
   "mcp_list_tools",
   "mcp_approval_request",

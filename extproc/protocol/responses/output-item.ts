@@ -1,4 +1,4 @@
-/** What a response is made of. Members stand in the order in which the protocol's own service writes them. */
+/** What a response consists of. Members are in the order in which the protocol's own service writes them. */
 export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem | CustomToolCallItem;
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
@@ -30,7 +30,7 @@ interface ReasoningItem {
   id: string;
   type: "reasoning";
   summary: SummaryPart[];
-  /** Only where the client asked for it. */
+  /** Only if the client requested it. */
   encrypted_content?: string;
 }
 

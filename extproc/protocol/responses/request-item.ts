@@ -68,7 +68,7 @@ const item = z.discriminatedUnion("type", [message, functionCall, customToolCall
   error: "an item of type message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning",
 });
 
-/** The type of a message may be left out, as the SDKs' short form does. */
+/** The type of a message is optional, as in the SDKs' short form. */
 const typedItem = z.preprocess(
   (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value) && !Object.hasOwn(value, "type")
@@ -79,7 +79,7 @@ const typedItem = z.preprocess(
 
 const SOME_INPUT = "a string, or an array with at least one item";
 
-/** `input`: a string counts as one message of the user. */
+/** `input`: a string counts as one user message. */
 export const inputSchema = z.preprocess(
   (value) => (typeof value === "string" && value !== "" ? [{ role: "user", content: value }] : value),
   z.array(typedItem, { error: SOME_INPUT }).min(1, { error: SOME_INPUT }),

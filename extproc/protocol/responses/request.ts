@@ -60,7 +60,7 @@ const requestSchema = z.object({
 /** A Responses request, checked: `input` is a list of items, and content is a list of parts. */
 export type ResponsesRequest = z.infer<typeof requestSchema>;
 
-/** @throws GatewayError `invalid_request` that names the first wrong field, what it holds and what to send (S21). */
+/** @throws GatewayError `invalid_request` that names the first invalid field, what it holds and what to send (S21). */
 export function parseResponsesRequest(parsed: unknown): ResponsesRequest {
   const result = requestSchema.safeParse(parsed, { error: nounFor });
   if (!result.success) throw requestError(result.error.issues, parsed);

@@ -3,18 +3,18 @@ import { promptTokensOf, type Usage } from "../../../contract/usage.ts";
 import { encodeJson, RawJson } from "../json/raw.ts";
 import type { OutputItem } from "./output-item.ts";
 
-/** What is the same in every form of one response. */
+/** Fields that are the same in every form of one response. */
 export interface ResponseHead {
   id: string;
   /** Unix seconds. */
   created: number;
-  /** The name that the client asked for. */
+  /** The model name from the client's request. */
   model: string;
-  /** Members of the request that come back, as they were written. */
+  /** Members of the request that the response repeats, as written. */
   echoed: { readonly [name: string]: RawJson };
 }
 
-/** How far the response is. */
+/** The response's progress. */
 export type ResponseState =
   | { status: "in_progress" }
   | { status: "completed"; usage: Usage }
@@ -45,7 +45,7 @@ export function encodeResponse(head: ResponseHead, state: ResponseState, output:
     tools: [],
     top_p: null,
     truncation: "disabled",
-    // Of a failed one it would depend on how far the gateway had read.
+    // For a failed response it would depend on how far the gateway had read.
     usage: "usage" in state ? encodeUsage(state.usage) : null,
     user: null,
     metadata: {},
@@ -53,7 +53,7 @@ export function encodeResponse(head: ResponseHead, state: ResponseState, output:
   });
 }
 
-/** Clients act on a few codes (a context that is too long, a limit); everything else is the server's trouble to them. */
+/** Clients act on a few codes (context too long, a limit); to them, everything else is a server error. */
 const SHOWN_CODES: readonly string[] = ["context_length_exceeded", "rate_limit_exceeded"];
 
 export function encodeError(error: GatewayError): { code: string; message: string } {

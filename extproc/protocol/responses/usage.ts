@@ -2,8 +2,8 @@ import type { Usage } from "../../../contract/usage.ts";
 import { count, member } from "../json/count.ts";
 
 /**
- * The usage of a response, in the gateway's disjoint classes; undefined where it has none. Responses counts cached tokens inside
- * `input_tokens`, and reasoning inside `output_tokens`. What is no count is NaN, which the meter takes for no report.
+ * The usage of a response, in the gateway's disjoint classes; undefined if it has none. Responses counts cached tokens inside
+ * `input_tokens`, and reasoning inside `output_tokens`. A value that is not a count is NaN, which the meter treats as no report.
  */
 export function responsesUsage(usage: unknown): Partial<Usage> | undefined {
   const input = inputUsage(usage);
@@ -11,7 +11,7 @@ export function responsesUsage(usage: unknown): Partial<Usage> | undefined {
   return input === undefined && output === undefined ? undefined : { ...input, ...output };
 }
 
-/** Parts that exceed their total leave a negative number, which the meter takes for no count. */
+/** Parts that exceed their total leave a negative number, which the meter rejects as a count. */
 function inputUsage(usage: unknown): Partial<Usage> | undefined {
   const total = count(usage, "input_tokens");
   if (total === undefined) return undefined;

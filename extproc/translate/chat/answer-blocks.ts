@@ -13,14 +13,14 @@ export interface AnswerBlocksDeps {
   ids: ToolCallIds;
   /** The Model's own name. */
   thinker: string;
-  /** Profile flag: tool arguments come whole in every chunk. */
+  /** Profile flag: every chunk repeats the complete tool arguments. */
   hasArgumentSnapshots: boolean;
 }
 
 /** Turns the pieces of a chat answer into content blocks, one after the other. */
 export interface AnswerBlocks {
   push(part: AnswerPart): AnswerEvent[];
-  /** Writes what waits and closes what is open. */
+  /** Writes queued pieces and closes open blocks. */
   end(): AnswerEvent[];
 }
 
@@ -37,7 +37,7 @@ interface TextSegment {
 interface ThinkingSegment {
   kind: "thinking";
   pending: string;
-  /** Of the call behind it, sealed; null if that has none. */
+  /** Of the call after it, sealed; null if it has none. */
   signature: string | null;
 }
 
@@ -48,7 +48,7 @@ interface Call {
   upstreamId: string;
   name: string;
   arguments: ToolArguments;
-  /** Where its arguments wait; null once its block is closed. */
+  /** Its queued arguments; null once its block is closed. */
   segment: ToolSegment | null;
 }
 
@@ -59,9 +59,9 @@ interface ToolSegment {
 }
 
 /**
- * Messages allows one open block at a time, chat interleaves parallel tool calls. So the answer is a queue: its head
- * streams as it comes, the rest waits until the head is over. Text is over when something else follows; a tool
- * call when its arguments are a whole object, for until then more of them may come.
+ * Messages allows one open block at a time; chat interleaves parallel tool calls. So the answer is a queue: its head streams as
+ * it arrives, the rest waits until the head is complete. Text is complete when something else follows; a tool call when its
+ * arguments are a whole object, because until then more of them may arrive.
  */
 export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }: AnswerBlocksDeps): AnswerBlocks {
   const queue: Segment[] = [];
@@ -69,7 +69,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   const callsByIndex = new Map<number, Call>();
   const callsById = new Map<string, Call>();
   let latestCall: Call | undefined;
-  /** The latest that waits. */
+  /** The latest queued one. */
   let text: TextSegment | undefined;
   /** Servers repeat annotations from chunk to chunk. */
   const cited = new Set<string>();
@@ -78,7 +78,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   let contentLength = 0;
   let waitingCharacters = 0;
 
-  // All of this may come in one chunk, and in this order.
+  // All of this may arrive in one chunk, and in this order.
   function push(part: AnswerPart): AnswerEvent[] {
     if (part.reasoning !== "") addThinking(part.reasoning);
     addText(part.text);
@@ -98,7 +98,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
     return enqueue({ kind: "thinking", pending: "", signature: null });
   }
 
-  /** Clients keep signatures of thinking, which therefore carries the call's. Servers sign a call when they begin it. */
+  /** Clients keep signatures of thinking, so the thinking carries the call's. Servers sign a call when they begin it. */
   function addSignature(signature: string): void {
     if (signature === "") return;
     const last = queue.at(-1);
@@ -122,7 +122,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
     wait(segment, text);
   }
 
-  /** A citation belongs to the text that it comes behind; without any, or once that is over, there is nothing to cite. */
+  /** A citation belongs to the text before it; without any, or once that text has ended, there is nothing to cite. */
   function cite({ url, title, range }: Annotation): void {
     const segment = text;
     const key = JSON.stringify([url, range]);
@@ -138,7 +138,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
       call.upstreamId = part.id;
       noteId(call);
     }
-    // A call that is over takes no more: only white space may still come.
+    // A finished call accepts nothing more: only white space may still arrive.
     const heldBefore = call.arguments.heldCharacters();
     const added = call.arguments.push(part.arguments);
     noteWaiting(call.arguments.heldCharacters() - heldBefore);
@@ -151,9 +151,8 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   }
 
   /**
-   * The call that a piece continues: by index, else by id, else the latest. Some servers number every parallel
-   * call 0: another id together with a name starts a new one all the same. So does a name behind a whole call where
-   * there is neither index nor id.
+   * The call that a piece continues: by index, else by id, else the latest. Some servers number every parallel call 0: another id
+   * together with a name starts a new call even so. So does a name after a complete call if there is neither index nor id.
    */
   function findCall(part: ToolPart): Call | undefined {
     if (part.index === null && part.id === "") {
@@ -211,7 +210,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   }
 
   function write(head: Segment): AnswerEvent[] {
-    // A call without its name can't be opened yet; its arguments wait in `pending`.
+    // A call without a name can't be opened yet; its arguments are kept in `pending`.
     if (head.kind === "tool" && head.call.name === "") return [];
     const events: AnswerEvent[] = [];
     if (!isOpen) events.push({ type: "open", index, block: opened(head) });
@@ -249,7 +248,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
     end: () => {
       const events: AnswerEvent[] = [];
       for (let head = queue[0]; head !== undefined; head = queue[0]) {
-        // Without a name nobody could run it.
+        // Without a name it could not be run.
         if (head.kind === "tool" && head.call.name === "") queue.shift();
         else events.push(...close(head));
       }
@@ -258,7 +257,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
   };
 }
 
-/** An answer cites no more. */
+/** An answer contains no more citations than this. */
 const MAX_CITATIONS = 1_000;
 
 function tooMuchWaits(): GatewayError {

@@ -1,6 +1,6 @@
 import { checkCalls } from "../../protocol/answer-bounds.ts";
 
-/** What is new in tool arguments that a server repeats whole in each chunk (profile flag `argumentSnapshots`). */
+/** The new part of tool arguments that a server repeats whole in each chunk (profile flag `argumentSnapshots`). */
 export interface ArgumentGrowth {
   /** @param key of the call within its answer. @throws GatewayError `upstream_error` for more calls than any answer has. */
   grown(key: string, snapshot: string): string;

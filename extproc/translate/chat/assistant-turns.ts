@@ -12,7 +12,7 @@ export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): 
   let text = "";
   let thinking = "";
   const calls: ChatToolCall[] = [];
-  /** Of the call that comes next. */
+  /** Of the next call. */
   let signature: string | null = null;
   for (const { content } of run) {
     for (const block of content) {
@@ -21,7 +21,7 @@ export function writeAssistantRun(run: readonly Turn[], context: TurnsContext): 
           text += block.text;
           break;
         case "thinking":
-          // The text serves any model, whoever signed it; the signature serves only its maker.
+          // The text is valid for any model, whoever signed it; the signature is valid only for its maker.
           thinking += block.text;
           signature = callSignature(block, context) ?? signature;
           break;
@@ -80,7 +80,7 @@ function takesReasoning({ reasoningHistory }: Profile, thinking: string, hasCall
   switch (reasoningHistory) {
     case "always":
       return thinking !== "";
-    // Such servers refuse a turn with tool calls that lacks the member, even where nothing was thought.
+    // Such servers reject a turn with tool calls that lacks the member, even if there was no thinking.
     case "tool-turns":
       return hasCalls;
     case "never":

@@ -6,7 +6,7 @@ import type { WriteContext } from "./write-context.ts";
 
 /** One tool call between its block's start and end. */
 export interface OpenCall {
-  /** What the client gets when the call begins. */
+  /** Sent to the client when the call begins. */
   readonly opening: readonly Delta[];
   /** A piece of the arguments' JSON text. */
   add(text: string): readonly Delta[];
@@ -15,7 +15,7 @@ export interface OpenCall {
 
 export interface CallDeltas {
   start(block: Extract<OpenedBlock, { type: "tool_call" }>): OpenCall;
-  /** Calls so far. Chat counts them by themselves, not among all blocks. */
+  /** Calls so far. Chat numbers them separately, not among all blocks. */
   count(): number;
 }
 
@@ -31,7 +31,7 @@ export function createCallDeltas({ asked, requestId }: Pick<WriteContext, "asked
       const index = count;
       const id = callId(serverId, index);
       count += 1;
-      // `function_call` holds one call; the server has been asked for no more.
+      // `function_call` holds one call; the server was asked for no more than one.
       if (asked.isLegacy) return index === 0 ? legacyCall(name) : HIDDEN;
       return asked.customTools.has(name) ? customCall(index, id, name) : functionCall(index, id, name);
     },
@@ -55,7 +55,7 @@ function legacyCall(name: string): OpenCall {
   };
 }
 
-/** Its text is inside JSON, and known when that is whole. */
+/** Its text is inside JSON, and known when that is complete. */
 function customCall(index: number, id: string, name: string): OpenCall {
   let written = "";
   return {

@@ -1,6 +1,6 @@
 import type { Encodable } from "../../protocol/json/raw.ts";
 
-/** A message as it goes to a chat upstream; members are written in the order in which they stand here. */
+/** A message in the form for a chat upstream; members are written in this order. */
 export type ChatMessage =
   | { role: "system"; content: Encodable }
   | { role: "user"; content: Encodable }
@@ -14,7 +14,7 @@ export type ChatMessage =
     }
   | { role: "tool"; tool_call_id: string; content: Encodable };
 
-// A type, not an interface: only types are JSON to the encoder.
+// A type, not an interface: only types count as JSON for the encoder.
 export type ChatToolCall = {
   id: string;
   type: "function";

@@ -9,7 +9,7 @@ const NOTHING = Buffer.alloc(0);
 /** What a delta's text may be called. */
 const TEXTS = ["content", "reasoning_content", "reasoning"];
 
-/** The one text that a chunk says, where it says nothing else: a finish, usage or an error are each more than a text. */
+/** The only text of a chunk that contains nothing else: a finish, usage or an error each count as something else. */
 export function findChunkText(data: Buffer, options: ChatUsageOptions): Buffer | undefined {
   const json = parseObject(data.toString("utf8"));
   const choices = json?.["choices"];

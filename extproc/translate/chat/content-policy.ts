@@ -9,7 +9,7 @@ const CALLING = { role: "assistant", tool_calls: [CALL] };
 const RESULT = { role: "tool", tool_call_id: "c", content: "r" };
 const MARK = { cache_control: { type: "ephemeral" } };
 
-/** What stands inside `messages`, `tools` and the like. The example is the request's members that hold it. */
+/** Content inside `messages`, `tools` and similar members. The example is the request's members that hold it. */
 export const CONTENT_POLICIES = [
   map(
     "messages[].role: system, developer",

@@ -4,7 +4,7 @@ import { createFieldTable, headerSafe } from "../field-table.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 
 const TABLE = createFieldTable(FIELD_POLICIES);
-/** The members that are read of fields that are objects; others are dropped, named `field.member`. */
+/** The members that are read from fields that are objects; others are dropped, named `field.member`. */
 const READ_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   stream_options: ["include_usage"],
   reasoning: ["effort", "max_tokens", "exclude", "enabled"],
@@ -13,8 +13,8 @@ const READ_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 const MAX_UNREAD_NAMES = 16;
 
 /**
- * Names of this request's fields that are left out.
- * @throws GatewayError `invalid_request` for a field that the table refuses.
+ * Names of this request's dropped fields.
+ * @throws GatewayError `invalid_request` for a field that the table rejects.
  */
 export function droppedFields(request: JsonObject): string[] {
   const { refused, dropped } = TABLE.judge(request);

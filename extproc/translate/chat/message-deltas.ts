@@ -5,13 +5,13 @@ import { REASONING_FORMAT } from "./reasoning-history.ts";
 import { positionId } from "./thought-positions.ts";
 import type { WriteContext } from "./write-context.ts";
 
-/** What each step of an answer adds to chat's one message. */
+/** What each step of an answer adds to chat's single message. */
 export interface MessageDeltas {
   of(event: AnswerEvent): readonly Delta[];
-  /** Text of so many code units was written without coming here. */
+  /** This many code units of text were written without passing through here. */
   textPassed(length: number): void;
   hasCalls(): boolean;
-  /** The model has refused in words of its own. */
+  /** The model has refused in its own words. */
   hasRefusal(): boolean;
 }
 
@@ -120,7 +120,7 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
     return { ...(id !== undefined && { id }), format: REASONING_FORMAT, index: detailCount };
   }
 
-  /** A block of thinking, from which `reasoning-history.ts` makes the block again. */
+  /** A block of thinking, from which `reasoning-history.ts` rebuilds the block. */
   function detail(entry: ReasoningDetail): readonly Delta[] {
     if (asked.hidesReasoning) return NOTHING;
     detailCount += 1;
@@ -142,7 +142,7 @@ export function createMessageDeltas(context: Pick<WriteContext, "asked" | "reque
   };
 }
 
-/** What a client shows beside the text that a source stands behind. */
+/** Shown by a client next to the text that a source supports. */
 function annotationsOf({ start, citations }: Extract<OpenBlock, { type: "text" }>, end: number): UrlCitation[] {
   return citations.map(({ url, title, range }) => {
     const start_index = range === null ? start : Math.min(start + range.start, end);

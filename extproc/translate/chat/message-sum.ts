@@ -1,6 +1,6 @@
 import type { AnswerMessage, Delta, ReasoningDetail, ToolCall, UrlCitation } from "../../protocol/chat/encode.ts";
 
-/** The message that a client would put together from a stream's deltas. */
+/** The message that a client would assemble from a stream's deltas. */
 export interface MessageSum {
   add(delta: Delta): void;
   message(): AnswerMessage;

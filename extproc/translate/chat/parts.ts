@@ -13,7 +13,7 @@ export function textPart(text: string): Part {
   return { type: "text", text };
 }
 
-/** A message's content: a string where it can be one, parts where it must, or where the server keeps them apart. */
+/** A message's content: a string if possible, parts if necessary, or if the server keeps them apart. */
 export function encodeContent(parts: readonly Part[], takesTextParts: boolean): Encodable {
   const full = parts.filter((part) => part.type !== "text" || part.text !== "");
   const texts = full.flatMap((part) => (part.type === "text" ? [part.text] : []));
@@ -26,7 +26,7 @@ export function writeImage({ source, detail }: ImageBlock): Part {
   return { type: "image_url", image_url: { url: imageUrl(source), ...(detail !== null && { detail }) } };
 }
 
-/** @throws GatewayError `invalid_request` for a PDF where the server takes no files. */
+/** @throws GatewayError `invalid_request` for a PDF if the server accepts no files. */
 export function writeDocument(block: DocumentBlock, profile: Profile): Part[] {
   const file = (name: string, data: string): Part => ({ type: "file", file: { filename: name, file_data: data } });
   return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file });

@@ -1,6 +1,6 @@
 import { drop, emulate, map, reject, type Policy } from "../policy.ts";
 
-/** Every top-level field. One that is not here is unknown to chat and is dropped, named: messages servers refuse it. */
+/** Every top-level field. A field that is not listed is unknown to chat and is dropped by name: messages servers reject it. */
 export const FIELD_POLICIES = [
   map("model", "the name on the model server; the client gets its own name back", "modelx-v4-pro"),
   map("messages", "system and turns; see the next table", [{ role: "user", content: "hello" }]),

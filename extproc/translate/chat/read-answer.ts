@@ -21,7 +21,7 @@ export interface ChatAnswerContext extends ReadAnswerContext {
   thinker: string;
 }
 
-/** A chat answer, whole or in chunks. Its one ending waits for the usage, which comes late. */
+/** A chat answer, complete or in chunks. Its only ending waits for the usage, which arrives late. */
 export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   const { meter, requestId, client, modelNames, stopSequences, profile, names, thinker } = context;
   const options = { client, modelNames, reasoningExcluded: profile.reasoningExcluded };
@@ -30,7 +30,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   let isStarted = false;
   let hasSpoken = false;
-  /** A chunk said something, and not where chunks say it. */
+  /** A chunk contained text outside the usual members. */
   let isUnread = false;
   let hasRefusal = false;
   let finishReason: string | null = null;
@@ -38,7 +38,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
 
   function take({ id, part, usage }: ChatAnswer): AnswerEvent[] {
     if (part !== null) count(part);
-    // Behind the text that came with it, which it counts.
+    // After the text that arrived with it, which it counts.
     if (usage !== undefined) meter.report(usage);
     const events: AnswerEvent[] = isStarted ? [] : [{ type: "start", id, usage: usage ?? {} }];
     isStarted = true;
@@ -71,7 +71,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     if (isUnread && !hasSpoken) throw unread();
     const ending = readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal });
     if (finishReason !== null && isUnknownReason(finishReason)) meter.noteUnknownReason(finishReason);
-    // What the client reads is what is charged: the meter's numbers, counted by us where the server gave none (S28).
+    // What the client reads is what is charged: the meter's numbers, or our count if the server gave none (S28).
     return [...blocks.end(), { type: "stop", ending, usage: meter.final().usage }];
   }
 
@@ -92,7 +92,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
       return [...take(answer), ...finish()];
     },
     isFinished: () => finishReason !== null,
-    // Many servers leave [DONE] out; a stream without a finish reason is one that broke (S22).
+    // Many servers omit [DONE]; a stream without a finish reason was cut off (S22).
     end: () => (finishReason === null ? [] : finish()),
     limit() {
       finishReason = "length";
@@ -102,13 +102,13 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   };
 }
 
-/** @throws GatewayError `upstream_error` for an answer that says something where no reader of chat completions looks. */
+/** @throws GatewayError `upstream_error` for an answer with text only in members that no reader of chat completions looks at. */
 function refuseUnread({ part }: ChatAnswer, json: string): void {
   if (part !== null && !isSilent(part)) return;
   if (hasUnreadOutput(json)) throw unread();
 }
 
-/** What a message has beside its words, which are known. */
+/** A message's members besides its text, which are known. */
 function endOnly({ finishReason, matchedStop, annotations }: AnswerPart): AnswerPart {
   return { reasoning: "", text: "", refusal: "", tools: [], finishReason, matchedStop, annotations };
 }

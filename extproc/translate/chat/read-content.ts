@@ -6,13 +6,13 @@ import { readDetail, readFileData, readImageUrl } from "../conversation/media.ts
 import type { CacheMark, DocumentBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
 
 export interface ContentContext {
-  /** How long cache marks last that do not say it. */
+  /** Lifetime of cache marks that do not give one. */
   cacheTtl: CacheMark["ttl"];
   omitted: Omitted;
 }
 
 /**
- * Content parts as blocks. Text of white space alone says nothing, and some servers refuse it.
+ * Content parts as blocks. Text of white space alone carries nothing, and some servers reject it.
  * @throws GatewayError `invalid_request` for a part that no other protocol has.
  */
 export function readContent(parts: readonly Part[], at: FieldPath, context: ContentContext): ResultBlock[] {

@@ -16,7 +16,7 @@ export interface ReadChatRequest extends ReadRequest {
   asked: AskedOfAnswer;
 }
 
-/** What the client asks of the answer's shape. */
+/** The form of the answer that the client requests. */
 export interface AskedOfAnswer {
   /** Tools whose input is free text. */
   customTools: ReadonlySet<string>;
@@ -33,7 +33,7 @@ const WORDS: Omit<ClientWords, "outputLimit" | "serialCalls"> = {
   imageDetail: "messages[].content[].image_url.detail",
 };
 
-/** @throws GatewayError `invalid_request` that names the field which is wrong or which no other protocol has (S21). */
+/** @throws GatewayError `invalid_request` that names the field that is invalid or that no other protocol has (S21). */
 export function readRequest({ body }: Pick<TranslationInput, "body">): ReadChatRequest {
   const parsed = body.whole();
   const request = parseChatRequest(parsed);
@@ -88,7 +88,7 @@ function readWishes(request: ChatRequest, body: Buffer, omitted: Omitted): Wishe
     format: readFormat(request, body),
     user: user ? { id: opaqueUserId(user), field: "user" } : null,
     safetyIdentifier: safety ? opaqueUserId(safety) : null,
-    // "auto" is what every server does.
+    // "auto" is every server's behavior.
     tier: tier === "default" ? "standard" : null,
     verbosity: verbosity ? { level: verbosity, field: "verbosity" } : null,
     promptCache: {
@@ -99,7 +99,7 @@ function readWishes(request: ChatRequest, body: Buffer, omitted: Omitted): Wishe
   };
 }
 
-/** @param body the request as written: the schema goes on as the client wrote it. */
+/** @param body the request as written: the schema is forwarded as the client wrote it. */
 function readFormat({ response_format: wanted }: ChatRequest, body: Buffer): FormatWish | null {
   if (wanted?.type === "json_object") return { type: "json_object" };
   if (wanted?.type !== "json_schema") return null;

@@ -13,7 +13,7 @@ export interface ReadTurns {
   turns: Turn[];
 }
 
-/** Chat's flat list as turns; system messages at its head are the system prompt. */
+/** Chat's flat list as turns; system messages at its head form the system prompt. */
 export function readTurns(messages: readonly Message[], context: ContentContext): ReadTurns {
   const history = createFlatHistory();
   const embedded = createEmbeddedJson(REQUEST_BOUNDS);
@@ -60,7 +60,7 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
   }
 
   function addAssistant(message: MessageOf<"assistant">, at: FieldPath): void {
-    // It stands for words that only the service which spoke them has.
+    // It replaces speech that only the service that produced it has.
     if (isSet(message.audio))
       throw fieldError(below(at, "audio"), " refers to stored audio, and the gateway stores none. Send its transcript.");
     if (Array.isArray(message.annotations) && message.annotations.length > 0)
@@ -69,7 +69,7 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
     const callsAt = below(at, "tool_calls");
     const calls = callsOf(message).map((call, index) => readCall(call, below(callsAt, index)));
     const blocks = placeThoughts(readReasoning(message), content, calls);
-    // The client has changed the text: a server refuses thinking in another place, and takes a turn without any.
+    // The client has changed the text: a server rejects thinking in another place, and accepts a turn without any.
     if (blocks === null) context.omitted.content.add("messages[].reasoning_details");
     history.answer(blocks ?? [...content, ...calls], at);
   }
@@ -84,7 +84,7 @@ export function readTurns(messages: readonly Message[], context: ContentContext)
   }
 }
 
-/** A mark on a message holds for all of it: it goes on the last block. */
+/** A mark on a message applies to all of it: it goes on the last block. */
 function markLast<Marked extends ResultBlock>(blocks: Marked[], cache: CacheMark | null): Marked[] {
   const last = blocks.at(-1);
   return last === undefined || cache === null ? blocks : [...blocks.slice(0, -1), { ...last, cache }];
@@ -102,7 +102,7 @@ function callsOf(message: MessageOf<"assistant">): ToolCall[] {
     : calls;
 }
 
-/** Calls from before tools have no ids: the name is what ties a result to its call. */
+/** Calls from before tools have no ids: the name links a result to its call. */
 function legacyKey(name: string): string {
   return `function:${name}`;
 }

@@ -6,7 +6,7 @@ import { readPosition, type PositionedThought } from "./thought-positions.ts";
 /** Marks entries of `reasoning_details` that hold thinking which its server signed. */
 export const REASONING_FORMAT = "anthropic-claude-v1";
 
-/** The thinking that a client sends back: what is signed as it was, else the text. */
+/** The thinking that a client sends back: signed thinking unchanged, otherwise its text. */
 export function readReasoning({
   reasoning_details: details,
   reasoning_content: content,

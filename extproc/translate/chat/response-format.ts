@@ -4,7 +4,7 @@ import { schemaInstruction } from "../conversation/schema-instruction.ts";
 import { describeFormat } from "../conversation/describe-format.ts";
 import type { FormatWish } from "../conversation/wish.ts";
 
-/** How the answer's form is asked for: members of the request, and an instruction where the server knows no schemas. */
+/** How the answer's form is requested: members of the request, and an instruction if the server does not support schemas. */
 export interface ResponseFormat {
   members: { readonly [name: string]: Encodable };
   instruction: string | null;
@@ -21,7 +21,7 @@ export function writeFormat(wish: FormatWish | null, { jsonSchema }: Profile): R
       return { members: { response_format: schemaMember(wish) }, instruction: null };
     case "json_object":
       return { members: JSON_MODE, instruction: schemaInstruction(wish.schema) };
-    // A tool in place of a field is for messages servers.
+    // A tool instead of a field is for messages servers.
     case "tool":
     case "instruct":
       return { members: {}, instruction: schemaInstruction(wish.schema) };

@@ -3,7 +3,7 @@ import type { Ending, StopReason } from "../conversation/answer-event.ts";
 import { isServerReason, readServerReason } from "../conversation/server-reasons.ts";
 
 export interface FinishFacts {
-  /** As the server wrote it; null where it gave none. */
+  /** As the server wrote it; null if it gave none. */
   finishReason: string | null;
   matchedStop: string | null;
   /** The client's. */
@@ -11,12 +11,12 @@ export interface FinishFacts {
   hasRefusal: boolean;
 }
 
-/** Is this a reason that no table has? It reads as "end" and is logged. */
+/** Is this reason missing from every table? It counts as "end" and is logged. */
 export function isUnknownReason(finishReason: string): boolean {
   return finishReason !== "" && !isServerReason(finishReason);
 }
 
-/** @throws GatewayError where the reason says that the server failed. */
+/** @throws GatewayError if the reason means that the server failed. */
 export function readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal }: FinishFacts): Ending {
   const reason = readServerReason(finishReason ?? "");
   const plain = { stopSequence: null, explanation: null };
@@ -34,7 +34,7 @@ const FINISH_REASONS = {
   refusal: "content_filter",
 } as const satisfies Record<StopReason, FinishReason>;
 
-/** Clients run tools on "tool_calls" alone: it stands where there are calls, and nowhere else. */
+/** Clients run tools on "tool_calls" alone: it is written if there are calls, and only then. */
 export function writeFinishReason(
   reason: StopReason,
   { hasCalls, isLegacy }: { hasCalls: boolean; isLegacy: boolean },

@@ -1,17 +1,16 @@
 import { systemReminder } from "../conversation/system-reminder.ts";
 import type { Part } from "./parts.ts";
 
-/** What a chat message other than the assistant's will say. */
+/** The content of a chat message that is not the assistant's. */
 export interface Entry {
   role: "user" | "system";
   parts: Part[];
 }
 
 /**
- * System turns for servers that allow a system message only at the head: hoisting it there would change what the
- * model read first and break every prompt cache, so it becomes a marked text of the user message beside it.
- *
- * @returns the user's entries, and the texts that found none.
+ * System turns for servers that allow a system message only at the head: hoisting it there would change what the model read first
+ * and break every prompt cache, so it becomes a marked text of the adjacent user message.
+ * @returns the user's entries, and the texts without an adjacent message.
  */
 export function foldSystemEntries(entries: readonly Entry[]): { entries: Entry[]; leftover: string[] } {
   const folded: Entry[] = [];
@@ -30,7 +29,7 @@ export function foldSystemEntries(entries: readonly Entry[]): { entries: Entry[]
   return { entries: folded, leftover: waiting };
 }
 
-/** The text of an entry that holds reminders and nothing else; null for any other. */
+/** The text of an entry that contains only reminders; null for any other. */
 export function reminderText({ role, parts }: Entry): string | null {
   const texts = parts.flatMap((part) =>
     part.type === "text" && part.text.trimStart().startsWith("<system-reminder>") ? [part.text] : [],

@@ -6,7 +6,7 @@ import { budgetEffort, type ThinkingWish } from "../conversation/wish.ts";
 
 const FIELDS = ["reasoning_effort", "reasoning", "thinking", "chat_template_kwargs"] as const;
 
-/** A wish for (no) thinking, from whichever field the client's dialect has for it; null where it says nothing. */
+/** A request for (no) thinking, from whichever field the client's dialect has for it; null if there is none. */
 export function readThinking(request: Pick<ChatRequest, (typeof FIELDS)[number]>): ThinkingWish | null {
   const { reasoning, thinking, chat_template_kwargs: template } = request;
   const effort = request.reasoning_effort ?? reasoning?.effort ?? null;
@@ -26,11 +26,11 @@ export function readThinking(request: Pick<ChatRequest, (typeof FIELDS)[number]>
 
 type Members = { readonly [name: string]: Encodable };
 
-/** The wish in the words of the server (profile flag `thinkingControl`). */
+/** The request in the server's terms (profile flag `thinkingControl`). */
 export function writeThinking(wish: ThinkingWish | null, profile: Profile, { wishes: omitted }: Omitted): Members {
   if (wish === null) return {};
   const isOff = wish.mode === "off";
-  // An effort would switch on again what was switched off.
+  // An effort would re-enable thinking that was switched off.
   if (isOff && wish.effortField !== null) omitted.add(wish.effortField);
   const wanted = isOff ? null : (wish.effort ?? budgetEffort(wish.budgetTokens));
   switch (profile.thinkingControl) {
@@ -58,7 +58,7 @@ function thinkingType({ mode }: ThinkingWish): Members {
   return { thinking: { type: mode === "on" ? "enabled" : "disabled" } };
 }
 
-/** Chat templates call the switch by two names; one that a template does not know is ignored. */
+/** Chat templates use two names for the switch; a name that a template does not know is ignored. */
 function templateSwitch({ mode }: ThinkingWish): Members {
   if (mode === "auto") return {};
   return { chat_template_kwargs: { enable_thinking: mode === "on", thinking: mode === "on" } };

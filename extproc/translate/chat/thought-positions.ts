@@ -1,7 +1,7 @@
 import type { Block, RedactedThinkingBlock, ResultBlock, ThinkingBlock } from "../conversation/turn.ts";
 
 /**
- * Messages servers think between text and calls, and refuse a conversation whose thinking comes back in another order. A chat
+ * Messages servers think between text and calls, and reject a conversation whose thinking is returned in another order. A chat
  * message has no order, so each entry of `reasoning_details` carries its position as its id.
  */
 export interface ThoughtPosition {
@@ -19,7 +19,7 @@ export interface PositionedThought {
 const HEAD: ThoughtPosition = { characters: 0, calls: 0 };
 const POSITION_ID = /^gw-after-(\d{1,9})-(\d{1,6})$/;
 
-/** Undefined at the head of a message, where thinking stands without an id. */
+/** Undefined at the head of a message, where thinking has no id. */
 export function positionId({ characters, calls }: ThoughtPosition): string | undefined {
   return characters === 0 && calls === 0 ? undefined : `gw-after-${characters}-${calls}`;
 }
@@ -29,7 +29,9 @@ export function readPosition(id: unknown): ThoughtPosition {
   return match === null ? HEAD : { characters: Number(match[1]), calls: Number(match[2]) };
 }
 
-/** The message as it was written: text, then calls, and thoughts in their positions. Null if a position is outside of the message. */
+/**
+ * The message as it was written: text, then calls, with thoughts in their positions. Null if a position is outside the message.
+ */
 export function placeThoughts(
   thoughts: readonly PositionedThought[],
   content: readonly ResultBlock[],
@@ -65,7 +67,7 @@ export function placeThoughts(
       const rest = next.text.slice(text.length);
       characters += text.length;
       if (rest !== "") remaining.push({ ...next, text: rest });
-      // Servers refuse text of white space alone.
+      // Servers reject text of white space alone.
       if (text.trim() !== "") written.push(rest === "" ? next : { ...next, text, cache: null });
     }
   }

@@ -1,21 +1,21 @@
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject } from "../../protocol/json/object.ts";
 
-/** A tool call's arguments on their way through: JSON text in pieces. */
+/** A tool call's arguments in transit: JSON text in pieces. */
 export interface ToolArguments {
-  /** What can be passed on now. An object streams as it comes; anything else waits for the end. */
+  /** The part that can be forwarded now. An object streams as it arrives; anything else waits for the end. */
   push(piece: string): string;
-  /** How much stays in memory until the end: what waits for it, and what later pieces are compared with. */
+  /** How much stays in memory until the end: text waiting for it, and text that later pieces are compared with. */
   heldCharacters(): number;
   /** The object is closed: nothing more can belong to it. */
   isComplete(): boolean;
-  /** What is left; nothing is taken after it. `{}` for a call without arguments, and an object around what is none. */
+  /** The rest; nothing is accepted after it. `{}` for a call without arguments, and an object around a value that is not one. */
   end(): string;
 }
 
 const SPACE = /^[ \t\r\n]*$/;
 
-/** @param isSnapshot every piece repeats the whole text so far (profile flag; it can't be told from the text). */
+/** @param isSnapshot every piece repeats the whole text so far (profile flag; it can't be inferred from the text). */
 export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): ToolArguments {
   let seen = "";
   let held = "";
@@ -27,7 +27,7 @@ export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): To
     if (hasEnded) return "";
     const added = isSnapshot ? fresh(piece) : piece;
     if (scan !== undefined) return scan.take(added);
-    // The first character that is not white space tells what it is.
+    // The first character that is not white space determines what it is.
     const start = isOther ? "" : added.trimStart();
     if (!start.startsWith("{")) {
       isOther ||= start !== "";
@@ -59,7 +59,7 @@ export function createToolArguments({ isSnapshot }: { isSnapshot: boolean }): To
   };
 }
 
-/** Arguments that are no object: absent, an object written as a JSON string, or a value that needs a name. */
+/** Arguments that are not an object: absent, an object written as a JSON string, or a value that needs a name. */
 function objectFrom(text: string): string {
   if (SPACE.test(text)) return "{}";
   const value = parseOrUndefined(text);
@@ -69,7 +69,7 @@ function objectFrom(text: string): string {
 }
 
 interface ObjectScan {
-  /** The part of the text that belongs to the object: what follows its last brace is cut off. */
+  /** The part of the text that belongs to the object: anything after its last brace is cut off. */
   take(text: string): string;
   isClosed(): boolean;
 }
@@ -109,7 +109,7 @@ function parseOrUndefined(text: string): unknown {
   try {
     return parseWithin(text, ANSWER_BOUNDS);
   } catch {
-    // Not JSON: undefined says so.
+    // Undefined if it is not JSON.
     return undefined;
   }
 }

@@ -7,14 +7,14 @@ import { encodeContent, textPart, writeDocument, writeImage, type Part } from ".
 /** The tool results of one run of turns. */
 export interface ToolResults {
   add(block: ToolResultBlock): void;
-  /** Puts a text behind the last result; false where there is none. */
+  /** Appends a text to the last result; false if there is none. */
   append(text: string): boolean;
-  /** Images and files that the server takes only from a user, each behind its label. */
+  /** Images and files that the server accepts only from a user, each after its label. */
   readonly attachments: readonly Part[];
   messages(): ChatMessage[];
 }
 
-/** Chat's tool messages are text to most servers: what is not is named there and attached behind the last of them. */
+/** Chat's tool messages are text to most servers: anything else is named there and attached after the last of them. */
 export function createToolResults(profile: Profile): ToolResults {
   const results: { id: string; parts: Part[] }[] = [];
   const attachments: Part[] = [];
@@ -59,7 +59,7 @@ function kindOf(part: Part): string {
   return part.type === "file" ? "file" : "image";
 }
 
-/** Chat has no field for it: the text says so. */
+/** Chat has no field for it, so the text says it. */
 function markError(parts: readonly Part[]): Part[] {
   const [first, ...rest] = parts;
   if (first?.type === "text") return [textPart(`Error: ${first.text}`), ...rest];

@@ -23,7 +23,7 @@ export interface ToolsContext extends ContentContext {
   body: Buffer;
 }
 
-/** @throws GatewayError `invalid_request` when the choice names a tool that is not there. */
+/** @throws GatewayError `invalid_request` when the choice names a missing tool. */
 export function readTools(request: ChatRequest, context: ToolsContext): ReadTools {
   const isLegacy = !request.tools?.length && Boolean(request.functions?.length);
   if (isLegacy) {
@@ -41,7 +41,7 @@ function modernTools(tools: readonly WireTool[], context: ToolsContext): Tool[] 
   return tools.map((tool, index): Tool => {
     const shared = { name: tool.name, description: tool.description ?? null, cache: readCacheMark(tool, context) };
     if (tool.kind === "custom") {
-      // What a grammar demands of the input, no function can.
+      // A function cannot enforce a grammar on its input.
       if (isObject(tool.format) && tool.format["type"] !== "text") context.omitted.tools.add("tools[].custom.format");
       return { kind: "custom", ...shared, schema: FREE_TEXT, strict: false };
     }
@@ -92,7 +92,7 @@ function legacyChoice(choice: ChatRequest["function_call"], tools: readonly Tool
 
 type Members = { readonly [name: string]: Encodable };
 
-/** `tools`, `tool_choice` and `parallel_tool_calls`; none of them where there is no tool, for servers refuse empty lists. */
+/** `tools`, `tool_choice` and `parallel_tool_calls`; none of them without a tool, because servers reject empty lists. */
 export function writeTools(
   conversation: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
   context: WriteToolsContext,

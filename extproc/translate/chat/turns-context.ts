@@ -2,10 +2,10 @@ import type { Profile } from "../../../contract/profile.ts";
 import type { ClientWords, Omitted } from "../conversation/conversation.ts";
 import type { ToolNames } from "../conversation/names.ts";
 
-/** What the writing of every turn needs. */
+/** Context for writing every turn. */
 export interface TurnsContext {
   profile: Profile;
-  /** The Model's own name: what its server signed goes back to it alone. */
+  /** The Model's own name: signed content goes back only to the server that signed it. */
   model: string;
   names: ToolNames;
   words: ClientWords;

@@ -8,8 +8,8 @@ import { createToolResults, type ToolResults } from "./tool-results.ts";
 import type { TurnsContext } from "./turns-context.ts";
 
 /**
- * A run of turns between two answers of the assistant: first every tool result, because chat allows nothing between
- * a tool call and its results; then what the user and the system said, in its order.
+ * A run of turns between two assistant answers: first every tool result, because chat allows nothing between a tool call and its
+ * results; then the user's and the system's texts, in order.
  */
 export function writeUserRun(run: readonly Turn[], { profile }: TurnsContext): ChatMessage[] {
   const results = createToolResults(profile);
@@ -25,7 +25,7 @@ export function writeUserRun(run: readonly Turn[], { profile }: TurnsContext): C
 function writeTurn({ role, content }: Turn, results: ToolResults, profile: Profile): Entry[] {
   const parts = content.flatMap((block) => writeBlock(block, results, profile));
   if (role === "system") return [{ role, parts }];
-  // A turn of nothing but results says nothing itself.
+  // A turn of results alone has no text itself.
   return parts.length > 0 ? [{ role: "user", parts }] : [];
 }
 
@@ -48,7 +48,7 @@ function writeBlock(block: Block, results: ToolResults, profile: Profile): Part[
   }
 }
 
-/** Images and files of tool results: in front of what the user said next, in one message behind all results. */
+/** Images and files of tool results: before the user's next text, in one message after all results. */
 function attach(attachments: readonly Part[], entries: readonly Entry[]): Entry[] {
   if (attachments.length === 0) return [...entries];
   const [first, ...rest] = entries;
@@ -56,7 +56,7 @@ function attach(attachments: readonly Part[], entries: readonly Entry[]): Entry[
   return [{ role: "user", parts: [...attachments] }, ...entries];
 }
 
-/** Reminders behind tool results join the last result, where the user said nothing of his own. */
+/** Reminders after tool results join the last result, if the user wrote nothing. */
 function moveReminders(entries: readonly Entry[], results: ToolResults): Entry[] {
   const reminders = entries.map(reminderText);
   if (reminders.includes(null)) return [...entries];

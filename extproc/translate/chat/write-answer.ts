@@ -9,7 +9,7 @@ import { writeFinishReason } from "./stop-reason.ts";
 import type { WriteContext } from "./write-context.ts";
 import { BROKEN_OFF_MESSAGE } from "../../protocol/broken-answer.ts";
 
-/** Answers for a chat client. A whole one is the sum of what would be streamed. */
+/** Answers for a chat client. A complete one is the sum of its stream. */
 export function createAnswerWriter(context: WriteContext): AnswerWriter {
   return {
     stream: () => createStreamWriter(context),
@@ -63,7 +63,8 @@ function createStreamWriter(context: WriteContext): StreamWriter {
     write,
     textFrame,
     textPassed: deltas.textPassed,
-    // One error frame ends the stream. No `[DONE]` follows: a client that looks for that alone would take it as whole (S22).
+    // One error frame ends the stream. No `[DONE]` follows: a client that looks only for that would treat the answer as complete
+    // (S22).
     fail: (error) => encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId))),
     cutOff: BROKEN_OFF_MESSAGE,
   };
@@ -73,14 +74,14 @@ function headOf(id: string, { requestId, nowSeconds, model }: WriteContext): Ans
   return { id: completionId(id, requestId), created: nowSeconds, model };
 }
 
-/** `msg_abc` ⇒ `chatcmpl-abc`, and any other id behind `chatcmpl-`; one of ours where the server gave none. */
+/** `msg_abc` ⇒ `chatcmpl-abc`, and any other id after `chatcmpl-`; one of ours if the server gave none. */
 function completionId(id: string, requestId: string): string {
   if (id === "" || id.length > 256) return `chatcmpl-${requestId.replaceAll("-", "")}`;
   return `chatcmpl-${id.startsWith("msg_") ? id.slice("msg_".length) : id}`;
 }
 
 function endingOf({ reason, stopSequence }: Ending, deltas: MessageDeltas, { asked }: WriteContext): WireEnding {
-  // A refusal is a whole answer in chat: `content_filter` is what SDKs take for one that was cut.
+  // A refusal is a complete answer in chat: SDKs treat `content_filter` as an answer that was cut off.
   if (reason === "refusal" && deltas.hasRefusal()) return { finishReason: "stop", stopSequence };
   return { finishReason: writeFinishReason(reason, { hasCalls: deltas.hasCalls(), isLegacy: asked.isLegacy }), stopSequence };
 }

@@ -15,7 +15,7 @@ import { writeTools } from "./tools.ts";
 import type { TurnsContext } from "./turns-context.ts";
 import { writeTurns } from "./write-turns.ts";
 
-/** A request for a chat server, and what the reading of its answer must remember. */
+/** A request for a chat server, and the state needed to read its answer. */
 export interface WrittenRequest {
   body: Buffer;
   names: ToolNames;
@@ -24,7 +24,7 @@ export interface WrittenRequest {
 type WriteInput = Pick<TranslationInput, "backend" | "model" | "outputTokens">;
 type Members = { readonly [name: string]: Encodable };
 
-/** @throws GatewayError `invalid_request` that names the field which this server cannot be asked for (S21). */
+/** @throws GatewayError `invalid_request` that names the field that this server does not support (S21). */
 export function writeRequest(
   { conversation, omitted }: ReadRequest,
   { backend, model, outputTokens }: WriteInput,
@@ -70,7 +70,7 @@ function textsOf({ content }: Turn): string[] {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : []));
 }
 
-/** An answer that the client began, to be continued and not answered (profile flag `prefill`). */
+/** An answer that the client began, to be continued instead of answered (profile flag `prefill`). */
 function continuing(messages: ChatMessage[], turns: readonly Turn[], { prefill }: Profile): ChatMessage[] {
   const begun = turns.at(-1);
   const last = messages.at(-1);
@@ -111,7 +111,7 @@ function writeStop({ sequences, field }: Wishes["stop"], { rejects, maxStopSeque
   return { stop: sequences };
 }
 
-/** Usage is always asked for: it is what is charged (S28). */
+/** Usage is always requested, because charges are based on it (S28). */
 function streaming({ wantsStream }: Conversation, { continuousUsage }: Profile): Members {
   if (!wantsStream) return {};
   return {

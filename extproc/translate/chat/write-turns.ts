@@ -5,8 +5,8 @@ import type { TurnsContext } from "./turns-context.ts";
 import { writeUserRun } from "./user-turns.ts";
 
 /**
- * The turns without the leading system message. Each run of one side is written by itself, from nothing but its own content, so that
- * a longer conversation begins with the bytes of the shorter one (prompt caches).
+ * The turns without the leading system message. Each run of one side is written independently, from its own content alone, so
+ * that a longer conversation begins with the bytes of the shorter one (prompt caches).
  */
 export function writeTurns(turns: readonly Turn[], context: TurnsContext): ChatMessage[] {
   const messages: ChatMessage[] = [];

@@ -5,33 +5,36 @@ import type { SseEvent } from "../../protocol/sse.ts";
 import type { ModelNames } from "../../protocol/upstream-error.ts";
 import type { AnswerEvent } from "./answer-event.ts";
 
-/** Reads one server's answer, and counts it. Nothing is called behind the event that stops it. */
+/** Reads one server's answer, and counts it. Nothing is called after the event that stops it. */
 export interface AnswerReader {
-  /** One event of a stream. @throws GatewayError what the server failed with. */
+  /** One event of a stream. @throws GatewayError the server's error. */
   read(event: Pick<SseEvent, "event" | "data">): readonly AnswerEvent[];
-  /** An answer that came in one piece. @throws GatewayError `upstream_error` when it is none; the server's own error when it is one. */
+  /**
+   * An answer that arrived in one piece. @throws GatewayError `upstream_error` when it is not one; the server's own error when it
+   * is one.
+   */
   readWhole(json: string): readonly AnswerEvent[];
-  /** The server closed the stream: its ending, where all that an answer needs was said; else nothing. */
+  /** The server closed the stream: its ending, if everything required arrived; otherwise nothing. */
   end(): readonly AnswerEvent[];
-  /** Ends here, as if the limit of output tokens were reached. */
+  /** Ends here, as if the limit of output tokens had been reached. */
   limit(): readonly AnswerEvent[];
-  /** Has the server said that its answer is over? Its usage may still come. */
+  /** Has the server ended its answer? Its usage may still arrive. */
   isFinished(): boolean;
-  /** Do comments between the events show that the server is still there? */
+  /** Do comments between the events show that the server is alive? */
   readonly hasKeepAliveComments: boolean;
   /** Where a piece of text changes nothing in the reader. */
   readonly skimming?: TextSkimming;
 }
 
-/** How pieces of text are passed on unread (event-template.ts). */
+/** How pieces of text are forwarded unread (event-template.ts). */
 interface TextSkimming {
-  /** Of an event that says nothing but one text: that text. */
+  /** The text of an event that contains nothing else. */
   findText(data: Buffer): Buffer | undefined;
-  /** Text was passed of so many bytes and characters. */
+  /** Text of this many bytes and characters was passed. */
   passed(bytes: number, characters: number): void;
 }
 
-/** What the reading of any answer must know. */
+/** Context for reading any answer. */
 export interface ReadAnswerContext {
   meter: Meter;
   requestId: string;
@@ -50,13 +53,13 @@ export interface TextFrame {
 /** Writes one client's stream. */
 export interface StreamWriter {
   write(event: AnswerEvent): string;
-  /** The stream's last words where it fails (S22). */
+  /** The end of the stream if it fails (S22). */
   fail(error: GatewayError): string;
-  /** What a client is told whose answer was cut. */
+  /** The message for a client whose answer was cut off. */
   readonly cutOff: string;
-  /** What stands around the JSON string of a piece of text. Absent if the writer must see each piece. */
+  /** The bytes around the JSON string of a piece of text. Absent if the writer must see each piece. */
   textFrame?(index: number): TextFrame;
-  /** Text of so many code units was written into the frame. */
+  /** Text of this many code units was written into the frame. */
   textPassed?(length: number): void;
 }
 

@@ -1,6 +1,6 @@
 import { mintToolId } from "./ids.ts";
 
-/** Ids of one answer's calls: the server's own, or minted where it gave none or one twice. */
+/** Ids of one answer's calls: the server's own, or minted if it gave none or repeated one. */
 export function createCallIds(requestId: string): (id: string, index: number) => string {
   const used = new Set<string>();
   return (id, index) => {

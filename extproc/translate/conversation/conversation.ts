@@ -3,8 +3,9 @@ import type { TextBlock, Turn } from "./turn.ts";
 import type { Wishes } from "./wish.ts";
 
 /**
- * A request in nobody's words: what every interface is read into, and what every server's request is written from. What one side
- * cannot say goes along as it is (signatures, the JSON text of schemas and inputs), and every part knows where the client wrote it.
+ * A protocol-neutral request: every interface's request is read into it, and every server's request is written from it. Content
+ * that one side cannot express is carried unchanged (signatures, the JSON text of schemas and inputs), and every part knows where
+ * the client wrote it.
  */
 export interface Conversation {
   /** The Model's name as the client wrote it: answers repeat it. */
@@ -13,7 +14,7 @@ export interface Conversation {
   readonly system: readonly TextBlock[];
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
-  /** Null where the client says nothing. */
+  /** Null if the client does not say. */
   readonly choice: ToolChoice | null;
   /** One call at a time. */
   readonly isSerial: boolean;
@@ -21,18 +22,18 @@ export interface Conversation {
   readonly words: ClientWords;
 }
 
-/** The client's names for what a server may be unable to take. */
+/** The client's names for fields that a server may not support. */
 export interface ClientWords {
   readonly thinking: string;
   readonly redactedThinking: string;
   readonly strictTool: string;
   readonly imageDetail: string;
   readonly outputLimit: string;
-  /** Null where the client did not ask for it in words. */
+  /** Null if the client did not request it explicitly. */
   readonly serialCalls: string | null;
 }
 
-/** Names of what is left out, for `x-gateway-dropped`: the reader of the request begins, its writer goes on. */
+/** Names of omitted fields, for `x-gateway-dropped`: the reader of the request starts the list, its writer continues it. */
 export interface Omitted {
   readonly content: Set<string>;
   readonly tools: Set<string>;
@@ -40,7 +41,7 @@ export interface Omitted {
   names(): string[];
 }
 
-/** @param fields top-level fields that are left out. */
+/** @param fields omitted top-level fields. */
 export function createOmitted(fields: readonly string[]): Omitted {
   const content = new Set<string>();
   const tools = new Set<string>();
@@ -48,13 +49,13 @@ export function createOmitted(fields: readonly string[]): Omitted {
   return { content, tools, wishes, names: () => [...new Set([...fields, ...content, ...tools, ...wishes])] };
 }
 
-/** What the reader of a request gives to the writer of another. */
+/** Passed from the reader of a request to the writer of another. */
 export interface ReadRequest {
   readonly conversation: Conversation;
   readonly omitted: Omitted;
 }
 
-/** The names of all tools that a conversation speaks of. */
+/** The names of all tools mentioned in a conversation. */
 export function toolNamesIn({ tools, turns }: Pick<Conversation, "tools" | "turns">): string[] {
   return [...tools.map(({ name }) => name), ...calledTools(turns)];
 }

@@ -6,7 +6,7 @@ export interface DataUrl {
 
 const LONGEST_HEAD = 1024;
 
-/** `data:<type>[;parameter…][;base64],<data>`; null when the text is no data URL. Data that is not base64 becomes it. */
+/** `data:<type>[;parameter…][;base64],<data>`; null if the text is not a data URL. Data that is not base64 is converted to it. */
 export function parseDataUrl(url: string): DataUrl | null {
   if (!/^data:/i.test(url)) return null;
   const comma = url.slice(0, LONGEST_HEAD).indexOf(",");
@@ -20,7 +20,7 @@ export function parseDataUrl(url: string): DataUrl | null {
   };
 }
 
-// Both go over megabytes byte by byte, in place: replacing by a regular expression took 16 s for a URL that is all escapes.
+// Both scan megabytes byte by byte, in place: replacing by a regular expression took 16 s for a URL of nothing but escapes.
 
 const SPACE = 32;
 const TAB = 9;
@@ -39,7 +39,7 @@ function withoutSpace(text: string): string {
 
 const PERCENT = 37;
 
-/** The data may be no UTF-8, which decodeURIComponent refuses. */
+/** The data may not be UTF-8, which decodeURIComponent rejects. */
 function percentDecoded(text: string): Buffer {
   const data = Buffer.from(text, "utf8");
   if (!text.includes("%")) return data;
@@ -53,7 +53,7 @@ function percentDecoded(text: string): Buffer {
   return data.subarray(0, length);
 }
 
-/** NaN for what is no hexadecimal digit. */
+/** NaN for anything but a hexadecimal digit. */
 function digit(code: number | undefined): number {
   if (code === undefined) return Number.NaN;
   if (code >= 48 && code <= 57) return code - 48;

@@ -6,8 +6,8 @@ const LEGAL_NAME = /^[\w-]{1,64}$/;
 const DEFAULT_NAME = "response";
 
 /**
- * A schema as chat and Responses describe it. Both require a name. Neither accepts `strict` for a schema with optional properties;
- * such a schema is followed all the same.
+ * A schema as chat and Responses describe it. Both require a name. Neither accepts `strict` for a schema with optional
+ * properties; such a schema is followed anyway.
  */
 export function describeFormat({ name, description, strict, parsed, schema }: Extract<FormatWish, { type: "json_schema" }>): {
   readonly [name: string]: Encodable;

@@ -1,6 +1,9 @@
 import { GatewayError } from "../../../contract/errors.ts";
 
-/** A place in the client's request, kept beside what was read there: an error far from the reading can still name it. */
+/**
+ * A place in the client's request, stored with the value read there, so that an error raised far from the reading can still name
+ * it.
+ */
 export interface FieldPath {
   readonly parent: FieldPath | null;
   /** A member's name, or an element's index. */

@@ -3,15 +3,16 @@ import { originalToolId } from "./ids.ts";
 import type { Block, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from "./turn.ts";
 
 /**
- * Makes turns of a flat list, as chat and Responses write a conversation: neighbours of one role are joined, and each call is
- * answered at the head of what follows it. A turn depends on nothing behind it, so a longer history starts with the same bytes.
+ * Makes turns of a flat list, as chat and Responses write a conversation: neighbors of one role are joined, and each call is
+ * answered at the head of the turn after it. A turn does not depend on anything after it, so a longer history starts with the
+ * same bytes.
  */
 export interface FlatHistory {
-  /** Words of the user or the system. */
+  /** Text of the user or the system. */
   append(role: "user" | "system", blocks: readonly Block[], at: FieldPath): void;
-  /** What the model wrote. Its calls come with the client's ids. */
+  /** The model's output. Its calls have the client's ids. */
   answer(blocks: readonly Block[], at: FieldPath): void;
-  /** The result of the first call of this id without one. */
+  /** The result of the first unanswered call with this id. */
   result(clientId: string, content: readonly ResultBlock[], at: FieldPath): void;
   end(): Turn[];
 }
@@ -22,10 +23,10 @@ interface OpenCall {
   at: FieldPath;
 }
 
-/** The calls of one id, in their order. */
+/** The calls of one id, in order. */
 interface SameId {
   calls: OpenCall[];
-  /** Calls before it have a result. */
+  /** Number of its calls that have a result. */
   next: number;
 }
 
@@ -43,7 +44,7 @@ export function createFlatHistory(): FlatHistory {
   const callsById = new Map<string, SameId>();
   let words: Word[] = [];
 
-  /** Many servers count from `call_0` in every answer, but an id must be told from the others of its conversation. */
+  /** Many servers count from `call_0` in every answer, but an id must be unique in its conversation. */
   function uniqueId(clientId: string): string {
     const count = (uses.get(clientId) ?? 0) + 1;
     uses.set(clientId, count);
@@ -51,7 +52,7 @@ export function createFlatHistory(): FlatHistory {
   }
 
   function openCall(call: ToolCallBlock): ToolCallBlock {
-    // The client may have been given another id than the server's own.
+    // The client may have received an id other than the server's own.
     const id = uniqueId(originalToolId(call.id));
     const open: OpenCall = { id, result: null, at: call.at };
     calls.push(open);
@@ -89,7 +90,7 @@ export function createFlatHistory(): FlatHistory {
   return {
     append,
     answer(blocks, at) {
-      // Some agents put empty turns between others; thinking alone is no turn either.
+      // Some agents put empty turns between others; thinking alone does not make a turn either.
       if (blocks.every(({ type }) => type === "thinking" || type === "redacted_thinking")) return;
       endWords();
       for (const block of blocks) add("assistant", block.type === "tool_call" ? openCall(block) : block, at);
@@ -97,7 +98,7 @@ export function createFlatHistory(): FlatHistory {
     result(clientId, content, at) {
       const call = takeUnanswered(clientId);
       if (call !== undefined) call.result = resultOf(call.id, content, at);
-      // Nobody takes a result without its call; what it says is still worth reading.
+      // No server accepts a result without its call; its text is still useful.
       else append("user", [plainText(`[result of the earlier tool call ${clientId}]`, at), ...content], at);
     },
     end() {
@@ -108,7 +109,7 @@ export function createFlatHistory(): FlatHistory {
   };
 }
 
-/** Stands where a conversation must begin with the user, and does not. */
+/** Inserted where a conversation must begin with the user, and does not. */
 const CONTINUE_AT = fieldPath("body");
 const CONTINUE: Turn = { role: "user", content: [plainText("(continue)", CONTINUE_AT)], at: CONTINUE_AT };
 

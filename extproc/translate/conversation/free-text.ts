@@ -3,7 +3,7 @@ import { isObject } from "../../protocol/json/object.ts";
 
 /**
  * The text that a custom tool is called with. Its server was given a function that takes `{"input": …}`; some models write the
- * text itself instead, which comes here as `{"_raw": …}`. An answer that was cut off has half of it, as it is.
+ * text itself instead, which arrives here as `{"_raw": …}`. An answer that was cut off has half of it, unchanged.
  */
 export function freeText(input: string): string {
   const parsed = parseOrUndefined(input);

@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import type { Profile } from "../../../contract/profile.ts";
 
 /**
- * Ids that cross between the protocols, for both directions of translation. Nothing is remembered from one
- * request to the next: an id that must change carries its original inside, so that a replayed history gives
- * the upstream its own ids back (prompt caches hit) and no two ids ever become one.
+ * Ids that cross between the protocols, for both directions of translation. Nothing is remembered from one request to the next:
+ * an id that must change carries its original inside, so that a replayed history gives the upstream its own ids back (prompt
+ * caches hit) and two ids never become one.
  */
 
 /** What the messages protocol allows in a tool id. */
 const MESSAGES_ID = /^[a-zA-Z0-9_-]+$/;
-/** Ids of ours that hold another one: the marker, one character for the form, the original. */
+/** Our ids that contain another one: the marker, one character for the form, the original. */
 const MARKER = "toolu_gw";
 const PLAIN = "0";
 const SALTED = "1";
@@ -18,8 +18,8 @@ const SALT_LENGTH = 12;
 const SALTED_ID = /^toolu_gw1[0-9a-f]{12}/;
 
 /**
- * An upstream's or a client's tool id as the messages protocol can carry it: itself where that is legal.
- * Injective; `originalToolId` is its inverse.
+ * An upstream's or a client's tool id in a form that the messages protocol can carry: unchanged if that is legal. Injective;
+ * `originalToolId` is its inverse.
  */
 export function messagesToolId(id: string): string {
   if (MESSAGES_ID.test(id) && !id.startsWith(MARKER)) return id;
@@ -27,12 +27,12 @@ export function messagesToolId(id: string): string {
   return MARKER + PLAIN + Buffer.from(id).toString("base64url");
 }
 
-/** The same for an id that the conversation has seen before: some servers count from `call_0` in every answer. */
+/** The same for an id that already occurs in the conversation: some servers count from `call_0` in every answer. */
 export function saltedToolId(id: string, salt: { requestId: string; index: number }): string {
   return `${MARKER}${SALTED}${digest(`${salt.requestId}:${salt.index}`, SALT_LENGTH)}${messagesToolId(id)}`;
 }
 
-/** The id inside one of ours; any other id as it is. */
+/** The id inside one of ours; any other id unchanged. */
 export function originalToolId(id: string): string {
   const salted = SALTED_ID.exec(id);
   if (salted === null) return plainToolId(id);
@@ -40,14 +40,14 @@ export function originalToolId(id: string): string {
   return inner === "" || SALTED_ID.test(inner) ? id : plainToolId(inner);
 }
 
-/** A tool id for a call that the upstream gave none, or gave one twice in one answer. */
+/** A tool id for a call to which the upstream gave none, or one that it repeated in one answer. */
 export function mintToolId(prefix: "toolu_" | "call_", salt: { requestId: string; index: number }): string {
   return prefix + digest(`tool:${salt.requestId}:${salt.index}`, 24);
 }
 
 const OPENAI_ID_LENGTH = 40;
 
-/** OpenAI refuses tool ids over 40 characters. A longer one can't be restored, but stays one and the same. */
+/** OpenAI rejects tool ids over 40 characters. A longer one can't be restored, but always maps to the same id. */
 export function shortToolId(id: string): string {
   return id.length <= OPENAI_ID_LENGTH ? id : hashedToolId(id);
 }
@@ -56,12 +56,12 @@ function hashedToolId(id: string): string {
   return `call_${digest(`short:${id}`, 35)}`;
 }
 
-/** Ids that no server made: told apart by `flat-history.ts`, or marked by us and longer than some servers accept. */
+/** Ids that no server made: disambiguated by `flat-history.ts`, or marked by us and longer than some servers accept. */
 function mustBeShort(id: string): boolean {
   return id.includes("\0") || (id.startsWith(MARKER) && id.length > OPENAI_ID_LENGTH);
 }
 
-/** The id of a tool call as far as the server accepts it. */
+/** The id of a tool call in a form that the server accepts. */
 export function writeToolId(id: string, { toolIds }: Pick<Profile, "toolIds">): string {
   switch (toolIds) {
     case "any":
@@ -73,13 +73,13 @@ export function writeToolId(id: string, { toolIds }: Pick<Profile, "toolIds">): 
   }
 }
 
-/** `chatcmpl-abc` ⇒ `msg_abc`, and any other id behind `msg_`; one of ours where the upstream gave none. */
+/** `chatcmpl-abc` ⇒ `msg_abc`, and any other id after `msg_`; one of ours if the upstream gave none. */
 export function messageId(completionId: string, requestId: string): string {
   if (completionId === "" || completionId.length > 256) return `msg_${requestId.replaceAll("-", "")}`;
   return `msg_${completionId.startsWith("chatcmpl-") ? completionId.slice("chatcmpl-".length) : completionId}`;
 }
 
-/** The id inside one of ours that only had to be made legal; one that was salted, or is another's, as it is. */
+/** The id inside one of ours that only had to be made legal; a salted id, or another's, unchanged. */
 export function plainToolId(id: string): string {
   if (!id.startsWith(MARKER)) return id;
   const encoded = id.slice(MARKER.length + 1);
@@ -88,7 +88,7 @@ export function plainToolId(id: string): string {
   return id;
 }
 
-/** What only looks like one of ours must come back as it was. */
+/** An id that only looks like one of ours must come back unchanged. */
 function unlessForged(id: string, original: string): string {
   return messagesToolId(original) === id ? original : id;
 }

@@ -7,8 +7,8 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "im
 
 /**
  * An image that chat or Responses writes as an address.
- * @param at where the address stands.
- * @throws GatewayError `invalid_request` for what no server takes as an image.
+ * @param at where the address is.
+ * @throws GatewayError `invalid_request` for anything that no server accepts as an image.
  */
 export function readImageUrl(url: string, at: FieldPath): ImageBlock["source"] {
   if (/^https?:\/\//i.test(url)) return { kind: "url", url };
@@ -19,14 +19,14 @@ export function readImageUrl(url: string, at: FieldPath): ImageBlock["source"] {
   return { kind: "data", mediaType, base64: data.base64 };
 }
 
-/** How closely an image is looked at; null where that is left to the server. */
+/** How closely to look at an image; null if that is left to the server. */
 export function readDetail(detail: string | null | undefined): string | null {
   return detail && detail !== "auto" ? detail : null;
 }
 
 /**
  * A file that chat or Responses writes as a data URL.
- * @throws GatewayError `invalid_request` for what is neither a PDF nor text.
+ * @throws GatewayError `invalid_request` for anything but a PDF or text.
  */
 export function readFileData(fileData: string, at: FieldPath): DocumentBlock["source"] {
   const data = parseDataUrl(fileData);
@@ -55,7 +55,7 @@ interface PartWriter<Part> {
 
 /**
  * Documents are text to most servers.
- * @throws GatewayError `invalid_request` for a PDF where the server takes no files.
+ * @throws GatewayError `invalid_request` for a PDF if the server accepts no files.
  */
 export function writeDocument<Part>(
   { source, title, context, at }: DocumentBlock,

@@ -3,9 +3,9 @@ import { GatewayError } from "../../../contract/errors.ts";
 
 /** Tool names of one request in the form that both protocols accept, and back. */
 export interface ToolNames {
-  /** The name as the upstream gets it. */
+  /** The name sent upstream. */
   toUpstream(name: string): string;
-  /** The name as the client knows it; a name that the model made up stays as it is. */
+  /** The name as the client knows it; a name that the model made up is unchanged. */
   toClient(name: string): string;
 }
 

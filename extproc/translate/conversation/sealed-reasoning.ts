@@ -2,8 +2,8 @@ import * as z from "zod";
 import { parseWithin } from "../../protocol/json/bounds.ts";
 
 /**
- * What only a server of the same Model can read: its encrypted reasoning, or its signature of the tool call that follows. It
- * takes the place of a thinking block's signature, which clients keep and return unchanged.
+ * Content that only a server of the same Model can read: its encrypted reasoning, or its signature of the tool call that follows.
+ * It takes the place of a thinking block's signature, which clients keep and return unchanged.
  */
 export type SealedReasoning = z.infer<typeof headSchema> & { readonly encrypted: string };
 

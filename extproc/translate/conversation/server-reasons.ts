@@ -3,8 +3,8 @@ import { incomplete } from "../../protocol/broken-answer.ts";
 import type { StopReason } from "./answer-event.ts";
 
 /**
- * Why answers end, in the words that servers use whatever protocol they speak: proxies pass on those of the server behind them. In
- * lower case.
+ * Reasons for the end of an answer, in the words that servers use whatever protocol they speak: proxies pass on those of the
+ * server behind them. In lower case.
  */
 const REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["stop", "end"],
@@ -51,7 +51,7 @@ export function isServerReason(reported: string): boolean {
   return REASONS.has(reason) || FAILURES.has(reason) || reason === OVERLOADED;
 }
 
-/** Undefined for a reason that no server is known to give. @throws GatewayError where the reason says that the server failed. */
+/** Undefined for a reason that no server is known to give. @throws GatewayError if the reason means that the server failed. */
 export function readServerReason(reported: string): StopReason | undefined {
   const reason = reported.toLowerCase();
   if (FAILURES.has(reason)) throw incomplete();

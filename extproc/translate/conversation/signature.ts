@@ -1,8 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 
 /**
- * The messages protocol signs thinking blocks, and clients send block and signature back. Chat upstreams sign
- * nothing, so the gateway puts its own tag there: it proves nothing, it only tells who made the block.
+ * The messages protocol signs thinking blocks, and clients send block and signature back. Chat upstreams sign nothing, so the
+ * gateway puts its own tag there: it proves nothing and only identifies the block's maker.
  */
 const TAG = "gw1:";
 /** The tag in base64; the sixth character holds bits of what follows it. */
@@ -11,15 +11,15 @@ const ENCODED_TAG = /^Z3cxO[g-v]/;
 export interface Signer {
   /** A piece of the thinking text. */
   add(text: string): void;
-  /** The signature of all pieces so far: the same text of the same model always gets the same. */
+  /** The signature of all pieces so far: the same text of the same model always gets the same one. */
   sign(): string;
 }
 
-/** @param model the name that the client asked for; an upstream's own name must not show (S17). */
+/** @param model the name that the client requested; an upstream's own name must not appear (S17). */
 export function createSigner(model: string): Signer {
   const hash: Hash = createHash("sha256");
   return {
-    // As UTF-16, because a pair of surrogates may come in two pieces.
+    // As UTF-16, because a surrogate pair may arrive in two pieces.
     add: (text) => void hash.update(text, "utf16le"),
     sign: () => Buffer.from(`${TAG}${model}:${hash.copy().digest("hex").slice(0, 32)}`).toString("base64"),
   };

@@ -1,9 +1,9 @@
 import { isObject } from "../../protocol/json/object.ts";
 
 /**
- * Is this JSON Schema what chat's `strict` demands: every object closed, and all of its properties required? A schema
- * that is not would be refused. The list of what waits is kept by hand, and grows one by one: nesting may be deeper, and arrays longer,
- * than the stack.
+ * Does this JSON Schema meet the requirements of chat's `strict`: every object closed, and all of its properties required? A
+ * schema that does not would be rejected. The work list is explicit and grows one by one: nesting may be deeper, and arrays
+ * longer, than the stack.
  */
 export function isStrictSchema(schema: unknown): boolean {
   const waiting: unknown[] = [schema];

@@ -13,7 +13,7 @@ export function createToolCallIds({ requestId, used }: { requestId: string; used
   return {
     next(upstreamId) {
       index += 1;
-      // Two calls of one answer with one id: the results could not be told apart, so the second gets its own.
+      // Two calls of one answer with the same id: the results could not be matched, so the second gets its own.
       if (upstreamId === "" || seen.has(upstreamId)) return mintToolId("toolu_", { requestId, index });
       seen.add(upstreamId);
       const id = messagesToolId(upstreamId);

@@ -14,9 +14,8 @@ const NO_ARGUMENTS: ToolInput = { kind: "json", json: new RawJson("{}") };
 
 /**
  * The arguments of an earlier call, which chat and Responses write as JSON text.
- *
- * @throws GatewayError `invalid_request` when arguments sent as an object are nested too deeply to be written, or those of all
- * calls together have more structure than is read.
+ * @throws GatewayError `invalid_request` when arguments sent as an object are nested too deeply to be written, or when all calls
+ * together have more structure than is read.
  */
 export function readArguments(value: unknown, context: ArgumentsContext): ToolInput {
   if (value === undefined || value === null) return NO_ARGUMENTS;
@@ -47,7 +46,7 @@ function parseOrUndefined(text: string, { at, embedded }: ArgumentsContext): unk
     return embedded.parse(text);
   } catch (error) {
     if (error instanceof ExcessiveStructure) throw tooMuchStructure(error, pathText(at));
-    // Models cut off by max_tokens leave half of a JSON text; it goes on as text.
+    // Models cut off by max_tokens leave half of a JSON text; it is forwarded as text.
     return undefined;
   }
 }

@@ -12,12 +12,12 @@ export interface Tool {
   readonly name: string;
   readonly description: string | null;
   readonly schema: ToolSchema;
-  /** The input must be valid against the schema. */
+  /** The input must match the schema. */
   readonly strict: boolean;
   readonly cache: CacheMark | null;
 }
 
-/** What a tool takes: as it goes on, byte for byte, and as it is looked into. */
+/** A tool's input schema: the verbatim text to forward, and its parsed form. */
 export interface ToolSchema {
   readonly text: RawJson;
   readonly parsed: JsonObject;
@@ -40,7 +40,7 @@ export function isForced(choice: ToolChoice): boolean {
   return choice.type === "any" || choice.type === "tool";
 }
 
-/** A schema that chat and Responses call `parameters`: verbatim but for the type, which their own servers fill in. */
+/** A schema that chat and Responses call `parameters`: verbatim except for the type, which their own servers fill in. */
 export function readParameters(parameters: unknown, holder: Buffer | undefined): ToolSchema {
   const raw = rawMember(holder, "parameters");
   if (!isObject(parameters) || raw === undefined) return ANY_INPUT;
@@ -49,20 +49,20 @@ export function readParameters(parameters: unknown, holder: Buffer | undefined):
   return { text: new RawJson(typed.toString("utf8")), parsed: { type: "object", ...parameters } };
 }
 
-/** The schema as it is written. Only what servers refuse for certain is added: an object without `properties`. */
+/** The schema as written. The only addition is one without which servers certainly reject it: an object without `properties`. */
 export function withProperties({ text, parsed }: ToolSchema): RawJson {
   if (parsed["type"] !== "object" || Object.hasOwn(parsed, "properties")) return text;
   const inner = text.text.trim().slice(1);
   return new RawJson(`{"properties":{},${inner}`);
 }
 
-/** @throws GatewayError `invalid_request` where there is no tool to be called. */
+/** @throws GatewayError `invalid_request` if there is no tool to call. */
 export function anyTool(tools: readonly Tool[], at: FieldPath): ToolChoice {
   if (tools.length > 0) return { type: "any" };
   throw fieldError(at, " requires a tool call, but the request has no tools. Send the tools, or leave it out.");
 }
 
-/** @throws GatewayError `invalid_request` where no tool has the name. */
+/** @throws GatewayError `invalid_request` if no tool has the name. */
 export function namedTool(name: string | null | undefined, tools: readonly Tool[], at: FieldPath): ToolChoice {
   if (name && tools.some((tool) => tool.name === name)) return { type: "tool", name };
   throw fieldError(at, " must name one of the tools of this request.");

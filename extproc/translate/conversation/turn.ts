@@ -2,7 +2,7 @@ import type { RawJson } from "../../protocol/json/raw.ts";
 import { fieldError, type FieldPath } from "./field-path.ts";
 
 /**
- * What was said, in order. Neighbours may have the same role; the result of a call stands in the turns that follow it, before the
+ * The content, in order. Neighbors may have the same role; the result of a call is in the turns that follow it, before the
  * assistant's next.
  */
 export interface Turn {
@@ -21,7 +21,7 @@ export type Block =
   | RedactedThinkingBlock;
 export type ResultBlock = TextBlock | ImageBlock | DocumentBlock;
 
-/** The client asks for the prompt up to here to be cached. */
+/** The client wants the prompt up to here to be cached. */
 export interface CacheMark {
   /** Null leaves it to the server. */
   readonly ttl: "5m" | "1h" | null;
@@ -46,7 +46,7 @@ export interface InlineData {
 export interface ImageBlock extends Placed {
   readonly type: "image";
   readonly source: InlineData | { readonly kind: "url"; readonly url: string };
-  /** How closely the model looks at it, in the words of chat and Responses; null leaves it to the server. */
+  /** How closely the model looks at it, in chat's and Responses' terms; null leaves it to the server. */
   readonly detail: string | null;
 }
 
@@ -60,18 +60,18 @@ export interface DocumentBlock extends Placed {
   readonly context: string | null;
 }
 
-/** What a call was given. */
+/** A call's input. */
 export type ToolInput =
-  /** An object, as it was written: numbers keep their digits. */
+  /** An object, as written: numbers keep their digits. */
   | { readonly kind: "json"; readonly json: RawJson }
-  /** What a tool of kind "custom" takes. */
+  /** The input of a tool of kind "custom". */
   | { readonly kind: "free_text"; readonly text: string }
-  /** Arguments that are no object, for example cut off by the output limit. */
+  /** Arguments that are not an object, for example cut off by the output limit. */
   | { readonly kind: "raw"; readonly text: string };
 
 export interface ToolCallBlock extends Placed {
   readonly type: "tool_call";
-  /** As the server that made the call knows it (ids.ts). */
+  /** As known to the server that made the call (ids.ts). */
   readonly id: string;
   readonly name: string;
   readonly input: ToolInput;
@@ -87,7 +87,7 @@ export interface ToolResultBlock extends Placed {
 export interface ThinkingBlock {
   readonly type: "thinking";
   readonly text: string;
-  /** Of this Model's own server; null where nobody signed it, or another did, who alone takes it back. */
+  /** Of this Model's own server; null if it is unsigned, or if another server signed it, which alone accepts it back. */
   readonly signature: string | null;
 }
 
@@ -97,7 +97,7 @@ export interface RedactedThinkingBlock {
   readonly data: string;
 }
 
-/** For servers that answer an answer that the client began instead of continuing it. */
+/** For servers that reply to an answer that the client began instead of continuing it. */
 export function noPrefill({ at }: Turn): Error {
   return fieldError(at, ": this model does not support assistant message prefill. End the conversation with a user message.");
 }

@@ -16,7 +16,7 @@ interface WrittenTool {
   name: string;
   description: string | undefined;
   parameters: RawJson;
-  /** Only for schemas that servers take as strict. */
+  /** Only for schemas that servers accept as strict. */
   isStrict: boolean;
 }
 
@@ -32,7 +32,7 @@ export function describeTools(
   });
 }
 
-/** Is the server asked for one call at a time? */
+/** Is the server limited to one call at a time? */
 export function asksForSerialCalls(
   { isSerial, words }: Pick<Conversation, "isSerial" | "words">,
   { profile, omitted }: Pick<WriteToolsContext, "profile" | "omitted">,

@@ -4,7 +4,7 @@ import type { Omitted } from "./conversation.ts";
 import { shortUserId } from "./user-id.ts";
 import type { Wishes } from "./wish.ts";
 
-/** Wishes that chat and Responses servers are asked for in the same words. */
+/** Options with the same form for chat and Responses servers. */
 
 type Members = { readonly [name: string]: Encodable };
 
@@ -48,7 +48,7 @@ export function writePromptCache(
   return members;
 }
 
-/** Undefined for a server that must not be asked. */
+/** Undefined if the server does not support it. */
 export function writeVerbosity({ verbosity }: Wishes, { accepts }: Profile, { wishes: omitted }: Omitted): Verbosity | undefined {
   if (verbosity === null) return undefined;
   if (accepts.includes("verbosity")) return verbosity.level;

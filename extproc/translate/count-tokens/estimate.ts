@@ -11,7 +11,7 @@ const MEMBER_BYTES = 4;
 
 /** Members that a model never reads. */
 const UNREAD = new Set(["cache_control", "signature", "type", "media_type", "id", "tool_use_id"]);
-/** Members that structure a message: what they hold is read, their names are not. */
+/** Members that structure a message: their content is read, their names are not. */
 const STRUCTURE = new Set([
   "role",
   "content",
@@ -26,9 +26,9 @@ const STRUCTURE = new Set([
 ]);
 
 /**
- * Estimate of a messages request's prompt in tokens, for `POST /v1/messages/count_tokens` where the upstream has no
- * count of its own (S16). Text and schemas count by their UTF-8 bytes, four to a token; images and PDF by size.
- * It reads what is there, and any part may be absent: agents count tools alone, too.
+ * Estimate of a messages request's prompt in tokens, for `POST /v1/messages/count_tokens` if the upstream has no count of its own
+ * (S16). Text and schemas count by their UTF-8 bytes, four to a token; images and PDF by size. Any part may be absent: agents
+ * count tools alone, too.
  */
 export function estimateInputTokens(request: JsonObject): number {
   const { messages } = request;
@@ -36,7 +36,7 @@ export function estimateInputTokens(request: JsonObject): number {
   return overhead + [request["system"], messages, request["tools"]].reduce<number>((sum, part) => sum + tokensOf(part), 0);
 }
 
-/** Walks with a list of its own: nesting may be deeper than the stack. */
+/** Uses an explicit work list: nesting may be deeper than the stack. */
 function tokensOf(part: unknown): number {
   const waiting: unknown[] = [part];
   let bytes = 0;
@@ -58,7 +58,7 @@ function tokensOf(part: unknown): number {
 function takeMembers(holder: JsonObject, waiting: unknown[]): number {
   let bytes = 0;
   for (const [name, value] of Object.entries(holder)) {
-    // A schema may describe a property of such a name; that is an object, and read.
+    // A schema may describe a property of such a name; that is an object, and is read.
     if (name === "cache_control" || (UNREAD.has(name) && !isObject(value))) continue;
     if (!STRUCTURE.has(name)) bytes += Buffer.byteLength(name) + MEMBER_BYTES;
     waiting.push(value);
@@ -66,7 +66,7 @@ function takeMembers(holder: JsonObject, waiting: unknown[]): number {
   return bytes;
 }
 
-/** Tokens of a block that is no text; null for any other object. */
+/** Tokens of a block that is not text; null for any other object. */
 function mediaTokens(block: JsonObject): number | null {
   if (block["type"] === "image") return IMAGE_TOKENS;
   const { source } = block;

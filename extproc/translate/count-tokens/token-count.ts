@@ -11,13 +11,13 @@ import { messagesHeaders } from "../passthrough/messages.ts";
 import { leaveForeignThinking } from "../passthrough/own-reasoning.ts";
 import type { Translation } from "../translation.ts";
 
-/** One question for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
+/** One request for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
 export interface TokenCount {
-  /** What goes upstream; null where the upstream's protocol cannot count. */
+  /** The request to send upstream; null if the upstream's protocol cannot count. */
   readonly upstream: Translation["upstream"] | null;
   /**
-   * The upstream's own count, or our estimate where it gave none.
-   * @throws GatewayError `invalid_request` for what the upstream refuses about the request (S22).
+   * The upstream's own count, or our estimate if it gave none.
+   * @throws GatewayError `invalid_request` if the upstream rejects the request as invalid (S22).
    */
   answer(status: number, body: Buffer): { input_tokens: number };
   estimate(): { input_tokens: number };
@@ -33,15 +33,16 @@ const NO_HEADERS: ReadonlyMap<string, string> = new Map();
 const countSchema = z.object({ input_tokens: z.int().nonnegative() });
 
 /**
- * A messages upstream is asked itself, byte-true but for the model's name and thinking of other servers; for the others the gateway estimates.
- * @throws GatewayError `invalid_request` for a request without messages: what else it has is no prompt.
+ * A messages upstream counts itself, with bytes unchanged except for the model's name and thinking of other servers; for the
+ * others the gateway estimates.
+ * @throws GatewayError `invalid_request` for a request without messages: its other members are no prompt.
  */
 export function createTokenCount({ body, headers, backend }: TokenCountInput): TokenCount {
   if (!Array.isArray(body.outline["messages"]) || body.outline["messages"].length === 0)
     throw new GatewayError("invalid_request", "`messages` is missing. Send an array with at least one message.", {
       field: "messages",
     });
-  // Made where it is needed: it reads all of the prompt.
+  // Computed only when needed: it reads the whole prompt.
   const estimate = () => ({ input_tokens: estimateInputTokens(body.whole()) });
   return {
     upstream: QUESTIONS[backend.protocol]({ body, headers, backend }),
@@ -54,7 +55,9 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
   };
 }
 
-/** Chat completions cannot count; Responses can, but of its own items, which the estimate need not be translated into. */
+/**
+ * Chat completions cannot count; Responses can, but only its own items, and the estimate does not require translation into them.
+ */
 const QUESTIONS = {
   chat: () => null,
   responses: () => null,
@@ -65,7 +68,7 @@ const QUESTIONS = {
   }),
 } as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;
 
-/** Not every server of the message protocol counts; what it answers instead is no count. */
+/** Not every server of the messages protocol counts; any other reply is not a count. */
 function readCount(body: Buffer): { input_tokens: number } | undefined {
   try {
     return countSchema.safeParse(parseWithin(body, ANSWER_BOUNDS)).data;

@@ -3,15 +3,15 @@ import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
 import type { AnswerEvent } from "../../protocol/messages/answer-event.ts";
 
 /**
- * The answer of a model that was made to give it as a tool's input (profile flag `jsonSchema: tool`): the input becomes the text, and
- * streams as it comes. Other text beside it would spoil the JSON and is left out; it waits until it is known whether the model
- * called anything, for else it is the answer.
+ * The answer of a model that had to give it as a tool's input (profile flag `jsonSchema: tool`): the input becomes the text, and
+ * streams as it arrives. Other text next to it would spoil the JSON and is omitted; it waits until it is known whether the model
+ * called a tool, because otherwise it is the answer.
  */
 export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => AnswerEvent[] {
   let waiting: AnswerEvent[] = [];
   const size = createAnswerSize();
   let answer: { index: number; input: string; hasDeltas: boolean } | undefined;
-  /** Blocks whose events wait, or are left out. */
+  /** Blocks whose events wait, or are omitted. */
   const hidden = new Set<number>();
 
   return (event) => {
@@ -25,7 +25,7 @@ export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => Ans
         if (event.index === answer?.index) return [...rest(event.index), event];
         return hidden.has(event.index) ? wait(event) : [event];
       case "message_delta":
-        // With the stop reason comes the usage of all text, so what waited has to be counted before it.
+        // The usage of all text arrives with the stop reason, so text that waited has to be counted before it.
         return event.stopReason === null ? [event] : [...release(), event];
       case "message_stop":
         return [...release(), event];
@@ -56,7 +56,7 @@ export function createAnswerUnwrapper(tool: string): (event: AnswerEvent) => Ans
     return [];
   }
 
-  /** The model has called nothing: its text is the answer. */
+  /** The model called no tool: its text is the answer. */
   function release(): AnswerEvent[] {
     const released = waiting;
     waiting = [];

@@ -9,13 +9,13 @@ interface OpenCalls {
 
 const NO_CALLS: OpenCalls = { ids: new Set(), turn: 0 };
 
-/** @throws GatewayError `invalid_request` where a call and its result do not meet, as messages demands it. */
+/** @throws GatewayError `invalid_request` if calls and results do not match as messages requires. */
 export function checkCalls(turns: readonly Turn[], messages: FieldPath): void {
   let open = NO_CALLS;
   for (let start = 0; start < turns.length;) {
     const isAssistant = turns[start]?.role === "assistant";
     let end = start + 1;
-    // Neighbours of one side count as one turn; system turns stand among the user's.
+    // Neighbors of one side count as one turn; system turns count as the user's.
     while (end < turns.length && (turns[end]?.role === "assistant") === isAssistant) end += 1;
     if (isAssistant) open = { ids: callsOf(turns, start, end), turn: end - 1 };
     else {

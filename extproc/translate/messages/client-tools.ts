@@ -10,8 +10,8 @@ export interface FunctionTool {
 }
 
 /**
- * The messages protocol's tools that the client itself runs. Models of its maker know them by training; for
- * any other they are spelled out, with the names and members that clients answer to. Null: not one of them.
+ * The messages protocol's tools that the client itself runs. Models of its maker know them by training; for any other they are
+ * described in full, with the names and members that clients answer to. Null if it is not one of them.
  */
 export function clientTool(tool: TypedTool): FunctionTool | null {
   const [, family, version = ""] = /^(bash|text_editor|memory|computer)_(\d{8})$/.exec(tool.type) ?? [];
@@ -32,7 +32,7 @@ function bash(name: string): FunctionTool {
   };
 }
 
-/** The first versions had another name and could undo. */
+/** The first versions had another name and an undo command. */
 const LAST_WITH_UNDO = "20250124";
 
 function textEditor(tool: TypedTool, version: string): FunctionTool {

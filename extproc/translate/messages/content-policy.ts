@@ -3,7 +3,7 @@ import { drop, emulate, map, reject, type Policy } from "../policy.ts";
 const HELLO = { role: "user", content: "hi" };
 const CALL = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] };
 
-/** What stands inside `system`, `messages` and `tools`. The example is the part of a request that holds it. */
+/** Content inside `system`, `messages` and `tools`. The example is the part of a request that holds it. */
 export const CONTENT_POLICIES = [
   map("messages.content.text", "text", saying({ type: "text", text: "hello" })),
   map("messages.content.image", "image_url, from base64 or a URL", saying(image({ type: "url", url: "https://x/a.png" }))),

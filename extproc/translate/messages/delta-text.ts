@@ -6,7 +6,7 @@ import { messagesOutput, onlyText } from "../readable-output.ts";
 /** What a delta's text may be called. */
 const TEXTS = ["text", "thinking", "partial_json"];
 
-/** The one text that a delta says, if it says nothing else. */
+/** The only text of a delta that contains nothing else. */
 export function findDeltaText(data: Buffer): Buffer | undefined {
   const json = parseObject(data.toString("utf8"));
   if (json === null || json["type"] !== "content_block_delta" || Object.hasOwn(json, "error")) return undefined;

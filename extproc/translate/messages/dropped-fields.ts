@@ -7,8 +7,8 @@ import { FIELD_POLICIES } from "./policy.ts";
 const TABLE = createFieldTable(FIELD_POLICIES);
 
 /**
- * Top-level fields that the table drops, and those that it does not know.
- * @throws GatewayError `invalid_request` for a field that the table refuses.
+ * Top-level fields that the table drops, and unknown ones.
+ * @throws GatewayError `invalid_request` for a field that the table rejects.
  */
 export function droppedFields(request: JsonObject): string[] {
   const { refused, dropped } = TABLE.judge(request);

@@ -25,10 +25,10 @@ interface Input {
 }
 
 /**
- * A tool's description and schema as a messages server takes them. Combined schemas become one object that has all of their
- * properties and requires what every one of them requires; the description tells the model the rest. Strict tools follow the
- * rules of structured output.
- * @throws GatewayError `invalid_request` for a strict tool whose input would be held to less than its schema.
+ * A tool's description and schema in a form that a messages server accepts. Combined schemas become one object that has all of
+ * their properties and requires those that every one of them requires; the description covers the rest for the model. Strict
+ * tools follow the rules of structured output.
+ * @throws GatewayError `invalid_request` for a strict tool whose input would be checked less strictly than its schema requires.
  */
 export function writeInput({ name, description, schema, strict }: Tool): Input {
   const used = COMBINATIONS.filter((combination) => Array.isArray(schema.parsed[combination]));
@@ -89,7 +89,7 @@ function add(properties: Map<string, Property>, schema: Buffer, join: Property["
     if (known === undefined) properties.set(name, { join, schemas: new Set([text]) });
     else if (!known.schemas.has(text)) {
       known.schemas.add(text);
-      // An alternative may allow what the schema beside it does not: accept either.
+      // An alternative may allow values that the enclosing schema does not: accept either.
       if (join === "anyOf") known.join = join;
     }
   }

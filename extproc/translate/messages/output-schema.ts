@@ -8,7 +8,7 @@ import { describeBounds, isRefusedBound } from "./schema-bounds.ts";
 /** Keywords whose value holds schemas by name, and those whose value is a schema or a list of schemas. */
 const NAMED: ReadonlySet<string | number> = new Set(["properties", "$defs", "definitions"]);
 const NESTED: ReadonlySet<string | number> = new Set(["items", "prefixItems", "anyOf", "oneOf", "allOf"]);
-/** An error names what is deeper by the schema around it. */
+/** An error reports anything deeper by the schema around it. */
 const MAX_NAMED_DEPTH = 32;
 
 interface Position {
@@ -18,8 +18,8 @@ interface Position {
 }
 
 /**
- * A schema of structured output as messages servers take it: objects are closed, `oneOf` is `anyOf`, and the bounds of numbers,
- * texts and lists are in the description. Everything else stays as written.
+ * A schema of structured output in a form that messages servers accept: objects are closed, `oneOf` is `anyOf`, and the bounds of
+ * numbers, texts and lists move to the description. Everything else is unchanged.
  * @throws GatewayError `invalid_request` for an object that can't be closed without changing its meaning.
  */
 export function outputSchema(schema: RawJson, at: FieldPath): RawJson {
@@ -85,7 +85,7 @@ function mustClose({ find, text, at }: Closing): boolean {
   );
 }
 
-/** If each of several schemas of one object were closed, it would exclude the properties of the others. */
+/** Closing each of several schemas of one object would exclude the properties of the others. */
 function isCombined({ find, at }: Omit<Closing, "text">): boolean {
   const name = ["anyOf", "oneOf", "allOf"].find((candidate) => find(candidate) !== undefined);
   if (name === undefined) return false;

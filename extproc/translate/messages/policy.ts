@@ -1,6 +1,6 @@
 import { drop, map, reject, type Policy } from "../policy.ts";
 
-/** Every top-level field. One that is not here is unknown to messages and is dropped, named. */
+/** Every top-level field. A field that is not listed is unknown to messages and is dropped by name. */
 export const FIELD_POLICIES = [
   map("model", "the name on the model server; the client gets its own name back", "modelx-v4-pro"),
   map("max_tokens", "max_tokens or max_completion_tokens, at most the model's own limit", 100),

@@ -19,10 +19,10 @@ export interface MessagesAnswerContext extends ReadAnswerContext {
 
 type Stop = Pick<Extract<WireEvent, { type: "message_delta" }>, "stopReason" | "stopSequence" | "explanation">;
 
-/** A block between its start and its stop; of a call, the input that its start has. */
+/** A block between its start and its stop; for a call, the input that its start has. */
 type OpenBlock = { type: "call"; input: string; hasDeltas: boolean } | { type: "shown" };
 
-/** A messages answer, whole or as its events. */
+/** A messages answer, complete or as its events. */
 export function createAnswerReader(context: MessagesAnswerContext): AnswerReader {
   const { meter, names } = context;
   const usage = createStreamUsage(meter, { isInclusive: context.isUsageInclusive });
@@ -50,7 +50,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
         return started(closeBlock(event.index));
       case "message_delta":
         usage.update(event.usage);
-        // A later delta may only bring usage.
+        // A later delta may contain only usage.
         if (event.stopReason !== null || stop === undefined) stop = event;
         return started([]);
       case "message_stop":
@@ -66,7 +66,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     return [{ type: "start", id, usage: {} }];
   }
 
-  /** Servers that leave message_start out still give an answer that starts. */
+  /** An answer from a server that omits message_start still starts. */
   function started(events: AnswerEvent[]): AnswerEvent[] {
     if (isStarted) return events;
     usage.start({});
@@ -95,7 +95,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
       case "tool_use":
         open.set(index, { type: "call", input: block.input, hasDeltas: false });
         return [{ type: "open", index, block: { type: "tool_call", id: block.id, name: names.toClient(block.name) } }];
-      // Work of the server's own tools is nothing that a client of another protocol knows.
+      // Clients of another protocol cannot use the work of the server's own tools.
       case "other":
         return [];
     }
@@ -139,7 +139,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     open.delete(index);
     const close: AnswerEvent = { type: "close", index };
     if (block.type === "shown" || block.hasDeltas) return [close];
-    // Some servers put the whole input into the block's start; a call without arguments has none anywhere, and says nothing.
+    // Some servers put the whole input into the block's start; a call without arguments has none anywhere, and contains no text.
     if (block.input !== "{}") meter.produced(block.input);
     return [{ type: "arguments", index, text: block.input }, close];
   }
@@ -159,7 +159,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
 
   return {
     hasKeepAliveComments: false,
-    // Text beside an answer that comes as a tool's input waits, and may be left out.
+    // Text next to an answer that arrives as a tool's input waits, and may be omitted.
     ...(unwrap === null && { skimming: { findText: findDeltaText, passed: meter.producedBytes } }),
     isFinished: () => false,
     read(event) {

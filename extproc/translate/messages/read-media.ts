@@ -2,12 +2,15 @@ import type { DocumentBlock as WireDocument, ImageBlock as WireImage } from "../
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
 import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
 
-/** @throws GatewayError `invalid_request` for an image that another service keeps. */
+/** @throws GatewayError `invalid_request` for an image that another service stores. */
 export function readImage({ source }: WireImage, at: FieldPath): ImageBlock {
   return { type: "image", source: imageSource(source, at), detail: null, cache: null, at };
 }
 
-/** @throws GatewayError `invalid_request` for a document that another service keeps, and for an address: it could be an inner one. */
+/**
+ * @throws GatewayError `invalid_request` for a document that another service stores, and for an address: it could be an internal
+ * one.
+ */
 export function readDocument({ source, title, context }: WireDocument, at: FieldPath): DocumentBlock {
   return {
     type: "document",

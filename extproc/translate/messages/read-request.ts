@@ -26,7 +26,7 @@ const WORDS: ClientWords = {
   serialCalls: "tool_choice.disable_parallel_tool_use",
 };
 
-/** @throws GatewayError `invalid_request` that names the field which is wrong or which no other protocol has (S21). */
+/** @throws GatewayError `invalid_request` that names the field that is invalid or that no other protocol has (S21). */
 export function readRequest({ body }: Pick<TranslationInput, "body">): ReadMessagesRequest {
   const request = parseMessagesRequest(body.whole());
   const omitted = createOmitted(droppedFields(body.whole()));
@@ -54,7 +54,9 @@ export function readRequest({ body }: Pick<TranslationInput, "body">): ReadMessa
   };
 }
 
-/** Coding agents put a line for their own billing in front; it changes with every request and would break prompt caches. */
+/**
+ * Coding agents insert a line for their own billing at the front; it changes with every request and would break prompt caches.
+ */
 const BILLING_LINE = /^x-anthropic-billing-header:[^\n]*\n?/;
 
 function readSystem({ system }: MessagesRequest): TextBlock[] {

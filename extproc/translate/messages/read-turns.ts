@@ -46,7 +46,7 @@ export function readTurns(turns: readonly WireTurn[], context: TurnsContext): Tu
       noteMarks(block, context.omitted);
       return read(block, { at: below(contentAt, index), turn, index }, context);
     });
-    // A turn of nothing is said all the same.
+    // An empty turn is still a turn.
     const nonEmpty = content.length === 0 ? [textBlock("", contentAt)] : blocks;
     return { role: role === "assistant" || role === "system" ? role : "user", content: nonEmpty, at };
   });
@@ -66,7 +66,7 @@ function readAssistantBlock(block: WireBlock, { at, turn, index }: BlockPosition
     case "text":
       return [textBlock(block.text, at)];
     case "thinking":
-      // Messages' own signatures go back in the passthrough alone.
+      // Messages' own signatures are returned only in the passthrough.
       return [{ type: "thinking", text: block.thinking, signature: sealedOrNull(block.signature) }];
     case "redacted_thinking":
       return [{ type: "redacted_thinking", data: block.data }];
@@ -132,7 +132,7 @@ function readResult(block: WireToolResult, at: FieldPath, { omitted }: TurnsCont
   };
 }
 
-/** Blocks that may stand in a result as well. */
+/** Blocks that are allowed in a result as well. */
 function readShown(block: WireResultBlock, at: FieldPath): ResultBlock {
   switch (block.type) {
     case "text":
@@ -148,7 +148,7 @@ function readShown(block: WireResultBlock, at: FieldPath): ResultBlock {
   }
 }
 
-/** The input as the client wrote it: its numbers keep their digits, and its bytes stay the same in every turn. */
+/** The input as the client wrote it: its numbers keep their digits, and its bytes are the same in every turn. */
 function readInput(block: BlockOf<"tool_use">, { turn, index }: BlockPosition, { text, embedded }: TurnsContext): ToolInput {
   const raw = unwrapRawArguments(block.input, embedded);
   if (raw !== null) return { kind: "raw", text: raw };
@@ -164,7 +164,7 @@ function leaveBookkeeping({ omitted }: TurnsContext): Block[] {
   return [];
 }
 
-/** Marks that a block of any type may carry, and only the messages service heeds. */
+/** Marks that a block of any type may carry, and only the messages service uses. */
 function noteMarks({ cache_control: mark, citations }: { cache_control?: unknown; citations?: unknown }, omitted: Omitted): void {
   if (mark !== undefined && mark !== null) omitted.content.add("messages.content.cache_control");
   const isWish = isObject(citations) ? citations["enabled"] !== false : Array.isArray(citations) && citations.length > 0;

@@ -2,8 +2,8 @@ import { RawJson } from "../../protocol/json/raw.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 
 /**
- * Schemas, tool inputs and their like as the client wrote them: parsing would round big integers, and nesting
- * deeper than the stack could not be written again.
+ * Schemas, tool inputs and similar values as the client wrote them: parsing would round big integers, and nesting deeper than the
+ * stack could not be written again.
  */
 export interface RequestText {
   /** A member of `messages[turn].content[block]`. */

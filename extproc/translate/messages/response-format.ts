@@ -6,7 +6,7 @@ import type { FormatWish } from "../conversation/wish.ts";
 import { outputSchema } from "./output-schema.ts";
 import type { Block } from "./wire-block.ts";
 
-/** How the answer's form is asked for; null parts are not needed. */
+/** How the answer's form is requested; null parts are not needed. */
 export interface ResponseFormat {
   /** `output_config.format`. */
   format: Block | null;
@@ -28,7 +28,7 @@ const NO_FORMAT: ResponseFormat = { format: null, instruction: null, tool: null 
 const JSON_ONLY = "Respond with a single JSON object and nothing else.";
 const TOOL_NAME = "answer_in_json";
 
-/** @throws GatewayError `invalid_request` for a schema that this server could only be asked for by a tool, and can't be. */
+/** @throws GatewayError `invalid_request` for a schema that this server supports only by a tool, if that is not possible. */
 export function writeFormat(wish: FormatWish | null, facts: FormatFacts): ResponseFormat {
   if (wish === null) return NO_FORMAT;
   if (wish.type === "json_object") return { ...NO_FORMAT, instruction: { type: "text", text: JSON_ONLY } };
@@ -43,7 +43,7 @@ export function writeFormat(wish: FormatWish | null, facts: FormatFacts): Respon
   }
 }
 
-/** One tool that must be called gives exactly one object of its schema: with others, or another type, it would not. */
+/** Requiring one tool gives exactly one object of its schema: with others, or another type, it would not. */
 function answerTool(
   { schema, parsed, at, schemaAt }: Extract<FormatWish, { type: "json_schema" }>,
   { hasTools, names }: FormatFacts,

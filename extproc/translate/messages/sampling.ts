@@ -18,7 +18,7 @@ interface SamplingFields {
 const MAX_TEMPERATURE = 1;
 const MIN_THINKING_TOP_P = 0.95;
 
-/** Sampling and stop sequences within what messages, this server and thinking allow. */
+/** Sampling and stop sequences within the limits of messages, this server and thinking. */
 export function writeSampling(
   wishes: Pick<Wishes, "temperature" | "topP" | "topK" | "stop">,
   { rejects, isThinking }: SamplingFacts,
@@ -30,7 +30,7 @@ export function writeSampling(
     if (rejects.includes("temperature") || (isThinking && temperature !== 1)) omitted.add("temperature");
     else fields.temperature = temperature;
   }
-  // 1 is the default of both protocols, and some servers refuse the two together.
+  // 1 is the default of both protocols, and some servers reject the two together.
   if (wishes.topP !== null && wishes.topP !== 1) {
     if (rejects.includes("top_p") || (isThinking && wishes.topP < MIN_THINKING_TOP_P)) omitted.add("top_p");
     else fields.top_p = wishes.topP;

@@ -15,9 +15,7 @@ export function isServerToolBlock(block: Block): block is ServerToolBlock {
 }
 
 /**
- * What the messages protocol's own tools did in earlier turns, as text: a chat model can't call them, but must know
- * what was found.
- *
+ * Calls of the messages protocol's own tools in earlier turns, as text: a chat model can't call them, but must know the results.
  * @param written a member of the block as JSON text.
  */
 export function serverToolText(block: ServerToolBlock, written: (member: string) => RawJson | undefined): string {
@@ -26,7 +24,7 @@ export function serverToolText(block: ServerToolBlock, written: (member: string)
     : resultText(block, written("content")?.text ?? "null");
 }
 
-/** @param content the result's content as JSON text, for results that are no list of pages. */
+/** @param content the result's content as JSON text, for results that are not a list of pages. */
 function resultText(block: ServerToolResultBlock, content: string): string {
   const tool = block.type.replace(/_tool_result$/, "");
   const pages = Array.isArray(block.content) ? block.content.filter(isObject) : [];

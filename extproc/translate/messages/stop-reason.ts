@@ -2,7 +2,7 @@ import type { Stop } from "../../protocol/messages/encode-event.ts";
 import type { Ending, StopReason } from "../conversation/answer-event.ts";
 import { isServerReason, readServerReason } from "../conversation/server-reasons.ts";
 
-/** Messages' stop reasons; servers give others too (server-reasons.ts). One that nobody knows reads as "end" and is logged. */
+/** Messages' stop reasons; servers give others too (server-reasons.ts). An unknown one counts as "end" and is logged. */
 const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["end_turn", "end"],
   ["tool_use", "end"],
@@ -19,13 +19,15 @@ export function isUnknownReason(stopReason: string): boolean {
   return stopReason !== "" && !STOP_REASONS.has(stopReason.toLowerCase()) && !isServerReason(stopReason);
 }
 
-/** @throws GatewayError where the reason says that the server failed. */
+/** @throws GatewayError if the reason means that the server failed. */
 export function readStopReason(stopReason: string | null): StopReason {
   const reported = stopReason ?? "";
   return STOP_REASONS.get(reported.toLowerCase()) ?? readServerReason(reported) ?? "end";
 }
 
-/** `tool_use` is said exactly where there is a tool to use: some servers end calls with "stop", others name calls and have none. */
+/**
+ * `tool_use` is written exactly if there is a tool to use: some servers end calls with "stop", others report calls and have none.
+ */
 export function writeStopReason({ reason, stopSequence, explanation }: Ending, hasCalls: boolean): Stop {
   switch (reason) {
     case "limit":

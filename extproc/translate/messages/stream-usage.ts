@@ -6,7 +6,7 @@ import { mergeUsage, messagesUsage, type MessagesUsageOptions } from "../../prot
 export interface StreamUsage {
   /** `message_start.message.usage`. */
   start(usage: unknown): void;
-  /** `message_delta.usage`: cumulative, and with only the fields that the server cares to name. */
+  /** `message_delta.usage`: cumulative, and with only the fields that the server chooses to name. */
   update(usage: unknown): void;
 }
 
@@ -17,7 +17,7 @@ export function createStreamUsage(meter: Meter, options: MessagesUsageOptions): 
 
   return {
     start(usage) {
-      // Output tokens at the start are a placeholder, which must not stand for the answer if nothing else is told.
+      // Output tokens at the start are a placeholder, which must not be used as the answer's count if nothing else is reported.
       merged = Object.fromEntries(Object.entries(mergeUsage(merged, usage)).filter(([name]) => !OUTPUT.has(name)));
       // No input at all means that the server does not know yet.
       const counts = messagesUsage(merged, options) ?? {};

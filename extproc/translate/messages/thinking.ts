@@ -4,9 +4,9 @@ import type { Omitted } from "../conversation/conversation.ts";
 import type { ThinkingWish } from "../conversation/wish.ts";
 import type { Block, WireTurn } from "./wire-block.ts";
 
-/** The client's wish for thinking, and how hard; null where it says nothing. */
+/** The client's request for thinking, and its effort; null if there is none. */
 export function readThinking({ thinking, output_config: output }: MessagesRequest, omitted: Omitted): ThinkingWish | null {
-  // Their absence is nothing that a model can notice.
+  // A model cannot notice their absence.
   if (thinking && "display" in thinking && thinking.display === "omitted") omitted.wishes.add("thinking.display");
   if ((output?.task_budget ?? null) !== null) omitted.wishes.add("output_config.task_budget");
   const effort = output?.effort ?? null;
@@ -33,13 +33,13 @@ export interface ThinkingPlan {
 export interface ThinkingFacts {
   control: Profile["thinkingControl"];
   maxTokens: number;
-  /** The client demands a tool call, which messages allows only without thinking. */
+  /** The client requires a tool call, which messages allows only without thinking. */
   isToolForced: boolean;
-  /** As they are written. */
+  /** As written. */
   turns: readonly WireTurn[];
 }
 
-/** The least budget that the messages protocol takes. */
+/** The lowest budget that the messages protocol accepts. */
 const MIN_BUDGET_TOKENS = 1024;
 const DEFAULT_EFFORT = "medium";
 
@@ -52,13 +52,13 @@ export function writeThinking(wish: ThinkingWish | null, facts: ThinkingFacts): 
   if (facts.control === "none") return { ...unsaid, omitted: wish.fields };
   const disabled: ThinkingPlan = { ...unsaid, thinking: { type: "disabled" } };
   if (wish.mode === "off") return disabled;
-  // Demanding a tool is a constraint, thinking a wish: the constraint stays.
+  // Requiring a tool is a constraint, thinking a preference: the constraint is kept.
   if (facts.isToolForced) return { ...disabled, omitted: wish.fields };
 
   if (facts.control === "adaptive")
     return { ...unsaid, thinking: { type: "adaptive" }, effort: adaptiveEffort(wish), isOn: true };
   const budget = budgetTokens(wish, facts.maxTokens);
-  // With a budget, messages wants the turn that called the tools to begin with its thinking, signed.
+  // With a budget, messages requires the turn that called the tools to begin with its signed thinking.
   if (budget === null || isAnsweringUnthoughtCalls(facts.turns)) return { ...disabled, omitted: wish.fields };
   return { ...unsaid, thinking: { type: "enabled", budget_tokens: budget }, isOn: true };
 }

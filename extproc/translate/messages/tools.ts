@@ -10,7 +10,7 @@ import type { RequestText } from "./request-text.ts";
 import { writeInput } from "./input-schema.ts";
 import { cacheMember, type Block } from "./wire-block.ts";
 
-/** What only the messages service heeds. */
+/** Used by the messages service alone. */
 const MARKS = ["cache_control", "defer_loading", "eager_input_streaming", "allowed_callers", "input_examples"] as const;
 
 /** @throws GatewayError `invalid_request` for a tool that the messages service would run. */
@@ -54,7 +54,7 @@ function readSchema(schema: Extract<WireTool, { kind: "custom" }>["input_schema"
   return schema === null || schema === undefined || raw === undefined ? ANY_INPUT : { text: raw, parsed: schema };
 }
 
-/** @throws GatewayError `invalid_request` where the choice demands a tool that is not there. */
+/** @throws GatewayError `invalid_request` if the choice requires a missing tool. */
 export function readChoice(choice: MessagesRequest["tool_choice"], tools: readonly Tool[]): ToolChoice | null {
   if (choice === null || choice === undefined) return null;
   switch (choice.type) {
@@ -82,7 +82,7 @@ export function writeTools(tools: readonly Tool[], names: ToolNames): Block[] {
   }));
 }
 
-/** Messages wants the tools of a history described even when none is offered any more. */
+/** Messages requires descriptions of the tools in a history even if none is offered any more. */
 export function describeForgotten(names: Iterable<string>): Tool[] {
   return [...new Set(names)].map((name) => ({
     kind: "function",

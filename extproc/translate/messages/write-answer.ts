@@ -52,7 +52,7 @@ function textFrame(index: number): { before: string; after: string } {
 
 function createEventWriter({ model, requestId }: WriteContext): (event: AnswerEvent) => MessagesEvent[] {
   let hasCalls = false;
-  /** Of thinking that is open and that no server has signed: messages' clients send back nothing unsigned. */
+  /** Of thinking that is open and unsigned: messages' clients send back nothing unsigned. */
   let signer: Signer | null = null;
 
   return (event) => {
@@ -102,7 +102,7 @@ function createEventWriter({ model, requestId }: WriteContext): (event: AnswerEv
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        // Zero where the server has not counted yet, or not in numbers that can be true: clients keep a number that is too high.
+        // Zero until the server has counted, or if its count is implausible: clients keep a number that is too high.
         usage: encodeMessagesUsage({ ...NO_USAGE, ...(isCounted(usage) ? usage : {}) }),
       },
     };

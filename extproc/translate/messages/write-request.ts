@@ -13,17 +13,17 @@ import { describeForgotten, writeChoice, writeTools } from "./tools.ts";
 import type { Block } from "./wire-block.ts";
 import { writeText, writeTurns } from "./write-turns.ts";
 
-/** A request for a messages server, and what the reading of its answer must remember. */
+/** A request for a messages server, and the state needed to read its answer. */
 export interface WrittenRequest {
   body: Buffer;
   names: ToolNames;
-  /** The tool whose input is the answer, by the server's name; null where the answer is text as always. */
+  /** The tool whose input is the answer, by the server's name; null if the answer is ordinary text. */
   answerTool: string | null;
 }
 
 type WriteInput = Pick<TranslationInput, "backend" | "outputTokens">;
 
-/** @throws GatewayError `invalid_request` that names the field which this server cannot be asked for (S21). */
+/** @throws GatewayError `invalid_request` that names the field that this server does not support (S21). */
 export function writeRequest({ conversation, omitted }: ReadRequest, { backend, outputTokens }: WriteInput): WrittenRequest {
   const { turns, tools, wishes, words, isSerial: wantsSerial } = conversation;
   const { profile } = backend;
@@ -74,7 +74,7 @@ export function writeRequest({ conversation, omitted }: ReadRequest, { backend, 
   return { body: Buffer.from(body), names, answerTool: answerTool?.name ?? null };
 }
 
-/** Tools that are only described for the history's sake must not be called; the one that gives the answer must. */
+/** Tools that are described only for the history must not be called; the one that gives the answer must. */
 function chooseTool(choice: ToolChoice, facts: { answerTool: Tool | null; isForgotten: boolean }): ToolChoice {
   if (facts.answerTool !== null) return { type: "tool", name: facts.answerTool.name };
   return facts.isForgotten ? { type: "none" } : choice;
@@ -92,7 +92,7 @@ function writeIdentity({ user, safetyIdentifier, tier }: Wishes): Block {
   };
 }
 
-/** What messages has no field for. It caches by content, for as long as the marks in the prompt say. */
+/** Messages has no field for it. It caches by content, for the lifetime in the prompt's marks. */
 function omitHints({ verbosity, promptCache }: Wishes, { wishes: omitted }: Omitted): void {
   if (verbosity !== null && verbosity.level !== DEFAULT_VERBOSITY) omitted.add(verbosity.field);
   const { key, retention, isInMarks } = promptCache;

@@ -19,7 +19,7 @@ import { cacheMember, type Block as WireBlock, type WireTurn } from "./wire-bloc
 
 export interface TurnsContext {
   names: ToolNames;
-  /** May a turn of role system stand behind a user's turn (profile flag `systemTurns`)? Else its text joins the user's words. */
+  /** May a turn of role system follow a user's turn (profile flag `systemTurns`)? Otherwise its text joins the user's. */
   takesSystemTurns: boolean;
   words: ClientWords;
   omitted: Omitted;
@@ -41,7 +41,7 @@ export function writeTurns(turns: readonly Turn[], context: TurnsContext): WireT
   return written;
 }
 
-/** A server that takes system turns takes them behind the user's words alone, one at a time. */
+/** A server that accepts system turns accepts them only after the user's text, one at a time. */
 function writeUserRun(run: readonly Turn[], context: TurnsContext): WireTurn[] {
   const blocks = run.flatMap(({ role, content }) => writeBlocks(content, context).map((block) => ({ role, block })));
   const lastOfUser = blocks.findLastIndex(({ role }) => role === "user");
@@ -78,7 +78,7 @@ function writeBlock(block: Block, context: TurnsContext): WireBlock[] {
       for (const inner of block.content) noteDetail(inner, context);
       return [writeResult(block)];
     case "thinking":
-      // A messages server refuses the whole conversation over one signature that is not its own.
+      // A messages server rejects the whole conversation for one signature that is not its own.
       if (block.signature !== null && !isSealed(block.signature))
         return [{ type: "thinking", thinking: block.text, signature: block.signature }];
       omitted.content.add(words.thinking);
@@ -134,7 +134,7 @@ function dataSource({ mediaType, base64 }: InlineData): WireBlock {
   return { type: "base64", media_type: mediaType, data: base64 };
 }
 
-/** Messages takes objects alone: what is none is wrapped. */
+/** Messages accepts only objects: any other value is wrapped. */
 function writeInput(input: ToolInput): WireBlock | RawJson {
   switch (input.kind) {
     case "json":
@@ -157,13 +157,13 @@ function writeResult({ id, content, isError, cache }: ToolResultBlock): WireBloc
   };
 }
 
-/** A system message among the turns keeps its place: moved to the head, it would change every later prompt cache. */
+/** A system message among the turns keeps its place: moving it to the head would change every later prompt cache. */
 function asReminder(block: WireBlock): WireBlock {
   const text = typeof block["text"] === "string" ? block["text"] : "";
   return { ...block, text: systemReminder(text) };
 }
 
-/** An answer that the client began must not end in white space: messages refuses that. */
+/** An answer that the client began must not end in white space: messages rejects that. */
 function trimPrefill(turns: WireTurn[]): void {
   const last = turns.at(-1);
   if (last?.role !== "assistant") return;

@@ -25,21 +25,20 @@ import { completionOf } from "./streamed-completion.ts";
 import { createFreeErrors, createUnreadText, logprobBytes, type UnreadText } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
-/** What the client asked for, as far as it decides which bytes change. */
+/** The parts of the client's request that determine which bytes change. */
 interface Wishes {
-  /** The name to put into answers; null where the upstream's own is the same. */
+  /** The name to put into answers; null if the upstream's own is the same. */
   model: string | null;
   usage: boolean;
   usagePerChunk: boolean;
-  /** How many at once. */
+  /** Number of concurrent answers. */
   answers: number;
 }
 
 /**
- * A chat client, a chat upstream: every byte passes, but for the model's name, the output limit and the usage that only the
- * gateway asked for.
- *
- * @throws GatewayError `invalid_request` for what the gateway itself must read (S21); the rest is the upstream's to judge.
+ * A chat client, a chat upstream: every byte passes unchanged, except for the model's name, the output limit and the usage that
+ * only the gateway requested.
+ * @throws GatewayError `invalid_request` for fields that the gateway itself must read (S21); the upstream judges the rest.
  */
 export function createChatPassthrough(input: TranslationInput): Translation {
   const { body, backend, requestId } = input;
@@ -75,7 +74,7 @@ function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: T
   return body.edit(edits);
 }
 
-/** Tokens are what is charged, so a stream always ends with its usage (S28). */
+/** Charges are based on tokens, so a stream always ends with its usage (S28). */
 function askForUsage({ continuousUsage }: Profile): MemberEdit {
   const members: Record<string, MemberEdit> = { include_usage: write(true) };
   if (continuousUsage) members["continuous_usage_stats"] = write(true);
@@ -107,7 +106,7 @@ interface Counting {
   repeats?: RepeatedMessages;
 }
 
-/** Whatever the client can read of a chunk, or of a completion. */
+/** Everything that the client can read of a chunk, or of a completion. */
 function countAll(json: JsonObject, data: string, { meter, unread, freeErrorBytes, growth, repeats }: Counting): void {
   const output = chatOutput(json, growth);
   const countedBytes = repeats?.isRepeat(json, output) === true ? bytesOf(output) : countOutput(meter, output);
@@ -150,14 +149,14 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
       if (outcome === "open") outcome = "complete";
     }
     if (json === null) return "keep";
-    // Some servers send the error without its envelope, which no chat client knows.
+    // Some servers send the error without its envelope, which no chat client understands.
     if (json["object"] === "error") {
       outcome = "failed";
       return readUpstreamErrorPayload(json, "chat");
     }
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
-    // An error passes with whatever else its chunk says, and that is delivered too.
+    // An error passes with everything else in its chunk, and that is delivered too.
     countAll(json, data, { meter, unread, freeErrorBytes, growth, repeats });
     report(json, choices.length > 0);
     if (hasError(json)) {
@@ -168,7 +167,9 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     return editChunk(json, choices.length === 0);
   }
 
-  /** Each answer ends by itself; a server that gives fewer than it was asked for says so by its last report of usage, or by `[DONE]`. */
+  /**
+   * Each answer ends separately; a server that gives fewer than requested shows that by its last report of usage, or by `[DONE]`.
+   */
   function areFinished(choices: readonly JsonObject[], json: JsonObject): boolean {
     if (wishes.answers === 1) return choices.some(isFinished);
     for (const [position, choice] of choices.entries()) {
@@ -181,7 +182,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     return finished === wishes.answers || (finished > 0 && isLastReport);
   }
 
-  /** vLLM reports usage along the way for each answer by itself; only the last report, which has no choice, is of all. */
+  /** vLLM reports usage along the way for each answer separately; only the last report, which has no choice, covers all. */
   function report(json: JsonObject, hasChoices: boolean): void {
     const counts = chatUsage(json, profile) ?? {};
     const { outputTokens: _, reasoningTokens: __, ...prompt } = counts;
@@ -209,7 +210,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     return Object.keys(edits).length === 0 ? "keep" : edits;
   }
 
-  /** Chunks say only what the client asked for: no usage, usage at the end, or usage all along. */
+  /** Chunks contain only what the client requested: no usage, usage at the end, or usage throughout. */
   function editUsage(json: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
     if (!wishes.usage) return { usage: remove };
     const isUnasked = profile.continuousUsage && !wishes.usagePerChunk && !isWithoutChoices && isObject(json["usage"]);
@@ -221,7 +222,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     findText: (data) => findChunkText(data, profile),
     skimmed: meter.producedBytes,
     outcome: () => outcome,
-    // The answer is whole once it has its finish_reason, and clients wait for this line.
+    // The answer is complete once it has its finish_reason, and clients wait for this line.
     closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
     limited,
     failed: (error) => encodeErrorEvent("chat", error, requestId),

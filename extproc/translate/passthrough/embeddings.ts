@@ -5,8 +5,8 @@ import type { Translation, TranslationInput } from "../translation.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 
 /**
- * Embeddings, from any server that speaks chat completions: every byte passes, but for the model's name. Only what stands beside
- * the vectors is read. What was sent is checked by then (protocol/embeddings/request.ts).
+ * Embeddings, from any server that speaks chat completions: every byte passes unchanged, except for the model's name. Only the
+ * members next to the vectors are read. The request is checked before (protocol/embeddings/request.ts).
  */
 export function createEmbeddings({ body, backend, model }: TranslationInput): Translation {
   refusePriceModifiers(body);

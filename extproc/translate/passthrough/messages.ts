@@ -31,7 +31,7 @@ import { messageOf } from "./streamed-message.ts";
 import { createFreeErrors, createUnreadText } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
-/** What the gateway itself reads of a request for a messages upstream; the rest is the upstream's to judge. */
+/** What the gateway itself reads of a request for a messages upstream; the upstream judges the rest. */
 const envelopeSchema = z.object({
   model: z.string({ error: "the name of a model" }).min(1, { error: "the name of a model" }),
   // 0 fills the upstream's prompt cache and generates nothing.
@@ -44,22 +44,21 @@ const envelopeSchema = z.object({
   stream: z.boolean({ error: "true or false" }).nullish(),
 });
 
-/** What differs between what passes and what the client must see. */
+/** Differences between the upstream's bytes and the client's. */
 interface AnswerRules {
-  /** The name to put into answers; null where the upstream's own is the same. */
+  /** The name to put into answers; null if the upstream's own is the same. */
   model: string | null;
   isUsageInclusive: boolean;
 }
 
 const BETA_HEADER = "anthropic-beta";
 const NOTHING = Buffer.alloc(0);
-/** The least budget that the messages protocol takes. */
+/** The lowest budget that the messages protocol accepts. */
 const MIN_THINKING_TOKENS = 1_024;
 
 /**
- * A messages client, a messages upstream: every byte passes, but for the model's name and the output limit.
- *
- * @throws GatewayError `invalid_request` for what the gateway itself must read (S21).
+ * A messages client, a messages upstream: every byte passes unchanged, except for the model's name and the output limit.
+ * @throws GatewayError `invalid_request` for fields that the gateway itself must read (S21).
  */
 export function createMessagesPassthrough(input: TranslationInput): Translation {
   const { body, headers, model, backend, requestId } = input;
@@ -120,24 +119,24 @@ function budgetBelow(outputTokens: number): MemberEdit {
 function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
   const outlined = envelopeSchema.safeParse(body.outline);
   if (outlined.success) return outlined.data;
-  // An error says what it found, and a long name is not in the outline.
+  // An error says what was found, and a long name is not in the outline.
   const result = envelopeSchema.safeParse(body.whole());
   if (!result.success) throw requestError(result.error.issues, body.whole());
   return result.data;
 }
 
-/** A beta's header and its body fields go together: one without the other is refused upstream. */
+/** A beta's header and its body fields belong together: one without the other is rejected upstream. */
 export function messagesHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
   const version = headers.get(HEADERS.version) ?? headers.get(HEADERS.versionNeutral) ?? MESSAGES_VERSION;
   const beta = headers.get(BETA_HEADER);
   return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
 }
 
-/** Beyond this many tokens a prompt costs more at its provider, for models that take more only with a beta. */
+/** Above this many tokens a prompt costs more at its provider, for models that accept more only with a beta. */
 const PRICED_WINDOW = 200_000;
 const LONG_CONTEXT = /^context-\d+m/;
 
-/** Without the beta that makes a context window longer than the Model's, and every token of it dearer. */
+/** Without the beta that enlarges the context window beyond the Model's, and makes every token of it more expensive. */
 function pricedHeaders(
   headers: Readonly<Record<string, string>>,
   { model, backend }: Pick<TranslationInput, "model" | "backend">,
@@ -207,7 +206,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
         return freeErrorBytes();
       default:
         if (isObject(json["error"])) return freeErrorBytes();
-        // The client reads what an event of a kind of its own says.
+        // The client reads the text of an event of an unknown kind.
         return countOutput(meter, messagesOutput(json));
     }
   }
@@ -218,7 +217,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
   }
 
   function follow(json: JsonObject): EventEdit {
-    // Proxies in front of a server send errors in shapes that no messages client knows.
+    // Proxies in front of a server send errors in shapes that no messages client understands.
     const isForeignError = json["type"] !== "error" && isObject(json["error"]);
     if (outcome === "open" && (json["type"] === "error" || isForeignError)) outcome = "failed";
     if (isForeignError) return readUpstreamErrorPayload(json, "messages");

@@ -6,10 +6,10 @@ import { isGatewayItem } from "../responses/own-item.ts";
 
 /**
  * Reasoning of other servers' answers, which the gateway signed or packed in their place. A client that changes the model in the
- * middle of a conversation sends it along, and a server refuses the whole conversation over one signature that is not its own.
+ * middle of a conversation sends it too, and a server rejects the whole conversation for one signature that is not its own.
  */
 
-/** For `messages`: leaves out blocks of thinking without a signature of a messages server. */
+/** For `messages`: omits blocks of thinking without a messages server's signature. */
 export const leaveForeignThinking: MemberEdit = (messages) => {
   if (messages === undefined || !messages.includes('"thinking"')) return messages;
   return editElements(messages, (message) => {
@@ -17,13 +17,13 @@ export const leaveForeignThinking: MemberEdit = (messages) => {
     if (content === undefined || rawMember(message, "role")?.toString("utf8") !== '"assistant"') return message;
     const kept = editElements(content, (block) => (isForeignThinking(block) ? undefined : block));
     if (kept === content) return message;
-    // A turn of nothing is refused as well.
+    // An empty turn is rejected as well.
     return kept.length <= EMPTY_LENGTH ? undefined : editMembers(message, { content: () => kept });
   });
 };
 
 /**
- * With a budget for thinking, a messages server refuses calls without the thinking before them. Do the last messages answer such
+ * With a budget for thinking, a messages server rejects calls without the thinking before them. Do the last messages answer such
  * calls?
  */
 export function answersUnthoughtCalls(messages: Buffer): boolean {
@@ -34,7 +34,7 @@ export function answersUnthoughtCalls(messages: Buffer): boolean {
   return first !== undefined && !THINKING.has(textOf(first, "type"));
 }
 
-/** For `input`: leaves out items of reasoning that the gateway made. */
+/** For `input`: omits items of reasoning that the gateway made. */
 export const leaveOwnReasoning: MemberEdit = (input) => {
   if (input === undefined || !input.includes('"reasoning"')) return input;
   return editElements(input, (item) => (isOwnReasoning(item) ? undefined : item));
@@ -55,7 +55,7 @@ function isOwnReasoning(item: Buffer): boolean {
   return isGatewayItem({ id: textOf(item, "id"), encrypted: textOf(item, "encrypted_content") });
 }
 
-/** A member that is a string; empty where it is none. */
+/** A member that is a string; empty if it is not one. */
 function textOf(object: Buffer, name: string): string {
   const written = rawMember(object, name)?.toString("utf8");
   return written?.startsWith('"') ? String(JSON.parse(written)) : "";

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 
-/** Fields by which a request asks its provider for another price than the Model's, and the values that ask for none. */
+/** Fields by which a request selects a price at its provider other than the Model's, and the values that select none. */
 const MODIFIERS = [
   { field: "service_tier", base: ["auto", "default", "standard", "standard_only", "flex"] },
   { field: "speed", base: ["standard"] },
@@ -9,8 +9,8 @@ const MODIFIERS = [
 ] as const;
 
 /**
- * For requests that pass as they are: translations write no such field but with one of these values.
- * @throws GatewayError `invalid_request` for a value that providers charge a multiple for.
+ * For requests that pass unchanged: translations write no such field except with one of these values.
+ * @throws GatewayError `invalid_request` for a value at which providers charge a multiple.
  */
 export function refusePriceModifiers({ outline }: RequestBody): void {
   for (const { field, base } of MODIFIERS) {

@@ -3,15 +3,15 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { isFinished } from "../chat/chunk-text.ts";
 import { bytesOf, chatOutput, objectsIn, type Output } from "../readable-output.ts";
 
-/** MiniMax ends each answer of a stream with an event that holds the whole message, which the deltas have said already. */
+/** MiniMax ends each answer of a stream with an event that repeats the whole message of the deltas. */
 export interface RepeatedMessages {
-  /** @param output what the event says. Asked once per event, before its output is counted. */
+  /** @param output what the event contains. Called once per event, before its output is counted. */
   isRepeat(json: JsonObject, output: Output): boolean;
 }
 
 /**
- * Deltas pass without being read, so their text is not at hand: a message is a repeat if it ends an answer and all such messages
- * together are no longer than what was counted.
+ * Deltas pass unread, so their text is not available: a message is a repeat if it ends an answer and all such messages together
+ * are no longer than the text counted so far.
  */
 export function createRepeatedMessages(meter: Pick<Meter, "outputBytes">): RepeatedMessages {
   let repeatedBytes = 0;

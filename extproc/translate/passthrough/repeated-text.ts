@@ -1,13 +1,13 @@
 import { createAnswerSize } from "../../protocol/answer-bounds.ts";
 
 /**
- * A Responses stream sends each text in pieces, and then whole again: at the end of its part, of its item and of the response. What
- * is the same is counted once; what is not, the client reads as well.
+ * A Responses stream sends each text in pieces, and then whole again: at the end of its part, of its item and of the response.
+ * Identical text is counted once; the client reads text that differs as well.
  */
 export interface RepeatedText {
-  /** A piece of the text at this place. @throws GatewayError `upstream_error` for more text than any answer has. */
+  /** A piece of the text at this index. @throws GatewayError `upstream_error` for more text than any answer has. */
   add(key: string, piece: string): void;
-  /** Those that were not sent before. From now on all of them were. */
+  /** The bytes that were not sent before. From now on all of them count as sent. */
   unheard(texts: readonly string[]): string[];
 }
 

@@ -6,13 +6,13 @@ import { bytesOf, countOutput, messagesOutput, objectsIn, type Output } from "..
 import { createRepeatedText } from "./repeated-text.ts";
 import { createFreeErrors, createUnreadText, logprobBytes } from "./unread-text.ts";
 
-/** Counts whatever the client can read of one response, whole or in events. */
+/** Counts everything that the client can read of one response, complete or in events. */
 export interface ResponseCount {
   event(json: JsonObject, data: string): void;
   whole(json: JsonObject, data: string): void;
 }
 
-/** Members of the request that a response repeats. Servers fill in what was left out. */
+/** Members of the request that a response repeats. Servers fill in omitted ones. */
 const ECHOED = [
   "instructions",
   "metadata",
@@ -24,14 +24,14 @@ const ECHOED = [
   "safety_identifier",
   "prompt_cache_key",
 ];
-/** What a server may add to each of these: `strict`, defaults, the names of them. */
+/** A server's possible additions to each of these: `strict`, defaults, their names. */
 const ADDED_BYTES = 256;
-/** A stream has the request where the response is created, queued, begun and over. */
+/** A stream repeats the request when the response is created, queued, begun and over. */
 const MAX_ECHOES = 4;
-/** What its normal form may be longer. */
+/** How much longer its normal form may be. */
 const LONGER = 2;
 
-/** @param body the request: of it only the sizes of its members are kept. */
+/** @param body the request: only the sizes of its members are kept. */
 export function createResponseCount(body: RequestBody): (meter: Meter) => ResponseCount {
   const maxEchoed = new Map(ECHOED.map((name) => [name, LONGER * (sizeOf(body, name) ?? 0) + ADDED_BYTES]));
   return (meter) => createCount(meter, maxEchoed);
@@ -44,7 +44,7 @@ function sizeOf({ bytes, outline }: RequestBody, name: string): number | undefin
 function createCount(meter: Meter, maxEchoed: ReadonlyMap<string, number>): ResponseCount {
   const repeated = createRepeatedText();
   const unread = createUnreadText();
-  /** Quotations and the like that were counted, which come again too. */
+  /** Quotations and similar content that were counted and arrive again. */
   let otherBytes = 0;
   let echoes = 0;
   const freeErrorBytes = createFreeErrors();
@@ -71,7 +71,7 @@ function createCount(meter: Meter, maxEchoed: ReadonlyMap<string, number>): Resp
     return echoed;
   }
 
-  /** What failed says why. */
+  /** A failed response gives the reason. */
   function freeError({ error, type }: JsonObject): number {
     return type === "error" || isObject(error) ? freeErrorBytes() : 0;
   }
@@ -99,7 +99,7 @@ function partKey({ output_index: item, content_index: part, summary_index: summa
   return `${type}/${String(item)}/${String(part ?? summary)}`;
 }
 
-/** What a response says; what it repeats of its request is no answer. */
+/** Text of a response; the parts that repeat its request are not part of the answer. */
 function outputOf({ output, error }: JsonObject): Output {
   return error === undefined || error === null ? messagesOutput({ content: output }) : { texts: [], otherBytes: 0 };
 }

@@ -9,13 +9,13 @@ import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
 
-/** What has come of a response whose stream the gateway may have to end itself. */
+/** The part received so far of a response whose stream the gateway may have to end itself. */
 export interface ResponseSoFar {
-  /** @throws GatewayError `upstream_error` for more items, or more of them, than any answer has. */
+  /** @throws GatewayError `upstream_error` for more items, or larger ones, than any answer has. */
   read(json: JsonObject, data: string): void;
   /** Its ending at the limit of output tokens. */
   limited(usage: Usage): string;
-  /** Its ending where it failed: an event for clients that read events, the failed response for those that wait for one. */
+  /** Its ending if it failed: an event for clients that read events, the failed response for those that wait for one. */
   failed(error: GatewayError): string;
 }
 
@@ -24,17 +24,17 @@ interface Item {
   members: Record<string, RawJson>;
   /** As it ended; null while it is open. */
   done: RawJson | null;
-  /** What it says while it is open. */
+  /** Its content while it is open. */
   parts: Map<string, { kind: string; text: string }>;
   /** Of its parts. */
   characters: number;
 }
 
 const NOTHING = Buffer.alloc(0);
-/** What the gateway answers for where the server said nothing. */
+/** The gateway's values for members that the server left out. */
 const NO_RESPONSE: Record<string, RawJson> = { object: new RawJson('"response"') };
 
-/** @param edits what differs from the server's own response; null if nothing does. */
+/** @param edits differences from the server's own response; null if there are none. */
 export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> | null): ResponseSoFar {
   let response = NO_RESPONSE;
   let next = 0;
@@ -113,7 +113,7 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
   };
 }
 
-/** By the events that bring them, the pieces of an item's text. */
+/** By the events that carry them, the pieces of an item's text. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ["response.output_text.delta", "output_text"],
   ["response.refusal.delta", "refusal"],
@@ -123,7 +123,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ["response.custom_tool_call_input.delta", "input"],
 ]);
 
-/** An open item with what has come of it. */
+/** An open item with its content so far. */
 function encodeItem({ members, done, parts }: Item): Encodable {
   if (done !== null) return done;
   const all = [...parts.values()];

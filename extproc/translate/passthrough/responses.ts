@@ -26,7 +26,7 @@ import { incomplete } from "../../protocol/broken-answer.ts";
 
 const INPUT = { error: "a string, or an array with at least one item" };
 
-/** What the gateway itself reads of a request for a Responses upstream; the rest is the upstream's to judge. */
+/** What the gateway itself reads of a request for a Responses upstream; the upstream judges the rest. */
 const envelopeSchema = z.object({
   model: z.string({ error: "the name of a model" }).min(1, { error: "the name of a model" }),
   input: z.union([z.string(), z.array(z.unknown()).min(1, INPUT)], INPUT),
@@ -37,17 +37,17 @@ const OPEN_BRACKET = 91;
 const NULL = Buffer.from("null");
 
 interface AnswerRules {
-  /** What differs from the server's own response; null if nothing does. */
+  /** Differences from the server's own response; null if there are none. */
   edits: Readonly<Record<string, MemberEdit>> | null;
-  /** A count for one answer, whole or streamed. */
+  /** A count for one answer, complete or streamed. */
   createCount(meter: Meter): ResponseCount;
 }
 
 /**
- * A Responses client, a Responses upstream: every byte passes, but for the model's name and the output limit. The server is told to
- * store nothing.
- *
- * @throws GatewayError `invalid_request` for what the gateway itself must read, and for what is stored elsewhere (S21).
+ * A Responses client, a Responses upstream: every byte passes unchanged, except for the model's name and the output limit. The
+ * server is instructed to store nothing.
+ * @throws GatewayError `invalid_request` for fields that the gateway itself must read, and for content that is stored elsewhere
+ * (S21).
  */
 export function createResponsesPassthrough(input: TranslationInput): Translation {
   const { body, backend } = input;
@@ -67,7 +67,7 @@ export function createResponsesPassthrough(input: TranslationInput): Translation
   };
 }
 
-/** To the server nothing is stored, and no response is continued. */
+/** For the server, nothing is stored, and no response is continued. */
 function responseEdits({ backend, storage = null }: TranslationInput, model: string): AnswerRules["edits"] {
   const edits: Record<string, MemberEdit> = {
     ...(backend.upstreamModel !== model && { model: replace(model) }),
@@ -91,11 +91,11 @@ function translateBody({ body, backend, outputTokens, storage = null }: Translat
   });
 }
 
-/** A server that stores nothing takes reasoning back only in this form. */
+/** A server that stores nothing accepts reasoning back only in this form. */
 function includeSealedReasoning(include: Buffer | undefined): Buffer | undefined {
   const sealed = '"reasoning.encrypted_content"';
   if (include === undefined || include.equals(NULL)) return Buffer.from(`[${sealed}]`);
-  // What is no list is the server's to refuse.
+  // A value that is not a list is left to the server to reject.
   if (include.at(0) !== OPEN_BRACKET || include.includes(sealed)) return include;
   return Buffer.from(`[${[sealed, ...scanElements(include).map(String)].join(",")}]`);
 }
@@ -103,7 +103,7 @@ function includeSealedReasoning(include: Buffer | undefined): Buffer | undefined
 function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
   const outlined = envelopeSchema.safeParse(body.outline);
   if (outlined.success) return outlined.data;
-  // An error says what it found, and a long name is not in the outline.
+  // An error says what was found, and a long name is not in the outline.
   const result = envelopeSchema.safeParse(body.whole());
   if (!result.success) throw requestError(result.error.issues, body.whole());
   return result.data;
@@ -118,7 +118,7 @@ function passAnswer(body: Buffer, meter: Meter, { edits, createCount }: AnswerRu
   return edits === null ? answer : editMembers(answer, edits);
 }
 
-/** @throws GatewayError `upstream_error` when it is none, or not at its end; the upstream's own error when it is one. */
+/** @throws GatewayError `upstream_error` when it is not one, or not finished; the upstream's own error when it is one. */
 function parseResponse(body: Buffer): JsonObject {
   const json = parseWhole(body, "responses");
   if (!Array.isArray(json["output"])) throw new GatewayError("upstream_error", "The model server's answer is not a response.");
@@ -139,7 +139,7 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
     count.event(json, data);
     const { type, response } = json;
     if (isObject(response)) meter.report(responsesUsage(response["usage"]) ?? {});
-    // Proxies in front of a server send errors in shapes that no Responses client knows.
+    // Proxies in front of a server send errors in shapes that no Responses client understands.
     const isForeignError = typeof type !== "string" && isObject(json["error"]);
     if (outcome === "open") outcome = outcomeOf(type, isForeignError);
     if (isForeignError) return readUpstreamErrorPayload(json, "responses");
@@ -149,7 +149,7 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
 
   return {
     read,
-    // Each event has a number of its own: none is another with nothing but another text.
+    // Each event has its own number: none differs from another only by its text.
     findText: () => undefined,
     skimmed: meter.producedBytes,
     outcome: () => outcome,
@@ -163,7 +163,7 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
   };
 }
 
-/** The event `error` stands in front of the response that failed. */
+/** The event `error` precedes the response that failed. */
 function outcomeOf(type: unknown, isForeignError: boolean): ReturnType<StreamRules["outcome"]> {
   if (type === "response.completed" || type === "response.incomplete") return "complete";
   return type === "response.failed" || type === "error" || isForeignError ? "failed" : "open";

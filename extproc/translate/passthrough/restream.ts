@@ -4,8 +4,8 @@ import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 
 /**
- * Whole answers as the streams that would have brought them, for servers that answer a stream request in JSON.
- * They work on the text as written, so that numbers, members of servers' own and their order stay.
+ * Complete answers as the streams that would have delivered them, for servers that answer a stream request in JSON. They work on
+ * the text as written, so that numbers, servers' own members and their order are preserved.
  */
 
 /** A `chat.completion` as chunks: each choice in one piece, its finish, the usage, `[DONE]`. */
@@ -51,7 +51,7 @@ function blockEvents(block: Buffer, index: number): string {
   ].join("");
 }
 
-/** What a block begins with, and what comes after: the SDKs build text, thinking and input from deltas alone. */
+/** What a block begins with, and what follows: the SDKs build text, thinking and input from deltas alone. */
 function partsOf(block: Buffer): { start: Encodable; deltas: Members[] } {
   const type = raw(block, "type")?.text ?? "";
   const rest = rawMembers(block, ["text", "thinking", "signature", "input"]);
@@ -74,7 +74,7 @@ function partsOf(block: Buffer): { start: Encodable; deltas: Members[] } {
   }
 }
 
-/** A message as a delta: its tool calls get the index that chunks have and whole answers have not. */
+/** A message as a delta: its tool calls get the index that chunks have and complete answers do not. */
 function deltaOf(choice: Buffer): Members {
   const message = rawMember(choice, "message") ?? NOTHING;
   const calls = scanElements(rawMember(message, "tool_calls") ?? NOTHING);
@@ -91,7 +91,7 @@ function raw(object: Buffer, name: string): RawJson | undefined {
   return value === undefined ? undefined : new RawJson(value.toString("utf8"));
 }
 
-/** Line breaks of indented JSON stand between its tokens only, and would break an event into lines. */
+/** Line breaks of indented JSON occur only between its tokens, and would break an event into lines. */
 function oneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, " ");
 }

@@ -15,36 +15,36 @@ import { createEventTemplate } from "../event-template.ts";
 import type { StreamOutcome, StreamTranslation } from "../translation.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 
-/** What the client gets in an event's place; an error replaces it in the client's own shape. */
+/** The client's replacement for an event; an error replaces it in the client's own shape. */
 export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string, MemberEdit>>;
 
-/** What one protocol's passthrough does with the events that it sees. Its state dies with the stream. */
+/** One protocol's processing of the events that pass through. Its state dies with the stream. */
 export interface StreamRules {
-  /** Reads one event for the meter and the outcome. @param json the event's data, null where that is no object. */
+  /** Reads one event for the meter and the outcome. @param json the event's data, null if that is not an object. */
   read(data: string, json: JsonObject | null): EventEdit;
-  /** Of an event in which nothing but one text is read: that text (event-template.ts). */
+  /** Of an event in which only one text is read: that text (event-template.ts). */
   findText(data: Buffer): Buffer | undefined;
-  /** Text was passed that `read` did not see, of so many bytes and characters. */
+  /** Text of this many bytes and characters was passed that `read` did not see. */
   skimmed(textBytes: number, characters: number): void;
-  /** How far the stream has come, judged by the events read. */
+  /** The stream's progress, judged by the events read. */
   outcome(): Exclude<StreamOutcome, "truncated">;
-  /** What an upstream that was complete has left out of its ending. */
+  /** The ending that a complete upstream has omitted. */
   closing(): string;
-  /** The ending of an answer that ran into its limit of output tokens. */
+  /** The ending of an answer that reached its limit of output tokens. */
   limited(): string;
   /** The ending of an answer that failed (S22). */
   failed(error: GatewayError): string;
-  /** A whole answer as the stream that the client asked for. */
+  /** A complete answer as the stream that the client requested. */
   toStream(answer: Buffer): string;
 }
 
-/** Events of one chunk that are read one by one to learn their form: each costs another look at the rest of the chunk. */
+/** Events of one chunk that are read one by one to learn their form: each costs another pass over the rest of the chunk. */
 const MAX_LESSONS_PER_CHUNK = 8;
 
-/** What stands before an event's data, where that is nothing but the event's name. */
+/** The bytes before an event's data, if they are only the event's name. */
 const PLAIN_LEAD = /^(?:event: ?[\w.]{0,64}\n)?data: ?$/;
 
-/** White space in front of a stream or an answer. Whoever sends more sends no answer. */
+/** White space before a stream or an answer. More than this is not an answer. */
 const MAX_LEAD_BYTES = 4 * 1024;
 
 const LF = 10;
@@ -52,9 +52,9 @@ const OPEN_BRACE = 123;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * A stream whose bytes pass as they are, but for the members that `rules` edits. Whole events leave at once; the
- * bytes of an unfinished one wait for its end, so that a broken stream never leaves half an event with the client.
- * Data that is no JSON object ends it: the client could read it, and the meter could not.
+ * A stream whose bytes pass unchanged, except for the members that `rules` edits. Whole events are sent at once; the bytes of an
+ * unfinished one wait for its end, so that a broken stream never leaves half an event with the client. Data that is not a JSON
+ * object ends it: the client could read it, and the meter could not.
  */
 export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   const parser = createSseParser();
@@ -62,7 +62,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   const held = createByteBuffer();
   /** Offset of the first held byte in the stream. */
   let heldFrom = 0;
-  /** An event that is not sent as it came ended here; if that was a CR, its LF may still follow. */
+  /** An event that is not sent unchanged ended here; if that was a CR, its LF may still follow. */
   let replacedEnd = -1;
   const answer = createByteBuffer();
   let isWholeAnswer: boolean | null = null;
@@ -75,7 +75,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return isWholeAnswer ? collect(chunk) : pass(chunk);
   }
 
-  /** Some servers answer a stream request with a whole answer; no line of a stream begins with a brace. */
+  /** Some servers answer a stream request with a complete answer; no line of a stream begins with a brace. */
   function begin(chunk: Buffer): Buffer | "unchanged" {
     const lead = countLead(chunk);
     const leadBytes = answer.length() + lead;
@@ -113,7 +113,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     }
   }
 
-  /** Passes the events that are known by their form; else what may teach another one, an event; else all. */
+  /** Passes the events that have a known form; else one event that may teach another form; else everything. */
   function passFront(chunk: Buffer, mayLearn: boolean): { bytes: number; isKnown: boolean; output: Buffer | "unchanged" } {
     const known = held.length() === 0 ? template.skim(chunk) : null;
     if (known === null) {
@@ -139,7 +139,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return release(edits);
   }
 
-  /** @param edited the last event that is not sent as it came. */
+  /** @param edited the last event that is not sent unchanged. */
   function learnFrom(chunk: Buffer, event: SseEvent | undefined, edited: Edited | undefined): void {
     if (event === undefined || event.dataRange === null || !template.isLearning()) return;
     if (!PLAIN_LEAD.test(chunk.toString("latin1", event.start - heldFrom, event.dataRange.start - heldFrom))) return;
@@ -155,7 +155,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     for (const event of events) {
       const edit = readEvent(event.data);
       if (edit !== "keep") edits.push({ event, edit });
-      // Written anew, it is without what stood around its data.
+      // Rewritten, it lacks the bytes that were around its data.
       else if (isStripped()) edits.push({ event, edit: {} });
     }
     return edits;
@@ -175,14 +175,14 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return parser.otherBytes() > MAX_UNCOUNTED_BYTES;
   }
 
-  /** Everything settled, edits in place. */
+  /** Everything settled, with edits in place. */
   function release(edits: readonly Edited[]): Buffer {
     const bytes = held.view();
     const parts: Buffer[] = [];
     let at = 0;
     for (const { event, edit } of edits) {
       keep(at, event.start - heldFrom);
-      // Hidden or written anew, an event takes along the LF of its own last CR LF.
+      // An event that is hidden or rewritten takes with it the LF of its own last CR LF.
       if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null || isStripped()) replacedEnd = event.end;
       if (edit instanceof GatewayError) parts.push(errorEvent(edit));
       else if (edit !== "hide") parts.push(...editEvent(event, edit));
@@ -202,7 +202,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
       parts.push(bytes.subarray(isPairedLineFeed ? from + 1 : from, to));
     }
 
-    /** The event's own bytes around the edited JSON; data over several lines is written anew. */
+    /** The event's own bytes around the edited JSON; data over several lines is rewritten. */
     function editEvent({ event, data, start, end, dataRange }: SseEvent, edits: Readonly<Record<string, MemberEdit>>): Buffer[] {
       if (dataRange === null || isStripped())
         return [Buffer.from(encodeSseEvent(event, editMembers(Buffer.from(data), edits).toString("utf8")))];
@@ -227,7 +227,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return Buffer.concat([last, Buffer.from(separator), closing]);
   }
 
-  /** @throws GatewayError `upstream_error` when it is no answer; the upstream's own error when it is one. */
+  /** @throws GatewayError `upstream_error` when it is not an answer; the upstream's own error when it is one. */
   function restream(): Buffer {
     const stream = Buffer.from(rules.toStream(answer.view()));
     const passed = pass(stream);
@@ -246,7 +246,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return errorEvent(error);
   }
 
-  /** The bytes of an unfinished event are left out: the client has whole events only. */
+  /** The bytes of an unfinished event are omitted: the client gets only whole events. */
   function stopForCredit(): Buffer {
     if (isClosed || rules.outcome() !== "open") return Buffer.alloc(0);
     isClosed = true;
@@ -265,7 +265,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     stopForCredit,
     isEnding: () => isClosed || rules.outcome() !== "open",
     outcome: () => ending ?? rules.outcome(),
-    // The parser has the line that is not whole, too.
+    // The parser has the incomplete line, too.
     heldBytes: () => 2 * held.length() + answer.length(),
   };
 }
@@ -275,7 +275,7 @@ interface Edited {
   edit: Exclude<EventEdit, "keep">;
 }
 
-/** @throws GatewayError `upstream_error` for more structure than is read: what passed unread would not be metered. */
+/** @throws GatewayError `upstream_error` for more structure than is read: anything passed unread would not be metered. */
 function parseEvent(data: string): JsonObject | null {
   try {
     return parseObject(data);

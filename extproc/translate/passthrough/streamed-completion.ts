@@ -8,7 +8,7 @@ import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 
-/** A value that grows from chunk to chunk: text, a list, an object of such values, or what the last chunk said. */
+/** A value that grows from chunk to chunk: text, a list, an object of such values, or the last chunk's value. */
 type Grown = string | RawJson | RawJson[] | GrownCalls | GrownObject;
 interface GrownObject {
   kind: "object";
@@ -22,11 +22,11 @@ interface GrownCalls {
 interface GrownChoice {
   members: GrownObject;
   message: GrownObject;
-  /** Deltas have said something. */
+  /** Deltas contained content. */
   hasDeltas: boolean;
 }
 
-/** Members that come in pieces; any other text comes whole. */
+/** Members that arrive in pieces; any other text arrives whole. */
 const PIECES: ReadonlySet<string> = new Set([
   "content",
   "reasoning_content",
@@ -41,11 +41,10 @@ const PIECES: ReadonlySet<string> = new Set([
 const HOLDERS: ReadonlySet<string> = new Set(["function", "custom", "function_call", "audio", "logprobs"]);
 
 /**
- * The completion that a stream would have been, from servers that stream although JSON was asked for. What chunks
- * do not take apart stays as it was written.
- *
- * @param answers how many were asked for; a server may say by `[DONE]` that it gives fewer.
- * @throws GatewayError `upstream_error` when the stream is cut or holds no chunk; the upstream's own error when it holds one.
+ * The completion that a stream would have been, from servers that stream although JSON was requested. Members that chunks do not
+ * split stay as written.
+ * @param answers how many were requested; a server may show by `[DONE]` that it gives fewer.
+ * @throws GatewayError `upstream_error` when the stream is cut off or holds no chunk; the upstream's own error when it holds one.
  */
 export function completionOf(events: readonly SseEvent[], answers: number): Buffer {
   const head = new Map<string, Encodable>();
@@ -66,7 +65,7 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
       choices.set(index, grown);
       grow(grown.members, rawMembers(choice, ["delta", "message"]));
       const delta = rawMember(choice, "delta");
-      // MiniMax's last event repeats in a message what the deltas said.
+      // MiniMax's last event repeats the deltas as a message.
       const repeated = grown.hasDeltas ? undefined : rawMember(choice, "message");
       grow(grown.message, rawMembers(delta ?? repeated ?? NOTHING));
       grown.hasDeltas ||= delta !== undefined && hasText(grown.message);
@@ -107,7 +106,7 @@ function newObject(): GrownObject {
   return { kind: "object", members: new Map() };
 }
 
-/** The deepest that pieces stand: a call of a message, its function, the arguments. */
+/** The greatest depth of pieces: a call of a message, its function, the arguments. */
 const MAX_DEPTH = 3;
 
 function grow(into: GrownObject, piece: Record<string, RawJson>, depth = 0): void {
@@ -125,7 +124,7 @@ interface Piece {
 function growValue({ name, value, depth }: Piece, earlier: Grown | undefined): Grown {
   const written = Buffer.from(value.text);
   const isList = value.text.startsWith("[");
-  // Null, and a text that is empty, say nothing that was not said before.
+  // Null and an empty text add nothing.
   if (value.text === "null" || value.text === '""') return earlier ?? value;
   if (name === "tool_calls" && isList) return growCalls(isCalls(earlier) ? earlier : undefined, written);
   if (HOLDERS.has(name) && depth < MAX_DEPTH && value.text.startsWith("{")) {
@@ -140,13 +139,13 @@ function growValue({ name, value, depth }: Piece, earlier: Grown | undefined): G
   return value;
 }
 
-/** In place: log probabilities come in thousands of pieces. */
+/** In place: log probabilities arrive in thousands of pieces. */
 function longer(list: RawJson[], elements: readonly RawJson[]): RawJson[] {
   for (const element of elements) list.push(element);
   return list;
 }
 
-/** By index; where a server leaves it out, a name begins a new call and anything else continues the last. */
+/** By index; if a server omits it, a name begins a new call and anything else continues the last. */
 function growCalls(earlier: GrownCalls | undefined, written: Buffer): GrownCalls {
   const calls = earlier?.calls ?? new Map<string, GrownObject>();
   for (const piece of scanElements(written)) {

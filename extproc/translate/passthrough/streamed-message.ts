@@ -12,14 +12,14 @@ import { brokenOff } from "../../protocol/broken-answer.ts";
 
 type Members = Record<string, Encodable>;
 
-/** A content block: its members as they came with its start, and what its deltas added. */
+/** A content block: its members as they arrived with its start, and the additions of its deltas. */
 interface StreamedBlock {
   members: Map<string, Encodable>;
   texts: Map<string, string>;
   citations: RawJson[];
 }
 
-/** The member that each kind of delta makes longer. */
+/** The member that each kind of delta extends. */
 const GROWING: Readonly<Record<string, string>> = {
   text_delta: "text",
   thinking_delta: "thinking",
@@ -28,11 +28,11 @@ const GROWING: Readonly<Record<string, string>> = {
 };
 
 /**
- * The message that a stream would have been, from servers that stream although JSON was asked for. What the events
- * do not take apart stays as it was written.
- *
+ * The message that a stream would have been, from servers that stream although JSON was requested. Members that the events do not
+ * split stay as written.
  * @param client for the status of an error that the stream holds.
- * @throws GatewayError `upstream_error` when the stream is cut or no message; the upstream's own error when it holds one.
+ * @throws GatewayError `upstream_error` when the stream is cut off or is not a message; the upstream's own error when it holds
+ * one.
  */
 export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer {
   const message = new Map<string, Encodable>();
@@ -126,7 +126,7 @@ function encodeBlock({ members, texts, citations }: StreamedBlock): Encodable {
   };
 }
 
-/** Null names nothing: usage is cumulative, and keeps what an earlier event said. */
+/** Null names nothing: usage is cumulative, and keeps an earlier event's values. */
 function named(members: Record<string, RawJson>): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value.text !== "null"));
 }

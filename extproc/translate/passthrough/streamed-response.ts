@@ -12,8 +12,9 @@ import { brokenOff } from "../../protocol/broken-answer.ts";
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The response that a stream ends with, from servers that stream although JSON was asked for.
- * @throws GatewayError `upstream_error` when the stream is cut or no response; the upstream's own error when it holds one.
+ * The response that a stream ends with, from servers that stream although JSON was requested.
+ * @throws GatewayError `upstream_error` when the stream is cut off or is not a response; the upstream's own error when it holds
+ * one.
  */
 export function responseOf(events: readonly SseEvent[]): Buffer {
   for (const { event, data } of events) {
@@ -38,7 +39,7 @@ function parseEvent(data: string): unknown {
 
 type Members = Record<string, Encodable>;
 
-/** A whole response as the stream that would have brought it: each part in one piece. */
+/** A complete response as the stream that would have delivered it: each part in one piece. */
 export function eventsOfResponse(response: Buffer): string {
   const head = rawMembers(response, ["output", "usage", "status"]);
   const items = scanElements(rawMember(response, "output") ?? NOTHING);
@@ -65,7 +66,7 @@ function itemSteps(item: Buffer, index: number): [string, Members][] {
   ];
 }
 
-/** By type, what an item begins without. */
+/** By type, the members that an item begins without. */
 const EMPTIED: Readonly<Record<string, Members>> = {
   '"message"': { content: [], status: "in_progress" },
   '"reasoning"': { summary: [] },

@@ -9,8 +9,8 @@ import { isServerTool } from "../../protocol/server-tool.ts";
 const TOKENS_ONLY = /^(web_fetch_.*|tool_search_tool_.*|mcp_toolset)$/;
 
 /**
- * For requests that pass as they are: what a provider bills by the search or by the session is in no Model's prices, which are
- * for tokens (docs/decisions/0043).
+ * For requests that pass unchanged: charges per search or per session are not covered by any Model's prices, which are for tokens
+ * (docs/decisions/0043).
  * @throws GatewayError `invalid_request` that names the field.
  */
 export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backend, "profile">): void {

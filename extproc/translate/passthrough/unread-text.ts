@@ -6,7 +6,7 @@ const FREE_EVENT_BYTES = 64;
 /** Ids, fingerprints, vendors' fields and the names of all members, each the first time it is sent. */
 const FREE_ANSWER_BYTES = 4 * 1024;
 
-/** The text of an error is no answer. A server that reports more errors than end an answer is charged for their text. */
+/** The text of an error is not an answer. If a server reports more errors than can end an answer, their text is charged. */
 const FREE_ERROR_BYTES = 64 * 1024;
 /** Responses servers send an event `error` and the response that failed. */
 const MAX_FREE_ERRORS = 2;
@@ -18,13 +18,13 @@ const LONGEST_KNOWN = 256;
 /** A second of speech is some twenty tokens and, as base64, 64 KB. */
 const SEALED_BYTES_PER_TEXT_BYTE = 256;
 
-/** The most that a client may ask for with `top_logprobs`. */
+/** The highest `top_logprobs` that a client may request. */
 const MAX_ALTERNATIVES = 20;
 const LONGEST_TOKEN = 64;
 
-/** One event, or a whole answer. */
+/** One event, or a complete answer. */
 interface Piece {
-  /** As it was sent. */
+  /** As sent. */
   data: string;
   json: JsonObject;
   /** Bytes of its strings that the meter has counted. */
@@ -33,9 +33,12 @@ interface Piece {
   freeBytes?: number;
 }
 
-/** Finds text that clients can read where the meter does not look: in ids, names, duplicate members and members of no format. */
+/**
+ * Finds text that clients can read in places that the meter does not read: in ids, names, duplicate members and members of no
+ * known format.
+ */
 export interface UnreadText {
-  /** @returns bytes of text beyond what an answer may say for nothing. */
+  /** @returns bytes of text beyond the free allowance of an answer. */
   find(piece: Piece): number;
 }
 
@@ -72,7 +75,7 @@ export function createUnreadText(): UnreadText {
   };
 }
 
-/** @returns for each error of one answer, the bytes that it may say for nothing. */
+/** @returns for each error of one answer, the bytes of its free allowance. */
 export function createFreeErrors(): () => number {
   let errors = 0;
   return () => {
@@ -81,10 +84,10 @@ export function createFreeErrors(): () => number {
   };
 }
 
-/** Bytes of recordings, pictures, signatures and sealed reasoning: base64, under the names that hold it. */
+/** Bytes of recordings, images, signatures and sealed reasoning: base64, under the names that hold it. */
 function sealedBytes(json: JsonObject): number {
   let bytes = 0;
-  // A list of its own: nesting may be deeper than the stack.
+  // An explicit list: nesting may be deeper than the stack.
   const waiting: [string, unknown][] = Object.entries(json);
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const [name, value] = next;
@@ -97,7 +100,7 @@ function sealedBytes(json: JsonObject): number {
   return bytes;
 }
 
-/** What log probabilities say: the tokens of the text, and some alternatives to each, all of them short. */
+/** Content of log probabilities: the tokens of the text, and some alternatives to each, all of them short. */
 export function logprobBytes(choices: unknown, textBytes: number): number {
   let bytes = 0;
   for (const choice of objectsIn(choices)) {
@@ -114,7 +117,7 @@ function tokenBytes({ token }: JsonObject): number {
   return typeof token === "string" ? Math.min(Buffer.byteLength(token), LONGEST_TOKEN) : 0;
 }
 
-/** @returns where the closing quote is. */
+/** @returns the index of the closing quote. */
 function endOfString(data: string, from: number): number {
   for (let quote = data.indexOf('"', from); quote >= 0; quote = data.indexOf('"', quote + 1)) {
     let backslashes = 0;

@@ -6,8 +6,8 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 
 /**
- * A whole answer that passes, read for its usage.
- * @throws GatewayError `upstream_error` when it is no JSON object; the upstream's own error when it is one.
+ * A complete answer that passes, read for its usage.
+ * @throws GatewayError `upstream_error` when it is not a JSON object; the upstream's own error when it is one.
  */
 export function parseWhole(body: Buffer, client: Protocol): JsonObject {
   let json: unknown;

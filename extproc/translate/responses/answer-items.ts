@@ -13,7 +13,7 @@ export interface AnswerItems {
   cite(position: PartPosition, annotation: unknown): AnswerEvent[];
   think(position: ThoughtPosition, delta: string): AnswerEvent[];
   addArguments(item: number, delta: string): AnswerEvent[];
-  /** The item as it is at its end: what its events left out is made up for. Further calls add nothing. */
+  /** The item in its final form: content missing from its events is filled in. Further calls add nothing. */
   finish(item: number, written: unknown): AnswerEvent[];
   /** Closes what is open. */
   end(): AnswerEvent[];
@@ -28,7 +28,7 @@ interface PartPosition {
 }
 
 interface ThoughtPosition {
-  /** Servers show what was thought, or a summary of it; some show both. */
+  /** Servers show the thinking, or a summary of it; some show both. */
   source: "summary" | "content";
   item: number;
   part: number;
@@ -53,7 +53,7 @@ interface OpenMessage {
 interface OpenThought {
   type: "reasoning";
   index: number | null;
-  /** What spoke first is shown; its last part that spoke. */
+  /** The kind that came first is shown; its last part with content. */
   shown: { source: ThoughtPosition["source"]; part: number } | null;
 }
 
@@ -197,7 +197,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     if (call.hasArguments) return events;
     const text = parsed.arguments || "{}";
     call.hasArguments = true;
-    // A call without arguments says nothing.
+    // A call without arguments contains no text.
     return [...events, text === "{}" ? { type: "arguments", index: call.index, text } : grow("arguments", call.index, text)];
   }
 

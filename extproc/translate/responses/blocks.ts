@@ -18,7 +18,7 @@ import type { WriteContext } from "./write-context.ts";
 /** The blocks of an answer, each on its way into an item of the output. */
 export interface Blocks {
   take(event: BlockEvent): PartEvent[];
-  /** The model has refused in words of its own. */
+  /** The model has refused in its own words. */
   hasRefusal(): boolean;
 }
 
@@ -32,7 +32,7 @@ type OpenBlock =
 
 interface ThinkingBlock {
   type: "thinking";
-  /** Null until there is something to show or to send back. */
+  /** Null until there is content to show or to send back. */
   item: OpenItem | null;
   thinking: string;
   signature: string;
@@ -121,7 +121,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
     return encodeThought({ model: asked.thinker, thinking, ...(signature !== "" && { signature }) });
   }
 
-  /** Nobody but its server can read it: it is worth an item only where it can go back. */
+  /** Only its server can read it: an item is useful only if it can go back. */
   function addRedacted(data: string): PartEvent[] {
     if (!asked.wantsEncryptedReasoning) return [];
     const encrypted = () => encodeThought({ model: asked.thinker, redacted: data });
@@ -142,7 +142,7 @@ export function createBlocks({ asked, requestId }: WriteContext, output: Output)
     return events;
   }
 
-  /** Whatever is no text ends the message before it. */
+  /** Any other content ends the message before it. */
   function openOther(...[prefix, make]: Parameters<typeof output.open<OpenItem>>): ReturnType<typeof output.open<OpenItem>> {
     if (message !== null) output.markOver(message);
     message = null;

@@ -6,7 +6,7 @@ const CALL = { type: "function_call", call_id: "c", name: "f", arguments: '{"a":
 const RESULT = { type: "function_call_output", call_id: "c", output: "r" };
 const SCHEMA = { type: "object", properties: { city: { type: "string" } } };
 
-/** What stands inside `input`, `tools` and the like. The example is the request's members that hold it. */
+/** Content inside `input`, `tools` and similar members. The example is the request's members that hold it. */
 export const CONTENT_POLICIES = [
   map("input[].role: system, developer", "at the beginning: the system prompt; later: a system message at its position", {
     input: [{ role: "developer", content: "s" }, HELLO],

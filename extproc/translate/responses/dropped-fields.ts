@@ -6,13 +6,13 @@ import { FIELD_POLICIES } from "./policy.ts";
 import { storedItem } from "./stored.ts";
 
 const TABLE = createFieldTable(FIELD_POLICIES);
-/** What `include` asks for, and has a meaning here. */
+/** Values of `include` that have a meaning here. */
 const INCLUDED = ["reasoning.encrypted_content"];
 const PARTS = ["input_text", "output_text", "text", "refusal", "input_image", "input_file"];
 
 /**
- * Names of this request's fields that are left out.
- * @throws GatewayError `invalid_request` for what the tables refuse: a field, an item, a tool or a content part.
+ * Names of this request's dropped fields.
+ * @throws GatewayError `invalid_request` for anything that the tables reject: a field, an item, a tool or a content part.
  */
 export function checkFields(request: JsonObject): string[] {
   const { refused, dropped } = TABLE.judge(request);

@@ -5,11 +5,11 @@ import { readImageUrl } from "../conversation/media.ts";
 import type { ImageBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
 
 /**
- * A conversation that came from a service with tools of its own goes on elsewhere as text: no other model can call them, but it must
- * know what was found.
+ * A conversation from a service with its own tools continues elsewhere as text: no other model can call them, but it must know
+ * the results.
  */
 
-/** What the model called, and what it got where the service itself ran it. */
+/** The model's call, and its result if the service itself ran it. */
 export function readHostedCall(item: HostedItem, at: FieldPath): TextBlock[] {
   const tool = toolOf(item);
   const { results } = item;
@@ -24,7 +24,7 @@ export function readHostedCall(item: HostedItem, at: FieldPath): TextBlock[] {
   ];
 }
 
-/** What the client's side answered. */
+/** The client's answer. */
 export function readHostedOutput(item: HostedItem, at: FieldPath): ResultBlock[] {
   const { output } = item;
   const image = screenshotOf(output, below(at, "output"));

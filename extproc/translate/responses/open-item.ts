@@ -5,13 +5,13 @@ import type { ClientTool } from "./tools.ts";
 
 /** One item of the output between its first event and its last. */
 export interface OpenItem {
-  /** What the client gets when the item begins. */
+  /** Sent to the client when the item begins. */
   readonly opening: PartEvent[];
   /** A piece of its text. */
   add(text: string): PartEvent[];
-  /** What the client gets at its end, and the item as it is then. */
+  /** Sent to the client at its end, and the item in its final form. */
   close(status: ItemStatus): PartEvent[];
-  /** The item as far as it is. */
+  /** The item so far. */
   item(status: ItemStatus): OutputItem;
 }
 
@@ -79,7 +79,7 @@ export function openRefusal(position: ItemPosition): OpenItem {
   };
 }
 
-/** @param encrypted the content for the way back, known at the end; undefined where there is none. */
+/** @param encrypted the content to be returned, known at the end; undefined if there is none. */
 export function openReasoning(position: ItemPosition, encrypted: () => string | undefined): OpenItem {
   const at = { ...position, summary_index: 0 };
   let text = "";
@@ -141,7 +141,7 @@ export function openFunctionCall(position: ItemPosition, { callId, tool }: CallF
   };
 }
 
-/** Its text is inside JSON, and known when that is whole. */
+/** Its text is inside JSON, and known when that is complete. */
 export function openCustomCall(position: ItemPosition, { callId, tool }: CallFacts): OpenItem {
   let json = "";
   const itemWith = (input: string, status: ItemStatus): OutputItem => ({

@@ -4,28 +4,28 @@ import type { ItemPosition, OpenItem } from "./open-item.ts";
 
 /** The items of one response, in the order in which they began. */
 export interface Output {
-  /** Begins an item, and ends those that are over. */
+  /** Begins an item, and ends those that are complete. */
   open<Item extends OpenItem>(
     prefix: "msg" | "rs" | "fc" | "ctc",
     make: (position: ItemPosition) => Item,
   ): { item: Item; events: PartEvent[] };
-  /** Its last piece has come: the next item, or the end, closes it. */
+  /** Its last piece has arrived: the next item, or the end, closes it. */
   markOver(item: OpenItem): void;
-  /** Ends all that are open. @param isCut the last item is not whole. */
+  /** Ends all open items. @param isCut the last item is incomplete. */
   close(isCut: boolean): PartEvent[];
-  /** All items as far as they are. */
+  /** All items so far. */
   items(): OutputItem[];
   isEmpty(): boolean;
 }
 
 type Slot = { kind: "open"; item: OpenItem } | { kind: "closed"; item: OutputItem };
 
-/** @param serial makes the items' ids: the same for one request. */
+/** @param serial determines the items' ids: the same for one request. */
 export function createOutput(serial: string): Output {
   const slots: Slot[] = [];
   /** Positions of open items. */
   const positions = new Map<OpenItem, number>();
-  /** Of those, the ones that are over. */
+  /** Of those, the complete ones. */
   let over: number[] = [];
 
   /** @param due positions in the output. */

@@ -2,7 +2,7 @@ import type { Profile } from "../../../contract/profile.ts";
 import { imageUrl, writeDocument as writeDocumentParts } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock, ResultBlock } from "../conversation/turn.ts";
 
-/** One part of what the user says, or of the result of a call. */
+/** One part of the user's content, or of the result of a call. */
 export type Part =
   | { type: "input_text"; text: string }
   | { type: "input_image"; image_url: string; detail: string }
@@ -12,7 +12,7 @@ export function textPart(text: string): Part {
   return { type: "input_text", text };
 }
 
-/** @throws GatewayError `invalid_request` for a PDF where the server takes no files. */
+/** @throws GatewayError `invalid_request` for a PDF if the server accepts no files. */
 export function writeParts(block: ResultBlock, profile: Profile): Part[] {
   switch (block.type) {
     case "text":

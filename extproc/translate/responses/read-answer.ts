@@ -18,7 +18,7 @@ export interface ResponsesAnswerContext extends ReadAnswerContext {
   thinker: string;
 }
 
-/** A response, whole or as its events. */
+/** A response, complete or as its events. */
 export function createAnswerReader(context: ResponsesAnswerContext): AnswerReader {
   const { meter } = context;
   const items = createAnswerItems(context);
@@ -60,15 +60,15 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     return isStarted ? events : [...start(""), ...events];
   }
 
-  /** @throws GatewayError `upstream_error` for an answer that is none. */
+  /** @throws GatewayError `upstream_error` for something that is not an answer. */
   function finish(answer: ResponsesAnswer): AnswerEvent[] {
     const { id, status, reason, output, usage } = answer;
     if (status !== "completed" && status !== "incomplete") throw incomplete();
     const opened = isStarted ? [] : start(id);
-    // What no event has said stands here.
+    // The value for members that no event has set.
     const rest = output.flatMap((item, index) => items.finish(index, item));
     const closed = items.end();
-    // Calls without arguments say nothing.
+    // Calls without arguments contain no text.
     if (meter.outputBytes() === 0 && !items.hasCalls() && bytesOf(messagesOutput({ output })) > 0)
       throw new GatewayError("upstream_error", "The model server's answer has no text where a response has it.");
     meter.report(responsesUsage(usage) ?? {});

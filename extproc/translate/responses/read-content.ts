@@ -11,7 +11,7 @@ export interface InputContext {
 }
 
 /**
- * Content parts as blocks. Text of white space alone says nothing, and some servers refuse it.
+ * Content parts as blocks. Text of white space alone carries nothing, and some servers reject it.
  * @throws GatewayError `invalid_request` for content that is stored elsewhere.
  */
 export function readContent(parts: readonly InputPart[], at: FieldPath): ResultBlock[] {
@@ -51,7 +51,7 @@ function readFile(part: Extract<InputPart, { type: "input_file" }>, at: FieldPat
       " can't be used: files are not fetched. Send the content in `file_data`, as a data URL.",
     );
   if (!part.file_data) throw fieldError(dataAt, " is missing. Send the file as a data URL.");
-  // The content alone is what some clients send of a PDF.
+  // Some clients send only the content of a PDF.
   const isBare = !part.file_data.startsWith("data:") && part.filename?.toLowerCase().endsWith(".pdf");
   const data = isBare ? `data:application/pdf;base64,${part.file_data}` : part.file_data;
   return { type: "document", source: readFileData(data, dataAt), title: part.filename || null, context: null, cache: null, at };

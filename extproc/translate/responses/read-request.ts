@@ -18,13 +18,13 @@ export interface ReadResponsesRequest extends ReadRequest {
   asked: AskedOfAnswer;
 }
 
-/** What the client asks of the answer's shape. */
+/** The form of the answer that the client requests. */
 export interface AskedOfAnswer {
   /** The Model's own name; reasoning can go back to it alone. */
   thinker: string;
   /** By the one name under which the model gets it. */
   clientTools: ReadonlyMap<string, ClientTool>;
-  /** Reasoning must come in a form that can be sent back. */
+  /** Reasoning must be returned in a form that can be sent back. */
   wantsEncryptedReasoning: boolean;
   /** Members of the request that the response repeats. */
   echoed: { readonly [name: string]: RawJson };
@@ -39,7 +39,7 @@ const WORDS: ClientWords = {
   serialCalls: "parallel_tool_calls",
 };
 
-/** Members that a response repeats, where the request has them. */
+/** Members that a response repeats, if the request has them. */
 const ECHOED = [
   "instructions",
   "max_output_tokens",
@@ -54,7 +54,7 @@ const ECHOED = [
   "user",
 ] as const;
 
-/** @throws GatewayError `invalid_request` that names the field which is wrong or which no other protocol has (S21). */
+/** @throws GatewayError `invalid_request` that names the field that is invalid or that no other protocol has (S21). */
 export function readRequest({
   body,
   model,
@@ -82,7 +82,7 @@ export function readRequest({
     asked: {
       thinker: model.name,
       clientTools,
-      // What is stored goes back to the model in a later turn.
+      // Stored content is sent back to the model in a later turn.
       wantsEncryptedReasoning: storage?.isStored === true || (request.include?.includes("reasoning.encrypted_content") ?? false),
       echoed: { ...echo(parsed, body.bytes), ...(storage !== null && echoStorage(storage)) },
     },
@@ -129,7 +129,7 @@ function readIdentity(
   const takesTier = !rejects.includes("service_tier");
   if (user && !takesUser) omitted.add("user");
   if (safety && !takesSafety) omitted.add("safety_identifier");
-  // "auto" is what every server does.
+  // "auto" is every server's behavior.
   if (tier && tier !== "auto" && (tier !== "default" || !takesTier)) omitted.add("service_tier");
   return {
     user: user && takesUser ? { id: opaqueUserId(user), field: "user" } : null,
@@ -156,7 +156,7 @@ function readFormat(request: ResponsesRequest, body: Buffer): FormatWish | null 
   };
 }
 
-/** As they were written: a schema's big integers survive. On one line, which is how clients like an event's data. */
+/** As written: a schema's big integers survive. On one line, which is how clients expect an event's data. */
 function echo(parsed: JsonObject, body: Buffer): { readonly [name: string]: RawJson } {
   const there = ECHOED.filter((name) => (parsed[name] ?? null) !== null);
   const text = (name: string) => rawMember(body, name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
@@ -170,5 +170,5 @@ function echoStorage({ isStored, previousResponseId }: Storage): { readonly [nam
   };
 }
 
-/** In JSON they stand only between values, never inside a string. */
+/** In JSON they occur only between values, never inside a string. */
 const LINE_BREAKS = /[\r\n]+\s*/g;

@@ -16,8 +16,8 @@ export interface ReadTurns {
 }
 
 /**
- * The items as turns; system messages at their head are part of the system prompt. A run of items that the model wrote is one turn,
- * in its order.
+ * The items as turns; system messages at their head are part of the system prompt. A run of items that the model wrote is one
+ * turn, in order.
  */
 export function readTurns(items: readonly InputItem[], context: InputContext): ReadTurns {
   const history = createFlatHistory();

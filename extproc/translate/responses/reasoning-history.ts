@@ -4,7 +4,7 @@ import type { RedactedThinkingBlock, ThinkingBlock } from "../conversation/turn.
 import type { InputContext } from "./read-content.ts";
 import { decodeThought, type Thought } from "./thought.ts";
 
-/** The reasoning that a client sends back: signed where this Model's own server signed it, else its text. */
+/** The reasoning that a client sends back: signed if this Model's own server signed it, otherwise its text. */
 export function readReasoning(
   item: InputItemOf<"reasoning">,
   { model, omitted }: InputContext,
@@ -20,7 +20,7 @@ export function readReasoning(
   return [];
 }
 
-/** A server refuses the whole conversation over one signature that is not its own. */
+/** A server rejects the whole conversation for one signature that is not its own. */
 function signatureFor(thought: Thought | null, model: string): string | null {
   if (thought === null || thought.model !== model) return null;
   return !thought.signature || isGatewaySignature(thought.signature) ? null : thought.signature;

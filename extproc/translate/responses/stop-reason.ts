@@ -1,7 +1,7 @@
 import type { StopReason } from "../conversation/answer-event.ts";
 import { isServerReason, readServerReason } from "../conversation/server-reasons.ts";
 
-/** Why an answer is incomplete, in Responses' words; null for one that is whole. */
+/** Why an answer is incomplete, in Responses' terms; null for a complete one. */
 const LIMITS = {
   end: null,
   stop_sequence: null,
@@ -16,12 +16,12 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map([
   ["content_filter", "refusal"],
 ]);
 
-/** Did the server cut its answer for a reason that the table lacks? */
+/** Did the server cut off its answer for a reason that the table lacks? */
 export function isUnknownReason({ status, reason }: { status: string; reason: string }): boolean {
   return status === "incomplete" && reason !== "" && !REASONS.has(reason.toLowerCase()) && !isServerReason(reason);
 }
 
-/** An answer that its server calls incomplete is never a whole one, whatever the reason: without a known one, it was cut. */
+/** An answer that its server calls incomplete is never complete, whatever the reason: without a known one, it was cut off. */
 export function readStopReason({
   status,
   reason,

@@ -3,14 +3,14 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 
-/** Fields that speak of what a service keeps from one request to the next. */
+/** Fields about content that a service keeps from one request to the next. */
 const STORED: ReadonlySet<string> = new Set(["store", "previous_response_id", "conversation", "background", "prompt"]);
 const TABLE = createFieldTable(FIELD_POLICIES.filter(({ field }) => STORED.has(field)));
-/** Tools that read or keep things in the account at the provider, which all customers of the gateway would share. */
+/** Tools that read or keep data in the account at the provider, which all customers of the gateway would share. */
 const STORING_TOOLS: ReadonlySet<unknown> = new Set(["file_search", "code_interpreter", "image_generation"]);
 
 /**
- * For requests that pass as they are: nothing is stored for them, and nothing that is stored can be named.
+ * For requests that pass unchanged: nothing is stored for them, and nothing stored can be referenced.
  * @param outline of the request (outline.ts).
  * @throws GatewayError `invalid_request` that names the field.
  */

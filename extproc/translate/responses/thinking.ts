@@ -4,7 +4,7 @@ import type { ResponsesRequest } from "../../protocol/responses/request.ts";
 import type { Omitted } from "../conversation/conversation.ts";
 import { budgetEffort, type ThinkingWish } from "../conversation/wish.ts";
 
-/** A wish for (no) thinking; null where the client says nothing. */
+/** A request for (no) thinking; null if there is none. */
 export function readThinking({ reasoning }: ResponsesRequest): ThinkingWish | null {
   const effort = reasoning?.effort ?? null;
   if (effort === null) return null;
@@ -17,8 +17,8 @@ export function readThinking({ reasoning }: ResponsesRequest): ThinkingWish | nu
 type Members = { readonly [name: string]: Encodable };
 
 /**
- * The wish in the words of the server (profile flag `thinkingControl`). Reasoning comes sealed as well: the server keeps nothing,
- * and can go on with it only where it gets it back.
+ * The request in the server's terms (profile flag `thinkingControl`). Reasoning is requested in sealed form as well: the server
+ * keeps nothing, and can continue it only if it gets it back.
  */
 export function writeThinking(wish: ThinkingWish | null, profile: Profile, { wishes: omitted }: Omitted): Members {
   switch (profile.thinkingControl) {
@@ -35,7 +35,7 @@ export function writeThinking(wish: ThinkingWish | null, profile: Profile, { wis
   }
 }
 
-/** Who asks for thinking wants to read it. */
+/** A client that requests thinking wants to read it. */
 function reasoningOf(wish: ThinkingWish, { efforts }: Profile): Encodable {
   const wanted: Effort | null = wish.mode === "off" ? "none" : (wish.effort ?? budgetEffort(wish.budgetTokens));
   return {

@@ -2,11 +2,11 @@ import * as z from "zod";
 import { parseWithin } from "../../protocol/json/bounds.ts";
 
 /**
- * What `encrypted_content` holds here: a block of thinking with what its server needs to take it back. Nothing in it is
- * secret (the client reads the same text as the summary), so it is only packed: a client sends it back as it is.
+ * The content of `encrypted_content` here: a block of thinking with the data that its server needs to accept it back. Nothing in
+ * it is secret (the client reads the same text as the summary), so it is only packed: a client returns it unchanged.
  */
 const thoughtSchema = z.object({
-  /** The Model that thought it: another one's server would refuse the signature. */
+  /** The Model that thought it: another Model's server would reject the signature. */
   model: z.string(),
   thinking: z.string().optional(),
   signature: z.string().optional(),
@@ -16,7 +16,7 @@ const thoughtSchema = z.object({
 export type Thought = z.infer<typeof thoughtSchema>;
 
 const MARKER = "gw1.";
-/** As flat as the schema is; members of later versions may be there too. */
+/** As flat as the schema; members of later versions may be present too. */
 const THOUGHT_BOUNDS = { parts: 16, depth: 1 };
 
 export function encodeThought(thought: Thought): string {

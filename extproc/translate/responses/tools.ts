@@ -18,20 +18,20 @@ export interface ClientTool {
 
 export interface ReadTools {
   tools: Tool[];
-  /** Null where the model decides. */
+  /** Null if the model decides. */
   choice: ToolChoice | null;
   /** By the one name under which the model gets it. */
   clientTools: ReadonlyMap<string, ClientTool>;
 }
 
-/** Namespaces exist here alone: the model gets both names as one. */
+/** Only this protocol has namespaces: the model gets both names as one. */
 export function flatToolName(name: string, namespace: string | null | undefined): string {
   return namespace ? `${namespace}__${name}` : name;
 }
 
 /**
  * @param body the request as written: schemas are taken from there, byte for byte.
- * @throws GatewayError `invalid_request` when two tools have one name, or the choice names a tool that is not there.
+ * @throws GatewayError `invalid_request` when two tools have one name, or the choice names a missing tool.
  */
 export function readTools(request: ResponsesRequest, body: Buffer, omitted: Omitted): ReadTools {
   const raw = request.tools?.length ? scanElements(rawMember(body, "tools") ?? Buffer.alloc(0)) : [];
@@ -70,7 +70,7 @@ function readSingle(tool: ToolOf<"function" | "custom">, raw: Buffer | undefined
       };
 }
 
-/** What a grammar demands of a custom tool's input, functions cannot. */
+/** Functions cannot enforce a grammar on a custom tool's input. */
 function noteFormats(tools: readonly WireTool[], omitted: Omitted): void {
   const single = tools.flatMap((tool) => (tool.type === "namespace" ? tool.tools : [tool]));
   const isDropped = single.some((tool) => tool.type === "custom" && (tool.format?.["type"] ?? "text") !== "text");
@@ -93,7 +93,7 @@ function readChoice(choice: WireChoice | null | undefined, tools: readonly Tool[
 
 type Members = { readonly [name: string]: Encodable };
 
-/** `tools`, `tool_choice` and `parallel_tool_calls`; none of them where there is no tool. */
+/** `tools`, `tool_choice` and `parallel_tool_calls`; none of them without a tool. */
 export function writeTools(
   conversation: Pick<Conversation, "tools" | "choice" | "isSerial" | "words">,
   context: WriteToolsContext,
@@ -102,7 +102,7 @@ export function writeTools(
   if (tools.length === 0) return {};
   const isSerialAsked = asksForSerialCalls(conversation, context);
   return {
-    // Left out, `strict` would be true, and the server would change the schema or refuse it.
+    // If omitted, `strict` would be true, and the server would change the schema or reject it.
     tools: describeTools(conversation, context).map(({ isStrict, ...tool }) => ({ type: "function", ...tool, strict: isStrict })),
     tool_choice: choice === null ? undefined : writeChoice(choice, context.names),
     parallel_tool_calls: isSerialAsked ? false : undefined,

@@ -10,7 +10,7 @@ import { createOutput } from "./output.ts";
 import { writeStopReason } from "./stop-reason.ts";
 import type { WriteContext } from "./write-context.ts";
 
-/** Answers for a Responses client. A whole one is what the stream's last event has. */
+/** Answers for a Responses client. A complete one is the content of the stream's last event. */
 export function createAnswerWriter(context: WriteContext): AnswerWriter {
   return {
     stream: () => createStreamWriter(context),
@@ -47,7 +47,7 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
       case "refusal":
       case "thinking":
       case "arguments":
-        // The last events have all text again.
+        // The last events repeat all text.
         size.keep(event.text.length);
         return encode(blocks.take(event));
       case "open":
@@ -64,7 +64,7 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
   }
 
   function finish({ ending, usage }: Extract<AnswerEvent, { type: "stop" }>): string {
-    // A refusal is a whole response.
+    // A refusal is a complete response.
     const reason = ending.reason === "refusal" && blocks.hasRefusal() ? null : writeStopReason(ending.reason);
     const closed = output.close(reason !== null);
     const explained = reason === "content_filter" && output.isEmpty() ? explain(ending.explanation ?? "") : [];
@@ -72,7 +72,7 @@ function createStreamWriter(context: WriteContext): StreamWriter & { response():
     return encode([...closed, ...explained]) + encoder.response(end.status, end, output.items());
   }
 
-  /** Why the model says nothing, where it says why. */
+  /** Why the model gives no answer, if it gives a reason. */
   function explain(explanation: string): PartEvent[] {
     if (explanation === "") return [];
     const { item, events } = output.open("msg", openRefusal);

@@ -1,9 +1,9 @@
 import type { AskedOfAnswer } from "./read-request.ts";
 
-/** What the writing of an answer must know. */
+/** Context for writing an answer. */
 export interface WriteContext {
   asked: AskedOfAnswer;
-  /** The name that the client asked for. */
+  /** The model name from the client's request. */
   model: string;
   requestId: string;
   nowSeconds: number;

@@ -18,19 +18,19 @@ import { writeThinking } from "./thinking.ts";
 import { writeTools } from "./tools.ts";
 import { writeTurns } from "./write-turns.ts";
 
-/** A request for a Responses server, and what the reading of its answer must remember. */
+/** A request for a Responses server, and the state needed to read its answer. */
 export interface WrittenRequest {
   body: Buffer;
   names: ToolNames;
 }
 
-/** For turns that are all empty: servers refuse an empty list. */
+/** For turns that are all empty: servers reject an empty list. */
 const EMPTY_INPUT = [{ type: "message", role: "user", content: "(continue)" }];
 
 type WriteInput = Pick<TranslationInput, "backend" | "model" | "outputTokens">;
 type Members = { readonly [name: string]: Encodable };
 
-/** @throws GatewayError `invalid_request` that names the field which this server cannot be asked for (S21). */
+/** @throws GatewayError `invalid_request` that names the field that this server does not support (S21). */
 export function writeRequest(
   { conversation, omitted }: ReadRequest,
   { backend, model, outputTokens }: WriteInput,
@@ -45,7 +45,7 @@ export function writeRequest(
   const items = writeTurns(turns, { profile, names, words, omitted, model: model.name });
   const body = encodeJson({
     model: upstreamModel,
-    // The gateway keeps nothing, and has nobody else keep it.
+    // The gateway stores nothing, and has no other service store it.
     store: false,
     max_output_tokens: outputTokens,
     stream: conversation.wantsStream ? true : undefined,
@@ -66,7 +66,7 @@ function writeText(format: Encodable | null, verbosity: Verbosity | undefined): 
   return format === null && verbosity === undefined ? undefined : { format: format ?? undefined, verbosity };
 }
 
-/** A higher limit than the client's own would let the answer cost more than it allows. */
+/** A limit above the client's own would let the answer cost more than it allows. */
 function refuseLowLimit(outputTokens: number, { minOutputTokens }: Profile, { outputLimit }: ClientWords): void {
   if (minOutputTokens === null || outputTokens >= minOutputTokens) return;
   throw fieldError(fieldPath(outputLimit), ` must be at least ${minOutputTokens}: this model's server accepts no lower limit.`);
@@ -77,7 +77,7 @@ function writeInstructions({ system }: Conversation, instruction: string | null)
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
-/** Responses knows neither `top_k` nor stop sequences. */
+/** Responses has neither `top_k` nor stop sequences. */
 function writeSampling({ temperature, topP, topK, stop }: Wishes, { rejects }: Profile, { wishes: omitted }: Omitted): Members {
   const members: { [name: string]: Encodable } = {};
   for (const [name, value] of [

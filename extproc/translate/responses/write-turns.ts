@@ -11,7 +11,7 @@ import { argumentsText } from "../conversation/tool-input.ts";
 import type { Block, ThinkingBlock, ToolCallBlock, ToolResultBlock, Turn } from "../conversation/turn.ts";
 import { textPart, writeParts, type Part } from "./parts.ts";
 
-/** An item of a Responses request; members are written in the order in which they stand here. */
+/** An item of a Responses request; members are written in this order. */
 type Item = { readonly type: string; readonly [name: string]: Encodable };
 
 export interface TurnsContext {
@@ -19,13 +19,13 @@ export interface TurnsContext {
   names: ToolNames;
   words: ClientWords;
   omitted: Omitted;
-  /** The Model's own name: reasoning that its server sealed goes back to it alone. */
+  /** The Model's own name: reasoning sealed by its server goes back to that server alone. */
   model: string;
 }
 
 /**
- * The turns as items, in the order of their blocks: what was thought between two calls stays between them. Each turn is written from
- * nothing but its own content, so that a longer conversation begins with the bytes of the shorter one (prompt caches).
+ * The turns as items, in the order of their blocks: thinking between two calls stays between them. Each turn is written from its
+ * own content alone, so that a longer conversation begins with the bytes of the shorter one (prompt caches).
  */
 export function writeTurns(turns: readonly Turn[], context: TurnsContext): Item[] {
   return turns.flatMap((turn) => {
@@ -52,7 +52,7 @@ function writeAssistant({ content }: Turn, context: TurnsContext): Item[] {
     items.push(...writeModelBlock(block, context));
   }
   endText();
-  // Servers refuse reasoning that nothing follows.
+  // Servers reject reasoning that nothing follows.
   return items.slice(0, items.findLastIndex(({ type }) => type !== "reasoning") + 1);
 
   function endText(): void {
@@ -86,7 +86,7 @@ function writeCall({ id, name, input }: ToolCallBlock, { profile, names }: Turns
   };
 }
 
-/** As its own server sealed it; else its text, where the server takes that. */
+/** As its own server sealed it; otherwise its text, if the server accepts that. */
 function writeThinking({ text, signature }: ThinkingBlock, { profile, words, omitted, model }: TurnsContext): Item[] {
   const sealed = signature === null ? null : openSealed(signature);
   if (sealed?.model === model && sealed.kind === "reasoning") {
@@ -99,7 +99,7 @@ function writeThinking({ text, signature }: ThinkingBlock, { profile, words, omi
   return [];
 }
 
-/** The protocol demands one; the same reasoning keeps it in every turn. */
+/** The protocol requires one; the same reasoning keeps it in every turn. */
 function reasoningId(text: string): string {
   return `rs_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
 }
@@ -143,13 +143,13 @@ function writeResult({ id, content, isError }: ToolResultBlock, { profile }: Tur
   };
 }
 
-/** A string where it can be one: not every server takes parts. */
+/** A string if possible: not every server accepts parts. */
 function writeOutput(parts: readonly Part[]): Encodable {
   const texts = parts.flatMap((part) => (part.type === "input_text" ? [part.text] : []));
   return texts.length === parts.length ? texts.join("\n") : parts;
 }
 
-/** Responses has no field for it: the text says so. */
+/** Responses has no field for it, so the text says it. */
 function markError(parts: readonly Part[]): Part[] {
   const [first, ...rest] = parts;
   if (first?.type === "input_text") return [textPart(`Error: ${first.text}`), ...rest];
