@@ -2,8 +2,8 @@ import { GatewayError } from "../contract/errors.ts";
 import type { Usage } from "../contract/usage.ts";
 
 /**
- * What a token of each class costs, in pico-USD (10⁻¹² USD): the unit in which public prices, USD per million
- * tokens, are whole numbers.
+ * Cost of a token of each class, in pico-USD (10⁻¹² USD): the unit in which public prices, USD per million tokens, are whole
+ * numbers.
  */
 export interface Price {
   inputPicoUsd: bigint;
@@ -19,7 +19,7 @@ const PICO_PER_NANO = 1000n;
 
 /**
  * A public price, "0.30" USD per million tokens, as pico-USD per token: 300000n.
- * @throws GatewayError `invalid_request` for what is no plain decimal number, or has a part below one pico-USD.
+ * @throws GatewayError `invalid_request` for anything but a plain decimal number, or with a part below one pico-USD.
  */
 export function parsePrice(usdPerMillion: string): bigint {
   const amount = parseDecimal(usdPerMillion, PICO_USD_DECIMALS);
@@ -39,9 +39,9 @@ export function formatPicoUsd(picoUsd: bigint): string {
 }
 
 /**
- * What a request costs, in nano-USD (S28). The classes are summed exactly and rounded once: rounding each class
- * would add up to four errors. Half goes to the even neighbour, so that many roundings favour nobody.
- * @throws RangeError for a token count that is no whole number from 0 up: a meter's bug, never billed.
+ * The cost of a request, in nano-USD (S28). The classes are summed exactly and rounded once: rounding each class would add up to
+ * four errors. Half is rounded to even, so that many roundings favor nobody.
+ * @throws RangeError for a token count that is not a whole number from 0 up: a meter's bug, never billed.
  */
 export function chargeNanoUsd(usage: Usage, price: Price): bigint {
   const picoUsd =
@@ -61,7 +61,7 @@ export function formatNanoUsd(nanoUsd: bigint): string {
 
 /**
  * An amount in USD, "4.99812" or "-0.5", as nano-USD.
- * @throws GatewayError `invalid_request` for what is no plain decimal number, or has a part below one nano-USD.
+ * @throws GatewayError `invalid_request` for anything but a plain decimal number, or with a part below one nano-USD.
  */
 export function parseNanoUsd(usd: string): bigint {
   const amount = parseDecimal(usd, NANO_USD_DECIMALS);
@@ -72,7 +72,7 @@ export function parseNanoUsd(usd: string): bigint {
   );
 }
 
-/** @returns the number × 10^decimals, or undefined where that is not exact; zeros behind the last place do not matter. */
+/** @returns the number × 10^decimals, or undefined if that is not exact; zeros after the last place do not matter. */
 function parseDecimal(text: string, decimals: number): bigint | undefined {
   const match = /^(-?)(\d{1,15})(?:\.(\d{1,30}))?$/.exec(text);
   if (match === null) return undefined;

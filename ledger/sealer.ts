@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
-/** Encrypts what only this installation may read: AES-256-GCM with a key derived from the pepper. */
+/** Encrypts data that only this installation may read: AES-256-GCM with a key derived from the pepper. */
 export interface Sealer {
-  /** @param about must be the same to open it again: whose it is, for instance. */
+  /** @param about must be the same to open it again: its owner, for instance. */
   seal(plain: Buffer, about: string): Buffer;
-  /** @returns undefined for what was sealed about something else, under another pepper or for another purpose, or not at all. */
+  /** @returns undefined for a value sealed about something else, under another pepper or for another purpose, or not at all. */
   unseal(sealed: Buffer, about: string): Buffer | undefined;
 }
 

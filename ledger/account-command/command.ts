@@ -14,8 +14,8 @@ export interface AccountCommandDeps {
 }
 
 /**
- * Makes an account, or finds the one that is there, grants it credit and limits it; or refunds a request of the account. A
- * grant's reference is posted once: the same command again moves nothing.
+ * Creates an account, or finds the existing one, grants it credit and sets its limits; or refunds a request of the account. A
+ * grant's reference is posted once: repeating the command changes nothing.
  * @param words such as `team-a --grant-usd 20 --reference "order 17"`.
  * @throws GatewayError as `createAccount` and `postCredit` do.
  */
@@ -67,7 +67,7 @@ export async function runAccountCommand(words: readonly string[], { database, pr
   const { postedNanoUsd } = await readBalance(database, id);
   print(`Balance: ${formatNanoUsd(postedNanoUsd)} USD.`);
 
-  /** Changes the named ones, and leaves the others as they are. */
+  /** Changes the named ones, and leaves the others unchanged. */
   async function changeLimits(): Promise<void> {
     const effective = await database.transaction(async (transaction) => {
       const kept = await readAccountLimits(transaction, id);

@@ -2,34 +2,34 @@ import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import { cutPage } from "../postgres/page.ts";
 
-/** An account as those who run the service see it. */
+/** An account as operators of the service see it. */
 export interface ListedAccount {
   id: string;
   name: string;
   status: "active" | "suspended";
   createdAt: Date;
   postedNanoUsd: bigint;
-  /** Set aside for requests that run now. */
+  /** Reserved for running requests. */
   leasedNanoUsd: bigint;
   members: number;
-  /** Without those that were deleted. */
+  /** Excluding deleted ones. */
   keys: number;
   /** Of the last 30 UTC days, today included. */
   spentNanoUsd: bigint;
 }
 
-/** By what a list is sorted; the account's id decides between equals. */
+/** The sort column of a list; ties are broken by the account's id. */
 export const ACCOUNT_SORTS = ["id", "spend", "balance", "lowest_balance", "newest"] as const;
 export type AccountSort = (typeof ACCOUNT_SORTS)[number];
 
-/** Where a page ended. */
+/** Position after the last row of a page. */
 export interface AccountPosition {
   rank: bigint;
   id: string;
 }
 
 export interface AccountListing {
-  /** A part of an account's id or name, or of the address of somebody in it; without regard to case. */
+  /** A part of an account's id or name, or of a member's address; case-insensitive. */
   search?: string | undefined;
   sort?: AccountSort | undefined;
   limit: number;
@@ -61,7 +61,8 @@ const RANKS: Record<AccountSort, { rank: string; from: string }> = {
   id: { rank: "0", from: "" },
   spend: {
     rank: "coalesce(spent, 0)",
-    // Added up in one pass: where few accounts use most, each account's own sum is planned as a scan of all.
+    // Added up in one pass: if few accounts cause most usage, computing each account's sum separately is planned as a scan of
+    // all.
     from: `LEFT JOIN (SELECT account_id, sum(charge_nano_usd) AS spent FROM usage_by_day WHERE ${SINCE} GROUP BY account_id)
              AS used ON used.account_id = account.id`,
   },
@@ -70,7 +71,7 @@ const RANKS: Record<AccountSort, { rank: string; from: string }> = {
   newest: { rank: "extract(epoch FROM created_at) * 1000000", from: "" },
 };
 
-/** What no sort needs is added up for the page's accounts alone. */
+/** Sums that no sort needs are computed for the page's accounts alone. */
 export async function listAccounts(
   database: Queryable,
   { search = "", sort = "id", limit, after }: AccountListing,

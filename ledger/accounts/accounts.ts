@@ -8,7 +8,7 @@ export interface NewAccount {
   id: string;
   /** Shown to people. */
   name: string;
-  /** How far below zero the account may be used; none where not given. */
+  /** How far below zero the balance may go; not at all if absent. */
   overdraftNanoUsd?: bigint;
 }
 
@@ -38,15 +38,15 @@ const accountRow = z.strictObject({
 const balanceRow = z.strictObject({ postedNanoUsd: z.bigint(), leasedNanoUsd: z.bigint(), overdraftNanoUsd: z.bigint() });
 
 /**
- * Makes an account with an empty balance. An account of that id stays as it is.
- * @returns isNew: whether this call made it.
- * @throws GatewayError `invalid_request` for an id or a name that is none.
+ * Creates an account with an empty balance. An existing account of that id is left unchanged.
+ * @returns isNew: whether this call created it.
+ * @throws GatewayError `invalid_request` for an invalid id or name.
  */
 export async function createAccount(database: Database, account: NewAccount): Promise<{ isNew: boolean }> {
   return database.transaction((transaction) => createAccountIn(transaction, account));
 }
 
-/** The same in a transaction of the caller's. */
+/** The same in the caller's transaction. */
 export async function createAccountIn(
   transaction: Queryable,
   { id, name, overdraftNanoUsd = 0n }: NewAccount,
@@ -80,14 +80,14 @@ export async function findAccount(database: Queryable, id: string): Promise<Acco
 }
 
 /**
- * Stops all keys of an account, or lets them work again; its credit and its people stay as they are.
+ * Suspends all keys of an account, or reactivates them; its credit and members are unchanged.
  * @returns whether anything changed.
  */
 export async function setAccountStatus(database: Queryable, id: string, status: Account["status"]): Promise<boolean> {
   return (await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status])) > 0;
 }
 
-/** @throws GatewayError `invalid_request` for a name that is none. */
+/** @throws GatewayError `invalid_request` for an invalid name. */
 export async function renameAccount(database: Queryable, id: string, name: string): Promise<void> {
   await database.execute("UPDATE account SET name = $2 WHERE id = $1", [id, checkPersonName(name)]);
 }

@@ -8,7 +8,7 @@ export interface AdminCommandDeps {
 }
 
 /**
- * Lets somebody see and change all accounts in the dashboard, or ends that.
+ * Grants somebody the right to see and change all accounts in the dashboard, or revokes it.
  * @param words such as `grant ada@example.com`.
  * @throws GatewayError as `setAdmin` does.
  */

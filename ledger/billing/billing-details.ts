@@ -2,7 +2,7 @@ import * as z from "zod";
 import { noteAction, type Action } from "../people/audit.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
-/** Who an account's receipts and statements are made out to. */
+/** The recipient of an account's receipts and statements. */
 export interface BillingDetails {
   /** A company's or a person's. */
   name: string;

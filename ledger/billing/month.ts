@@ -22,8 +22,8 @@ export function daysOfMonth(month: string): DaySpan {
 }
 
 /**
- * Months from one to another, both included, the newest first.
- * @param limit how many at most.
+ * Months from one to another, both included, newest first.
+ * @param limit the maximum number.
  */
 export function monthsDown(newest: string, oldest: string, limit: number): string[] {
   const months: string[] = [];

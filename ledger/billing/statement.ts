@@ -16,20 +16,20 @@ export interface Statement {
   /** The first of them, oldest first: at most MAX_LISTED. */
   entries: readonly StatementEntry[];
   entryCount: number;
-  /** By model, the dearest first. */
+  /** By model, highest charge first. */
   usage: readonly UsageByModel[];
   usageTotal: UsageSums;
 }
 
 interface CreditTotal {
   kind: ListedEntry["kind"];
-  /** Below zero where it took away. */
+  /** Below zero for deductions. */
   amountNanoUsd: bigint;
 }
 
 type StatementEntry = Pick<ListedEntry, "kind" | "amountNanoUsd" | "note" | "createdAt">;
 
-/** A document of more lines is of no use to anybody; totals are of all. */
+/** A longer document is useless; totals cover everything. */
 const MAX_LISTED = 200;
 
 const amountRow = z.strictObject({ amountNanoUsd: z.bigint() });
@@ -42,8 +42,8 @@ const entryRow = z.strictObject({
 const totalRow = z.strictObject({ kind: entryKind, amountNanoUsd: z.bigint(), entries: z.int() });
 
 /**
- * Read from the ledger's entries and, for usage, from the rollups of the same charges: what it costs to read follows from
- * credits and days, not from requests. A request counts in the month in which it began, as on the usage page.
+ * Read from the ledger's entries and, for usage, from the rollups of the same charges: the cost of reading it depends on the
+ * number of credits and days, not of requests. A request counts in the month in which it began, as on the usage page.
  */
 export async function readStatement(
   database: Database,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { SPENT_THIS_MONTH, THIS_MONTH, type Budget } from "./budgets.ts";
 
-/** Parts of a budget at which people and programs are told, in percent. */
+/** Parts of a budget at which people and programs are notified, in percent. */
 const THRESHOLDS = [50, 80, 100] as const;
 
 /** A budget whose spend has passed a threshold. */
@@ -36,9 +36,9 @@ const SELECT_ALERT = `SELECT budget_id AS "budgetId", account.id AS "accountId",
   LEFT JOIN api_key ON public_id = key_id LEFT JOIN person ON person.id = budget.person_id`;
 
 /**
- * Notes the thresholds that spend has passed since the last look, each once a month, and does with each budget's highest
- * one what `onReached` does, in the same transaction: spend that passes several at once is told once. Accounts that used
- * nothing since yesterday are not looked at.
+ * Records the thresholds that spend has passed since the last check, each once a month, and calls `onReached` for each budget's
+ * highest one, in the same transaction: spend that passes several at once is reported once. Accounts without usage since
+ * yesterday are not checked.
  */
 export async function noteReachedBudgets(
   database: Database,
@@ -68,7 +68,7 @@ export async function noteReachedBudgets(
   });
 }
 
-/** Alerts that nobody has been written to about, with those who are: each is given once, to one of several that ask. */
+/** Alerts that nobody has been notified of, with their recipients: each is given once, to one of several callers. */
 export async function claimBudgetLetters(database: Queryable): Promise<(BudgetAlert & { readers: string[] })[]> {
   return database.query({
     text: `WITH alert AS (UPDATE budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING *)
@@ -80,7 +80,7 @@ export async function claimBudgetLetters(database: Queryable): Promise<(BudgetAl
   });
 }
 
-/** They could not be written to: the next who asks gets the alert again. */
+/** The notification failed: the next caller gets the alert again. */
 export async function returnBudgetLetter(
   database: Queryable,
   { budgetId, month, percent }: Pick<BudgetAlert, "budgetId" | "month" | "percent">,

@@ -5,7 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** What a budget covers. */
+/** The scope of a budget. */
 export type BudgetScope = { scope: "account" } | { scope: "key"; keyId: string } | { scope: "member"; personId: string };
 
 export interface Budget {
@@ -77,10 +77,10 @@ export async function listBudgets(database: Queryable, accountId: string): Promi
 }
 
 /**
- * Sets the budget of an account, a key or a member; there is one of each.
+ * Sets the budget of an account, a key or a member; each has at most one.
  * @returns the budget's id.
  * @throws GatewayError `not_found` for a key or a member that the account does not have; `invalid_request` for too many;
- *   `rate_limited` for too many changes in a day.
+ * `rate_limited` for too many changes in a day.
  */
 export async function setBudget(
   transaction: Queryable,
@@ -88,7 +88,7 @@ export async function setBudget(
 ): Promise<string> {
   const keyId = covered.scope === "key" ? covered.keyId : null;
   const personId = covered.scope === "member" ? covered.personId : null;
-  // One at a time: many at once would all find room.
+  // One at a time: concurrent calls would all find room.
   await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   await admitChange(transaction, "budget", accountId);
   await checkCovered(transaction, { accountId, keyId, personId });
@@ -102,7 +102,7 @@ export async function setBudget(
   if (row === undefined) throw new Error("a budget was neither made nor changed");
   if (row.before >= ACCOUNT_BOUNDS.budgets)
     throw new GatewayError("invalid_request", `An account has at most ${ACCOUNT_BOUNDS.budgets} budgets. Delete one first.`);
-  // Of a budget that was raised, what is no longer reached is told again when it is.
+  // After a budget is raised, thresholds that are no longer reached are reported again when they are.
   await transaction.execute(
     `WITH watched AS (SELECT $2::text AS account_id), ${SPENT_THIS_MONTH}
      DELETE FROM budget_alert USING budget, spent WHERE budget_alert.budget_id = budget.id AND spent.budget_id = budget.id

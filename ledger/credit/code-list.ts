@@ -2,7 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** A redeem code as those who run the service see it: its text is stored nowhere. */
+/** A redeem code as operators of the service see it: its text is not stored. */
 export interface ListedCode {
   /** UUIDv7. */
   id: string;
@@ -61,7 +61,7 @@ export async function findRedeemCode(database: Queryable, id: string): Promise<L
 }
 
 /**
- * Whoever has the code can no longer redeem it; credit that came of it stays.
+ * The code can no longer be redeemed; credit already granted by it stays.
  * @throws GatewayError `not_found` when there is no such code, or it was revoked before.
  */
 export async function revokeRedeemCode(database: Queryable, id: string): Promise<void> {

@@ -5,7 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
-/** Without letters and digits that are read as others; 20 of them carry 100 bits. */
+/** Without letters and digits that are easily confused; 20 of them carry 100 bits. */
 const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 const LENGTH = 20;
 const GROUP = 5;
@@ -15,15 +15,15 @@ export interface NewRedeemCode {
   pepper: Buffer;
   expiresAt?: Date;
   note?: string;
-  /** For so many accounts, each once; 1 where not given. */
+  /** The number of accounts that can redeem it, each once; 1 if absent. */
   maxUses?: number;
-  /** Id of the person who makes it. */
+  /** Id of the person who creates it. */
   createdBy?: string;
   randomBytes?: (size: number) => Buffer;
 }
 
 /**
- * Makes a code, `XXXXX-XXXXX-XXXXX-XXXXX`, and stores its hash. The returned code exists nowhere else.
+ * Creates a code, `XXXXX-XXXXX-XXXXX-XXXXX`, and stores its hash. The returned code is not stored anywhere.
  * @throws GatewayError `invalid_request` for an amount or a number of uses that is not above zero.
  */
 export async function createRedeemCode(
@@ -53,10 +53,9 @@ const codeRow = z.strictObject({
 });
 
 /**
- * Turns a code into credit, once for an account; the same account may send it again and nothing moves. Case, spaces and
- * dashes do not matter.
- * @throws GatewayError `invalid_request` for a code that is unknown, expired, revoked or used up: one text for all, so
- *   that guessing learns nothing; `not_found` for an unknown account.
+ * Redeems a code, once per account; if the same account sends it again, nothing changes. Case, spaces and dashes do not matter.
+ * @throws GatewayError `invalid_request` for a code that is unknown, expired, revoked or used up: one text for all, so that
+ * guessing reveals nothing; `not_found` for an unknown account.
  */
 export async function redeemCode(
   database: Database,
@@ -81,7 +80,7 @@ export async function redeemCode(
   });
 }
 
-/** Has the account used it, or may it? The code's row is locked: no other can come between. */
+/** Has the account used it, or may it? The code's row is locked against concurrent calls. */
 async function mayUse(
   transaction: Queryable,
   { id, maxUses, isOver }: z.infer<typeof codeRow>,

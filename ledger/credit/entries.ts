@@ -2,7 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
-/** Where the money of a credit comes from: the other side of its double entry. */
+/** Source of a credit's money: the other side of its double entry. */
 const COUNTER_ACCOUNTS = {
   grant: "promotion",
   topup: "payment_clearing",
@@ -17,7 +17,7 @@ const COUNTER_ACCOUNTS = {
 export interface Credit {
   accountId: string;
   kind: keyof typeof COUNTER_ACCOUNTS;
-  /** Above zero; an adjustment or a dispute may take away, an expiry and a payment's refund do. */
+  /** Above zero; an adjustment or a dispute may deduct, an expiry and a payment's refund always do. */
   amountNanoUsd: bigint;
   /** What it is posted for, such as a payment's id. Unique over all accounts: it is posted once (S26). */
   reference: string;
@@ -26,7 +26,7 @@ export interface Credit {
 }
 
 export interface PostedCredit {
-  /** False when the reference was posted before: nothing moved. */
+  /** False when the reference was posted before: nothing changed. */
   isNew: boolean;
   /** The balance after it. */
   postedNanoUsd: bigint;
@@ -36,15 +36,15 @@ const entryRow = z.strictObject({ accountId: z.string(), kind: z.string(), amoun
 const balanceRow = z.strictObject({ postedNanoUsd: z.bigint() });
 
 /**
- * Appends a credit and moves the balance by it, in one transaction; whatever is replayed, once (S26).
- * @throws GatewayError `not_found` for an unknown account; `invalid_request` for an amount or a reference that is none,
- *   and for a reference that was posted with another account, kind or amount.
+ * Appends a credit and changes the balance by it, in one transaction; a replay changes nothing (S26).
+ * @throws GatewayError `not_found` for an unknown account; `invalid_request` for an invalid amount or reference, and for a
+ * reference that was posted with another account, kind or amount.
  */
 export async function postCredit(database: Database, credit: Credit): Promise<PostedCredit> {
   return database.transaction((transaction) => postCreditIn(transaction, credit));
 }
 
-/** As `postCredit`, as a part of something larger. */
+/** Like `postCredit`, as part of a larger transaction. */
 export async function postCreditIn(transaction: Queryable, credit: Credit): Promise<PostedCredit> {
   checkCredit(credit);
   const appended = await transaction.execute(
@@ -83,7 +83,7 @@ function isWrongAmount(kind: Credit["kind"], amountNanoUsd: bigint): boolean {
   return kind === "expire" || kind === "payment_refund" ? amountNanoUsd >= 0n : amountNanoUsd <= 0n;
 }
 
-/** The reference was posted before: as the same credit, which is a replay, or as another, which is a mistake to tell. */
+/** The reference was posted before: as the same credit, which is a replay, or as another, which is a mistake to report. */
 async function checkReplay(transaction: Queryable, credit: Credit): Promise<void> {
   const [entry] = await transaction.query({
     text: `SELECT account_id AS "accountId", kind, amount_nano_usd AS "amountNanoUsd" FROM ledger_entry WHERE reference = $1`,

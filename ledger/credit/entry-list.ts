@@ -7,15 +7,15 @@ import { cutPage } from "../postgres/page.ts";
 export interface ListedEntry {
   id: bigint;
   kind: Credit["kind"];
-  /** Below zero where it took away. */
+  /** Below zero for deductions. */
   amountNanoUsd: bigint;
-  /** What it was posted for: of a payment it begins with "payment:" and the payment's id. */
+  /** What it was posted for: for a payment it begins with "payment:" and the payment's id. */
   reference: string;
   note: string | null;
   createdAt: Date;
 }
 
-/** Of all entries but those for usage. */
+/** All entries except those for usage. */
 export const entryKind = z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]);
 
 export interface EntryPage {
@@ -35,9 +35,8 @@ const entryRow = z.strictObject({
 });
 
 /**
- * A page of an account's credits: payments, grants, codes and what was taken back. What requests cost is in the list of
- * requests.
- * @param afterId goes on behind this entry.
+ * A page of an account's credits: payments, grants, codes and deductions. Charges for requests are in the list of requests.
+ * @param afterId continues after this entry.
  */
 export async function listEntries(
   database: Queryable,

@@ -14,18 +14,17 @@ export interface ExpiringGrant {
 }
 
 /**
- * Credits an account with what it may use until a time. Usage is counted against the grants that end first, before any
- * other credit.
+ * Credits an account with an amount that expires. Usage is counted against the grants that expire first, before any other credit.
  * @throws GatewayError as `postCredit`.
  */
 export async function postExpiringGrant(database: Database, grant: ExpiringGrant): Promise<PostedCredit> {
   return database.transaction((transaction) => postExpiringGrantIn(transaction, grant));
 }
 
-/** As `postExpiringGrant`, as a part of something larger. */
+/** Like `postExpiringGrant`, as part of a larger transaction. */
 export async function postExpiringGrantIn(transaction: Queryable, grant: ExpiringGrant): Promise<PostedCredit> {
   const { accountId, amountNanoUsd, reference, expiresAt, note } = grant;
-  // What was used before this grant is not used from it.
+  // Earlier usage is not deducted from this grant.
   const usedNanoUsd = await countUsage(transaction, accountId);
   const posted = await postCreditIn(transaction, {
     accountId,
@@ -43,8 +42,8 @@ export async function postExpiringGrantIn(transaction: Queryable, grant: Expirin
 }
 
 /**
- * Takes back what is left of grants whose time is over, as entries; never more than the account has beside what running
- * requests hold.
+ * Deducts the remainder of expired grants, as entries; never more than the account has besides credit reserved by running
+ * requests.
  * @returns how many ended.
  */
 export async function expireGrants(database: Database): Promise<number> {
@@ -61,7 +60,9 @@ export async function expireGrants(database: Database): Promise<number> {
 const RECALL_FOR_MS = 1_000;
 const LOOK_EVERY_MS = 100;
 
-/** What requests hold stays with them; the rest of what is leased comes back within a second, or counts as held. */
+/**
+ * Credit reserved by requests stays reserved; the rest of the leased credit is returned within a second, or counts as reserved.
+ */
 async function recallLeased(database: Database, accountId: string): Promise<void> {
   for (let waitedMs = 0; waitedMs < RECALL_FOR_MS; waitedMs += LOOK_EVERY_MS) {
     const [balance] = await database.query({
@@ -117,12 +118,12 @@ async function readGrants(transaction: Queryable, accountId: string): Promise<z.
 }
 
 /**
- * Counts what was used since the last time against the open grants, the one that ends first at first. All of an
- * account's open grants are brought up to the same point. The balance row stays locked.
- * @returns what the account has used in all: everything credited to it less its balance.
+ * Deducts usage since the last call from the open grants, the one that expires first at first. All of an account's open grants
+ * are advanced to the same point. The balance row stays locked.
+ * @returns the account's total usage: everything credited to it less its balance.
  */
 async function countUsage(transaction: Queryable, accountId: string): Promise<bigint> {
-  // In a statement of its own: the next one's snapshot is then younger than the lock that was waited for.
+  // In a separate statement: its snapshot is then taken after the lock was acquired.
   await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR NO KEY UPDATE", [accountId]);
   const [used] = await transaction.query({
     text: `SELECT (coalesce((SELECT sum(amount_nano_usd) FROM ledger_entry WHERE account_id = $1 AND kind <> 'usage'), 0)

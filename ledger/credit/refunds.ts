@@ -4,12 +4,12 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
 export interface Refund {
-  /** That paid for it. */
+  /** The account that paid for it. */
   accountId: string;
   requestId: string;
-  /** The whole charge where not given. */
+  /** The whole charge if absent. */
   amountNanoUsd?: bigint;
-  /** Tells refunds of one request apart; the same one is posted once. */
+  /** Distinguishes refunds of one request; the same one is posted once. */
   reference: string;
   note?: string;
 }
@@ -19,13 +19,13 @@ const refundedRow = z.strictObject({ refundedNanoUsd: z.bigint() });
 
 /**
  * Returns a request's charge, or a part of it, to the account that paid: all refunds together are at most the charge.
- * @throws GatewayError `not_found` if nothing was charged; `invalid_request` for more than is left of the charge.
+ * @throws GatewayError `not_found` if nothing was charged; `invalid_request` for more than the remaining charge.
  */
 export async function refundRequest(database: Database, refund: Refund): Promise<PostedCredit> {
   return database.transaction((transaction) => refundRequestIn(transaction, refund));
 }
 
-/** The same in a transaction of the caller's. */
+/** The same in the caller's transaction. */
 export async function refundRequestIn(
   transaction: Queryable,
   { accountId, requestId, amountNanoUsd, reference, note }: Refund,
@@ -45,7 +45,7 @@ export async function refundRequestIn(
       field: "requestId",
     });
   const { chargedNanoUsd } = charge;
-  // Two refunds of one request at once: the second sees the first.
+  // Of two concurrent refunds of one request, the second sees the first.
   await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR NO KEY UPDATE", [accountId]);
   const prefix = `refund:${requestId}:`;
   const [others] = await transaction.query({

@@ -4,7 +4,7 @@ import { readAccountPage, readChangedKeyPage, readModels } from "./pages.ts";
 import type { Change } from "./rows.ts";
 
 /**
- * The lowest transaction id that is open, or has not begun. Read before rows are: what commits later has this id or a
+ * The lowest transaction id that is open, or has not begun. Read before the rows: anything that commits later has this id or a
  * higher one, so the next reading starts here and misses nothing (migrations/0001).
  */
 export async function readHorizon(database: Queryable): Promise<bigint> {
@@ -17,11 +17,11 @@ export async function readHorizon(database: Queryable): Promise<bigint> {
 }
 
 /**
- * The rows that were changed by transaction `sinceXid` or a later one, deleted keys too, in pages: each statement is
- * bounded, however much has changed. A row may come again unchanged, and never after a later version of itself.
+ * The rows changed by transaction `sinceXid` or a later one, including deleted keys, in pages: each statement is bounded, however
+ * much has changed. A row may be returned again unchanged, and never after a later version of itself.
  */
 export async function* readChanges(database: Queryable, sinceXid: bigint): AsyncGenerator<Change> {
-  // Keys before accounts: the account of each key is among those that are known or read next.
+  // Keys before accounts: the account of each key is already known or read next.
   let keyPage = await readChangedKeyPage(database, { xid: sinceXid, publicId: "" });
   yield { ...NOTHING, ...(await readModels(database, sinceXid)) };
   for (let afterId: string | null = ""; afterId !== null;) {

@@ -12,9 +12,9 @@ export interface Feed {
   readonly ready: Promise<void>;
   /** When the database was last read, Unix ms; null before everything was read once. */
   readonly lastSuccessAt: number | null;
-  /** What the reading of everything that runs now has read; null: none runs. */
+  /** Progress of the current complete reading; null: none runs. */
   readonly loading: { readonly accounts: number; readonly keys: number } | null;
-  /** Resolves when all that was committed before this call has been sent; rejects when the database cannot be read. */
+  /** Resolves when everything committed before this call has been delivered; rejects when the database cannot be read. */
   caughtUp(): Promise<void>;
   /** Reads next without waiting for a notice. */
   readSoon(): void;
@@ -23,22 +23,22 @@ export interface Feed {
 
 export interface FeedOptions {
   database: Database;
-  /** Gets everything at first, in pages, later what changed. Must not throw; a change is sent again if it does. */
+  /** Gets everything at first, in pages, later changes. Must not throw; a change is delivered again if it does. */
   readonly onChange: (change: Change) => void;
   /**
-   * "begin": everything is about to be sent. "end": all of it was sent, and a key that was not among it since "begin" is
-   * gone. A "begin" may follow another one: what was sent in between is to be kept, and proves nothing.
+   * "begin": everything is about to be delivered. "end": everything was delivered, and a key that was not included since "begin"
+   * no longer exists. A "begin" may follow another one: rows delivered in between must be kept, and prove nothing.
    */
   readonly onReload?: (phase: "begin" | "end") => void;
-  /** Reads at least this often, whether or not a notice comes. */
+  /** Reads at least this often, with or without a notice. */
   pollMs?: number;
   clock?: { nowMs(): number };
   log?: Logger;
 }
 
-/** Under constant settling there is a notice for each batch of each process: they are gathered for this long. */
+/** Under constant settling there is a notice for each batch of each process: they are collected for this long. */
 const GATHER_MS = 20;
-/** How often a load that takes long is logged. */
+/** How often a slow load is logged. */
 const PROGRESS_EVERY_MS = 2_000;
 
 export function startFeed({
@@ -52,7 +52,7 @@ export function startFeed({
   const stopping = new AbortController();
   const wakeUp = createWakeUp();
   const ready = Promise.withResolvers<void>();
-  // Whoever does not wait for it must not be ended by its rejection.
+  // Its rejection must not end a process that does not wait for it.
   ready.promise.catch(() => {});
   let isReloadDue = true;
   let reload: Reload | null = null;
@@ -78,12 +78,12 @@ export function startFeed({
 
   function readAhead(from: Reload): Promise<Change> {
     const page = from.readPage(database);
-    // Whoever waits for it hears of a failure; nobody does when the load was broken off before.
+    // A caller that waits for it gets the failure; nobody does if the load was aborted before.
     page.catch(() => {});
     return page;
   }
 
-  /** Everything, page by page, and what changes meanwhile. Broken off by a failure, it goes on where it was. */
+  /** Everything, page by page, and the changes meanwhile. Interrupted by a failure, it continues where it stopped. */
   async function load(): Promise<void> {
     if (isReloadDue) {
       isReloadDue = false;
@@ -98,20 +98,20 @@ export function startFeed({
     let loggedMs = startedMs;
     while ((nextPage !== undefined || !reload.isComplete) && !isReloadDue && !stopping.signal.aborted) {
       const isServing = lastSuccessAt !== null;
-      // This process serves what it knows: it hears of changes as before, and half of its time is the requests'.
+      // This process serves its known data: changes still arrive, and half of its time is left for requests.
       if (isServing && performance.now() - newsMs > pollMs) {
         await readNews();
         newsMs = performance.now();
       }
       const pageMs = performance.now();
       const page = await (nextPage ?? reload.readPage(database));
-      // At the start Postgres reads the next page meanwhile. Later it must not: a deletion may be heard of in between, and
-      // a page from before it would bring the key back.
+      // At the start Postgres reads the next page meanwhile. Later it must not: a deletion may be reported in between, and a page
+      // read before it would bring the key back.
       nextPage = isServing || reload.isComplete ? undefined : readAhead(reload);
       try {
         send(page);
       } catch (error) {
-        // The reload is past this page: only a new one sends it again.
+        // The reload is past this page: only a new one delivers it again.
         isReloadDue = true;
         throw error;
       }
@@ -134,13 +134,13 @@ export function startFeed({
       await load();
       if (stopping.signal.aborted) return;
     }
-    // What changed behind the reload's pages, too.
+    // Changes to rows that the reload has already read, too.
     await readNews();
     lastSuccessAt = clock.nowMs();
     ready.resolve();
   }
 
-  /** For who asks before it begins. */
+  /** For callers that ask before it begins. */
   async function readForWaiting(): Promise<void> {
     const reading = nextReading;
     nextReading = announceReading();
@@ -177,7 +177,7 @@ export function startFeed({
       signal: stopping.signal,
       onNotice: () => wakeUp.wake(),
       onReconnected() {
-        // It may be another server, or the same one restored: its transaction ids need not follow ours.
+        // It may be another server, or the same one restored: its transaction ids may not continue ours.
         isReloadDue = true;
         wakeUp.wake();
       },
@@ -203,7 +203,7 @@ export function startFeed({
 
 function announceReading(): PromiseWithResolvers<void> {
   const reading = Promise.withResolvers<void>();
-  // Most readings are waited for by nobody.
+  // Most readings have no waiting caller.
   reading.promise.catch(() => {});
   return reading;
 }

@@ -24,7 +24,7 @@ const accountRow = z.strictObject({
   recalledAt: z.date().nullable(),
   keepsLabels: z.boolean(),
 });
-// A status that a newer version has added is none of those in which an account is served.
+// A status added by a newer version does not count as one in which an account is served.
 const SELECT_ACCOUNTS = `SELECT id AS "accountId", status <> 'active' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
     overdraft_nano_usd AS "overdraftNanoUsd", version, limits, leased_nano_usd AS "leasedNanoUsd",
     recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt", labels = 'kept' AS "keepsLabels"
@@ -76,7 +76,7 @@ const keyRow = z.strictObject({
   allowedModels: z.array(z.string()).nullable(),
   limits: limitsSchema,
 });
-/** What even a row that cannot be read says of itself. */
+/** The fields that are read even from an unreadable row. */
 const keyHead = z.looseObject({ publicId: z.string(), isRevoked: z.boolean() });
 const changedKeyHead = keyHead.extend({ changedXid: z.bigint() });
 const SELECT_KEYS = `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash",
@@ -96,7 +96,7 @@ export async function readActiveKeyPage(
   return { ...toKeyRows(rows), rows: rows.length, next: endOf(rows)?.publicId ?? null };
 }
 
-/** Where a page of changed keys ends. */
+/** Position after the last row of a page of changed keys. */
 export interface KeyChangePosition {
   xid: bigint;
   publicId: string;
@@ -137,7 +137,7 @@ function toKeyRow({ previousHash, previousUntil, ...row }: z.infer<typeof keyRow
   };
 }
 
-/** What even a row that cannot be read says of itself. */
+/** The fields that are read even from an unreadable row. */
 const modelHead = z.object({ spec: z.object({ aliases: z.array(z.string()) }) });
 const modelRow = z.strictObject({
   name: z.string(),

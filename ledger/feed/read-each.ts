@@ -11,8 +11,8 @@ interface RowReading<Row, Read> {
 }
 
 /**
- * Reads each row by itself. During an upgrade a newer version writes what this one does not know: one such row must not keep
- * every later change from this process.
+ * Reads each row separately. During an upgrade a newer version may write values that this one does not know: one such row must
+ * not keep every later change from this process.
  */
 export function readEach<Row, Read>(
   rows: readonly Row[],

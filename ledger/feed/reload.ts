@@ -16,8 +16,8 @@ export interface Reload {
 const EVERYTHING = 0n;
 
 /**
- * Models, then accounts, then keys: each page refers only to rows of pages before it. Deleted keys are not read, so what
- * a start costs follows from the keys in use and not from all that were ever made.
+ * Models, then accounts, then keys: each page refers only to rows of pages before it. Deleted keys are not read, so the cost of a
+ * start depends on the keys in use and not on all keys ever created.
  */
 export function createReload(): Reload {
   let step: "models" | "accounts" | "keys" | "complete" = "models";

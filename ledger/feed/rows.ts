@@ -35,9 +35,9 @@ export interface AccountRow {
 
 /** An account's unleased credit, for processes that have leased some of it. */
 export interface Leasing {
-  /** What nobody has leased; negative if more is leased than there is, because credit was taken away. */
+  /** Credit that is not leased; negative if more is leased than available, because credit was deducted. */
   freeNanoUsd: bigint;
-  /** What a process asked others to give back, and when, Unix ms; null: never. */
+  /** The amount that a process asked others to return, and when, Unix ms; null: never. */
   recall: { nanoUsd: bigint; atMs: number } | null;
 }
 
@@ -48,7 +48,7 @@ interface KeptKeyRow {
   accountId: string;
   /** HMAC-SHA256 of the secret part. */
   secretHash: Buffer;
-  /** The secret that a rotation replaced, while it is still accepted. */
+  /** The secret before the last rotation, while it is still accepted. */
   previousSecret: { hash: Buffer; until: Date } | null;
   isRevoked: false;
   isDisabled: boolean;

@@ -8,13 +8,13 @@ export const INCIDENT_STATUSES = ["investigating", "identified", "monitoring", "
 type Impact = (typeof IMPACTS)[number];
 export type IncidentStatus = (typeof INCIDENT_STATUSES)[number];
 
-/** An outage or a maintenance, as customers read of it. */
+/** An outage or maintenance, as shown to customers. */
 export interface Incident {
-  /** UUIDv7: holds the time at which it was made public. */
+  /** UUIDv7: contains the time of publication. */
   id: string;
   title: string;
   impact: Impact;
-  /** null: it goes on. */
+  /** null: it is ongoing. */
   resolvedAt: Date | null;
   /** The newest first, at most MAX_UPDATES. */
   updates: readonly IncidentUpdate[];
@@ -30,13 +30,13 @@ interface IncidentUpdate {
 export interface NewUpdate {
   status: IncidentStatus;
   message: string;
-  /** Who writes it. */
+  /** Its author. */
   personId: string;
 }
 
 /** Of one incident: it stays readable, and the page bounded. */
 const MAX_UPDATES = 50;
-/** More at once are not read by anybody. */
+/** Nobody reads more at once. */
 const MAX_OPEN = 20;
 
 const incidentRow = z.strictObject({
@@ -53,7 +53,7 @@ const SELECT = `SELECT id, title, impact, resolved_at AS "resolvedAt",
      ) AS latest) AS updates
   FROM incident`;
 
-/** Those that go on, the newest first. */
+/** The ongoing ones, newest first. */
 export async function listOpenIncidents(database: Queryable): Promise<Incident[]> {
   return database.query({
     text: `${SELECT} WHERE resolved_at IS NULL ORDER BY id DESC LIMIT ${MAX_OPEN}`,
@@ -62,8 +62,8 @@ export async function listOpenIncidents(database: Queryable): Promise<Incident[]
 }
 
 /**
- * All, or those that are over, the newest first.
- * @param beforeId goes on after the incident of this id.
+ * All, or the resolved ones, newest first.
+ * @param beforeId continues after the incident of this id.
  */
 export async function listIncidents(
   database: Queryable,
@@ -97,7 +97,7 @@ export async function openIncident(
 }
 
 /**
- * Says more about an incident. "resolved" ends it, anything else opens it again.
+ * Adds an update to an incident. "resolved" ends it, anything else reopens it.
  * @throws GatewayError `not_found`; `invalid_request` after too many updates.
  */
 export async function updateIncident(

@@ -1,6 +1,6 @@
 import type { Queryable } from "../postgres/database.ts";
 
-/** For somebody who may not use the playground any more: what their pages still hold stops working. */
+/** For somebody who may no longer use the playground: the value that their pages still hold stops working. */
 export async function expirePlaygroundKey(
   transaction: Queryable,
   { accountId, personId }: { accountId: string; personId: string },

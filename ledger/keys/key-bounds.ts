@@ -6,8 +6,8 @@ import type { Queryable } from "../postgres/database.ts";
 const countRow = z.strictObject({ keys: z.bigint() });
 
 /**
- * Is there room for one more key? In a transaction the answer holds until its end: one key of an account is made at a
- * time. Keys that were deleted within a day count, so that making and deleting them in turn comes to an end.
+ * Is there room for one more key? In a transaction the answer holds until its end: an account creates one key at a time. Keys
+ * deleted within the last day count, so that alternating creation and deletion is limited.
  */
 export async function hasRoomForKey(database: Queryable, accountId: string): Promise<boolean> {
   await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
@@ -28,7 +28,7 @@ const OF_RESOURCE = "SELECT FROM resource_key WHERE resource_key.public_id = api
 export async function hasRoomForResourceKey(database: Queryable, accountId: string): Promise<boolean> {
   await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   const [count] = await database.query({
-    // Two index scans: this is asked for each of ten thousand resources that are made at once.
+    // Two index scans: this is called for each of ten thousand resources created at once.
     text: `SELECT (SELECT count(*) FROM api_key WHERE account_id = $1 AND revoked_at IS NULL)
              + (SELECT count(*) FROM api_key WHERE account_id = $1 AND revoked_at > now() - interval '1 day') AS keys`,
     values: [accountId],
@@ -40,10 +40,10 @@ export async function hasRoomForResourceKey(database: Queryable, accountId: stri
 export const TOO_MANY_KEYS = `An account has at most ${ACCOUNT_BOUNDS.keys} keys, including those deleted in the last 24 hours. Delete unused keys, and try again a day later.`;
 
 /**
- * A key's models must be in the catalogue: a name that no model has would be kept, copied to every process and sent with
- * every list, for nothing. One that is served no longer is still a name.
- * @param field what the caller calls the list.
- * @throws GatewayError `invalid_request` that names the first one that is not.
+ * A key's models must be in the catalogue: an unknown name would be kept, copied to every process and sent with every list, for
+ * nothing. A withdrawn model is still a known name.
+ * @param field the caller's name for the list.
+ * @throws GatewayError `invalid_request` that names the first unknown one.
  */
 export async function checkModelNames(database: Queryable, names: readonly string[] | null, field = "models"): Promise<void> {
   if (names === null) return;

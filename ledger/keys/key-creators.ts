@@ -1,11 +1,14 @@
 import * as z from "zod";
 import type { Reader } from "../postgres/database.ts";
 
-/** As SQL: who created the key `public_id`, by the audit log (docs/decisions/0041); a token's key is its maker's. */
+/**
+ * As SQL: the creator of the key `public_id`, by the audit log (docs/decisions/0041); a token's key belongs to the token's
+ * creator.
+ */
 export const CREATED_BY = `SELECT coalesce(audit_entry.person_id, management_token.created_by) FROM audit_entry
   LEFT JOIN management_token ON management_token.id = token_id WHERE subject = public_id AND action = 'key.created' LIMIT 1`;
 
-/** An account has no more keys than this. */
+/** The maximum number of an account's keys. */
 const MAX_KEYS = 11_000;
 
 /** Keys of an account that a person created, deleted or not. */

@@ -6,7 +6,7 @@ import { CREATED_BY } from "./key-creators.ts";
 import { maskApiKey } from "./keys.ts";
 import { cutPage } from "../postgres/page.ts";
 
-/** A key as its account's page shows it (S24): never anything of the secret. */
+/** A key as its account's page shows it (S24): never any part of the secret. */
 export interface ListedKey {
   publicId: string;
   masked: string;
@@ -18,16 +18,16 @@ export interface ListedKey {
   /** null: all models. */
   allowedModels: string[] | null;
   limits: Limits;
-  /** Names of limits that a newer version has set: they hold there, and cannot be shown or changed here. */
+  /** Names of limits set by a newer version: they apply there, and cannot be shown or changed here. */
   unknownLimits: string[];
-  /** While the secret before the last rotation still counts. */
+  /** While the secret before the last rotation is still accepted. */
   previousUntil: Date | null;
   spentTodayNanoUsd: bigint;
   spentThisMonthNanoUsd: bigint;
   spentNanoUsd: bigint;
-  /** The gateway made it for a member's playground; its value changes with every use of that page. */
+  /** Created by the gateway for a member's playground; its value changes with every use of that page. */
   isPlayground: boolean;
-  /** Email address of who created it; null: an ApiKey resource, or the service itself. */
+  /** Email address of its creator; null: an ApiKey resource, or the service itself. */
   createdBy: string | null;
 }
 
@@ -51,16 +51,16 @@ const keyRow = z.strictObject({
 export interface KeyPage {
   /** Newest first. */
   keys: ListedKey[];
-  /** Id of the last key of this page, where another one follows. */
+  /** Id of the last key of this page, if another page follows. */
   next: string | null;
 }
 
 export interface KeyListing {
   accountId: string;
   limit: number;
-  /** Goes on after the key of this id. */
+  /** Continues after the key of this id. */
   afterId?: string | undefined;
-  /** Only those that are limited. */
+  /** Only keys with limits. */
   hasLimits?: boolean;
 }
 
@@ -79,10 +79,7 @@ const SELECT = `SELECT public_id AS "publicId", name, (SELECT email FROM person 
   ) AS spent ON true`;
 const NEWEST_FIRST = "ORDER BY created_at DESC, public_id DESC";
 
-/**
- * A page of an account's keys; deleted ones are left out. What was spent is added up for the page's keys alone. Days and
- * months are UTC.
- */
+/** A page of an account's keys, excluding deleted ones. Spend is added up for the page's keys alone. Days and months are UTC. */
 export async function listKeys(
   database: Queryable,
   { accountId, limit, afterId, hasLimits = false }: KeyListing,
@@ -101,7 +98,7 @@ export async function listKeys(
   return { keys: page.map(toListedKey), next };
 }
 
-/** What a list of keys is sorted by: the newest, by name, the last used, or the dearest of the UTC month first. */
+/** The sort order of a list of keys: newest first, by name, last used first, or highest charge of the UTC month first. */
 export const KEY_ORDERS = ["created", "name", "used", "spend"] as const;
 export type KeyOrder = (typeof KEY_ORDERS)[number];
 
@@ -120,21 +117,18 @@ const SPENT_THIS_MONTH = `LEFT JOIN (
 
 export interface KeySearch {
   accountId: string;
-  /** Part of a name, or a key as it is shown or sent: its secret is not looked at. "": all. */
+  /** Part of a name, or a key as shown or sent: its secret is ignored. "": all. */
   search: string;
   order: KeyOrder;
   limit: number;
-  /** How many keys the pages before had. */
+  /** The number of keys on the pages before. */
   offset: number;
 }
 
 const MATCHES = `account_id = $1 AND revoked_at IS NULL
   AND ($3 = '' OR name ILIKE $2 OR public_id = $3 OR (left(public_id, 4) = $4 AND right(public_id, 4) = $5))`;
 
-/**
- * A page of an account's keys that match, and how many match; deleted ones are left out. An account has a bounded number of
- * keys.
- */
+/** A page of an account's matching keys, and their number, excluding deleted ones. An account has a bounded number of keys. */
 export async function searchKeys(
   database: Queryable,
   { accountId, search, order, limit, offset }: KeySearch,
@@ -161,7 +155,7 @@ export async function searchKeys(
   return { keys: rows.map(toListedKey), total: counted?.total ?? 0 };
 }
 
-/** One of an account's keys; undefined where it has no such key, or it was deleted. */
+/** One of an account's keys; undefined if it has no such key, or it was deleted. */
 export async function findKey(
   database: Queryable,
   { accountId, publicId }: { accountId: string; publicId: string },
@@ -178,14 +172,14 @@ function toListedKey(row: z.infer<typeof keyRow>): ListedKey {
   return { ...row, ...row.limits, masked: maskApiKey(row.publicId) };
 }
 
-/** What a key is called. */
+/** A key's name. */
 export interface NamedKey {
   publicId: string;
   name: string;
 }
 const namedRow = z.strictObject({ publicId: z.string(), name: z.string() });
 
-/** Of an account's newest keys, as many as it may have, to choose one of them; deleted ones are left out. */
+/** Of an account's newest keys, up to the maximum, to choose one of them, excluding deleted ones. */
 export async function listKeyNames(database: Queryable, accountId: string): Promise<NamedKey[]> {
   return database.query({
     text: `SELECT public_id AS "publicId", name FROM api_key WHERE account_id = $1 AND revoked_at IS NULL
@@ -210,7 +204,7 @@ export async function readKeyNames(
 /** Of rows of `api_key`: not a playground's. */
 export const IS_MADE_BY_HAND = "NOT EXISTS (SELECT FROM playground_key WHERE playground_key.public_id = api_key.public_id)";
 
-/** How many keys an account has that are not deleted, without those of playgrounds. */
+/** The number of an account's keys, excluding deleted ones and those of playgrounds. */
 export async function countKeys(database: Queryable, accountId: string): Promise<number> {
   const [row] = await database.query({
     text: `SELECT count(*)::int AS keys FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ${IS_MADE_BY_HAND}`,

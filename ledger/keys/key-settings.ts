@@ -4,7 +4,7 @@ import type { Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { findKey, IS_MADE_BY_HAND } from "./key-list.ts";
 
-/** All that a key's owner decides about it. */
+/** All settings that a key's owner can change. */
 export interface KeySettings {
   name: string;
   /** null: all models. */
@@ -14,7 +14,7 @@ export interface KeySettings {
   isDisabled: boolean;
 }
 
-/** What is absent or undefined stays unchanged. */
+/** Absent or undefined fields stay unchanged. */
 export type KeyChange = { [Name in keyof KeySettings]?: KeySettings[Name] | undefined };
 
 /** Disables those of the keys that are enabled. @returns their ids. */
@@ -32,8 +32,8 @@ export async function disableKeys(
 }
 
 /**
- * Sets those that are named and leaves the others as they are: who renames a key must not undo that somebody disables it.
- * A playground's key keeps its hour.
+ * Sets the given fields and leaves the others unchanged: renaming a key must not undo a concurrent disabling. A playground's key
+ * keeps its expiry.
  * @throws GatewayError `not_found` when the account has no such key, or it was deleted; `invalid_request` when limits are set and
  * the key has one that only a newer version knows: it would be lost.
  */

@@ -6,7 +6,7 @@ import { hasRoomForKey, TOO_MANY_KEYS } from "./key-bounds.ts";
 import { isManagementToken } from "../people/management-tokens.ts";
 
 /**
- * A credential as a client sent it. "masked" is the form that pages show, which is no credential (S18); "management" is a
+ * A credential as a client sent it. "masked" is the form that pages show, which is not a credential (S18); "management" is a
  * token that manages an account and calls no model.
  */
 export type ParsedApiKey =
@@ -39,7 +39,7 @@ export function isPublicId(text: string): boolean {
 export interface MintedApiKey {
   publicId: string;
   secret: string;
-  /** The full value, to be shown once. */
+  /** The full value, shown only once. */
   value: string;
 }
 
@@ -50,7 +50,7 @@ export function mintApiKey(randomBytes: (size: number) => Buffer): MintedApiKey 
   return { publicId, secret, value: `${PREFIX}${publicId}${secret}` };
 }
 
-/** Another value for a key that is there: its public id with a new secret, for `replaceSecret`. */
+/** Another value for an existing key: its public id with a new secret, for `replaceSecret`. */
 export function renewApiKey(publicId: string, randomBytes: (size: number) => Buffer): MintedApiKey {
   const secret = randomBase62(SECRET_LENGTH, randomBytes);
   return { publicId, secret, value: `${PREFIX}${publicId}${secret}` };
@@ -61,25 +61,25 @@ export function maskApiKey(publicId: string): string {
   return `${PREFIX}${publicId.slice(0, 4)}****${publicId.slice(-4)}`;
 }
 
-/** The key of the keyed hash. As a KeyObject it is prepared once, not for every hash: a third of the time. */
+/** The key of the keyed hash. As a KeyObject it is prepared once, not for every hash, which saves a third of the time. */
 export type Pepper = Buffer | KeyObject;
 
 /**
- * The keyed hash that is stored in place of the secret. A secret has 256 random bits, so nothing slower is needed;
- * the pepper makes a stolen table useless by itself.
+ * The keyed hash that is stored instead of the secret. A secret has 256 random bits, so nothing slower is needed; the pepper
+ * makes a stolen table useless by itself.
  */
 export function hashSecret(pepper: Pepper, secret: string): Buffer {
   return createHmac("sha256", pepper).update(secret).digest();
 }
 
-/** What is stored of a key's secret. */
+/** The stored data of a key's secret. */
 export interface StoredSecret {
   secretHash: Buffer;
-  /** The one before it, while it still counts. */
+  /** The previous one, while it is still accepted. */
   previousSecret: { hash: Buffer; until: Date } | null;
 }
 
-/** Is this the key's secret, or the one before it while that counts? Compares in constant time. */
+/** Is this the key's secret, or the previous one while that is accepted? Compares in constant time. */
 export function isSecretOf(
   { secretHash, previousSecret }: StoredSecret,
   { secret, pepper, nowMs }: { secret: string; pepper: Pepper; nowMs: number },
@@ -98,16 +98,16 @@ export interface NewApiKey {
   /** What its owner calls it. */
   name: string;
   pepper: Buffer;
-  /** Without it, never. */
+  /** If absent, it never expires. */
   expiresAt?: Date | null;
-  /** Names of models; without it, all. */
+  /** Names of models; all if absent. */
   allowedModels?: readonly string[] | null;
   randomBytes?: (size: number) => Buffer;
 }
 
 /**
- * Makes a key and stores its hash. The returned value exists nowhere else.
- * @throws GatewayError `not_found` when there is no such account; `invalid_request` when it has as many keys as it may.
+ * Creates a key and stores its hash. The returned value is not stored anywhere.
+ * @throws GatewayError `not_found` when there is no such account; `invalid_request` when it has the maximum number of keys.
  */
 export async function createApiKey(
   database: Queryable,
@@ -130,7 +130,7 @@ const storedRow = z.strictObject({
   previousUntil: z.date().nullable(),
 });
 
-/** Would this value be accepted now, by what is stored? */
+/** Would this value be accepted now, according to the stored data? */
 export async function isKeyInForce(database: Queryable, { value, pepper }: { value: string; pepper: Pepper }): Promise<boolean> {
   const parsed = parseApiKey(value);
   if (parsed.kind !== "key") return false;
@@ -149,13 +149,13 @@ export async function isKeyInForce(database: Queryable, { value, pepper }: { val
 export interface Rotation {
   publicId: string;
   pepper: Buffer;
-  /** How long the secret in use until now still counts; null: no longer. One more rotation ends it at once. */
+  /** How long the current secret is still accepted; null: not at all. One more rotation ends it at once. */
   previousUntil: Date | null;
 }
 
 /**
- * Gives a key a new secret. Public id, limits and usage stay as they are.
- * @returns the new value, which exists nowhere else.
+ * Gives a key a new secret. Public id, limits and usage are unchanged.
+ * @returns the new value, which is not stored anywhere.
  * @throws GatewayError `not_found` when there is no such key, or it was deleted.
  */
 export async function rotateApiKey(
@@ -169,7 +169,7 @@ export async function rotateApiKey(
 }
 
 /**
- * The same with a secret that was made elsewhere. Called again with the one in use, it changes nothing.
+ * The same with a secret created elsewhere. If it is the current one, nothing changes.
  * @returns whether anything changed.
  */
 export async function replaceSecret(
@@ -185,7 +185,7 @@ export async function replaceSecret(
   return changed > 0;
 }
 
-/** Deletes a key for good; its row stays, because usage names it. @returns false when it was gone already. */
+/** Deletes a key permanently; its row stays, because usage refers to it. @returns false when it was already deleted. */
 export async function revokeApiKey(database: Queryable, publicId: string): Promise<boolean> {
   const revoked = await database.execute("UPDATE api_key SET revoked_at = now() WHERE public_id = $1 AND revoked_at IS NULL", [
     publicId,
@@ -193,7 +193,7 @@ export async function revokeApiKey(database: Queryable, publicId: string): Promi
   return revoked > 0;
 }
 
-/** Bytes from 248 up are thrown away: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
+/** Bytes from 248 up are discarded: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
 function randomBase62(length: number, randomBytes: (size: number) => Buffer): string {
   const unbiased = 256 - (256 % ALPHABET.length);
   let text = "";

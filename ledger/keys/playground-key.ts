@@ -11,7 +11,7 @@ interface Holder {
   personId: string;
 }
 
-/** How long a value lasts that the playground got. */
+/** Lifetime of a value given to the playground. */
 const VALUE_LASTS_MS = HOUR_MS;
 
 const keyRow = z.strictObject({ publicId: z.string(), isDisabled: z.boolean() });
@@ -28,7 +28,7 @@ export async function issuePlaygroundKey(
   { personName, pepper, ...holder }: Holder & { personName: string; pepper: Buffer },
 ): Promise<{ value: string; expiresAt: Date }> {
   const { accountId, personId } = holder;
-  // One at a time for an account: two tabs that open at once would make two keys.
+  // One at a time per account: two tabs that open at once would create two keys.
   await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   await admitChange(transaction, "key", accountId);
   const expiresAt = new Date(Date.now() + VALUE_LASTS_MS);
@@ -55,7 +55,7 @@ export async function issuePlaygroundKey(
   return { value, expiresAt };
 }
 
-/** Undefined where there is none, or it was deleted. */
+/** Undefined if there is none, or it was deleted. */
 async function findPlaygroundKey(transaction: Queryable, { accountId, personId }: Holder) {
   const [row] = await transaction.query({
     text: `SELECT public_id AS "publicId", disabled_at IS NOT NULL AS "isDisabled" FROM playground_key JOIN api_key USING (public_id)
@@ -66,7 +66,7 @@ async function findPlaygroundKey(transaction: Queryable, { accountId, personId }
   return row;
 }
 
-/** The form that edits a key takes 100 characters. */
+/** The form that edits a key accepts 100 characters. */
 function keyName(personName: string): string {
   return `Playground (${Array.from(personName).slice(0, 80).join("")})`;
 }

@@ -4,17 +4,17 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { hasRoomForResourceKey } from "./key-bounds.ts";
 import { hashSecret, replaceSecret } from "./keys.ts";
 
-/** The key that an ApiKey resource stands for. */
+/** The key of an ApiKey resource. */
 export interface ResourceKey {
   publicId: string;
   accountId: string;
   secretHash: Buffer;
-  /** Until when the secret before the last rotation counts. */
+  /** When the secret before the last rotation expires. */
   previousUntil: Date | null;
   rotation: number;
-  /** Which installation of the operator saw the resource last. */
+  /** The installation of the operator that saw the resource last. */
   origin: string;
-  /** ms since it was revoked; null where it was not. By the database's clock, as all replicas read it. */
+  /** ms since it was revoked; null if it was not. By the database's clock, which all replicas use. */
   revokedForMs: number | null;
   settings: ResourceKeySettings;
   /** Names of limits that a newer version has set. */
@@ -23,7 +23,7 @@ export interface ResourceKey {
   spent: { dayNanoUsd: bigint; monthNanoUsd: bigint };
 }
 
-/** What a resource says about its key. */
+/** A resource's specification of its key. */
 export interface ResourceKeySettings {
   name: string;
   isDisabled: boolean;
@@ -33,7 +33,7 @@ export interface ResourceKeySettings {
   limits: Limits;
 }
 
-/** Which resource, seen by which installation of the operator. */
+/** A resource, and the installation of the operator that saw it. */
 export interface ResourceIdentity {
   uid: string;
   origin: string;
@@ -58,7 +58,7 @@ const keyRow = z.strictObject({
   monthNanoUsd: z.bigint(),
 });
 
-/** The key of a resource, and whether the account is there that the resource names. */
+/** The key of a resource, and whether the account named by the resource exists. */
 export async function readResourceKey(
   database: Database,
   { uid, accountId }: { uid: string; accountId: string },
@@ -104,8 +104,8 @@ export interface NewResourceKey extends ResourceIdentity {
 
 /**
  * Stores the key that a resource's Secret holds. Repeating it changes nothing.
- * @returns "foreign": the public id is another key's, and whoever wrote the Secret did not take the value from here.
- *   "no room": the account has as many keys of resources as it may.
+ * @returns "foreign": the public id is another key's, and the Secret's author did not take the value from here. "no room": the
+ * account has the maximum number of resource keys.
  */
 export async function addResourceKey(database: Database, key: NewResourceKey): Promise<"stored" | "foreign" | "no room"> {
   const { publicId, accountId, secret, pepper, settings, uid, origin, namespace, resourceName, rotation } = key;
@@ -137,7 +137,7 @@ async function ownerOf(transaction: Queryable, publicId: string): Promise<string
   return owner?.uid;
 }
 
-/** Makes the key's settings those of its resource, where they differ. A key that was revoked stays as it is. */
+/** Updates the key's settings to match its resource. A revoked key is left unchanged. */
 export async function changeResourceKey(
   database: Database,
   { uid, origin, settings }: Pick<ResourceIdentity, "uid" | "origin"> & { settings: ResourceKeySettings },
@@ -157,7 +157,7 @@ function settingValues({ isDisabled, expiresAt, allowedModels, limits }: Resourc
   return [isDisabled, expiresAt, allowedModels, JSON.stringify(limits)];
 }
 
-/** Makes the secret of a rotation the key's. Repeating it changes nothing, the time until which the former counts included. */
+/** Makes a rotation's secret the key's. Repeating it changes nothing, including the expiry of the previous one. */
 export async function rotateResourceKey(
   database: Database,
   rotation: { uid: string; publicId: string; secret: string; pepper: Buffer; rotation: number; previousUntil: Date | null },
@@ -168,7 +168,7 @@ export async function rotateResourceKey(
   });
 }
 
-/** Revokes the key of a resource. Committed when this resolves; every extproc knows a second later (S25). */
+/** Revokes the key of a resource. Committed when this resolves; every extproc learns of it within a second (S25). */
 export async function revokeResourceKey(database: Queryable, uid: string): Promise<boolean> {
   const revoked = await database.execute(
     `UPDATE api_key SET revoked_at = now() FROM resource_key
@@ -178,7 +178,7 @@ export async function revokeResourceKey(database: Queryable, uid: string): Promi
   return revoked > 0;
 }
 
-/** A key that is in use, and the resource that it came from. */
+/** A key in use, and the resource that it came from. */
 export interface KnownResource {
   uid: string;
   namespace: string;
@@ -192,7 +192,7 @@ const FIRST_UID = "00000000-0000-0000-0000-000000000000";
 /**
  * A page of the resources of this installation whose keys are not revoked, in the order of their uids.
  * @param place only those of this name.
- * @param afterUid goes on after the resource of this uid.
+ * @param afterUid continues after the resource of this uid.
  */
 export async function listResourceKeys(
   database: Queryable,
@@ -211,14 +211,14 @@ export async function listResourceKeys(
   });
 }
 
-/** When a key was last used and what it has spent. */
+/** When a key was last used, and its spend. */
 export interface KeyActivity extends KnownResource {
   lastUsedAt: Date | null;
   dayNanoUsd: bigint;
   monthNanoUsd: bigint;
 }
 
-/** A page of the keys of this installation that were ever used, in the order of their resources' uids. */
+/** A page of this installation's keys that have been used, in the order of their resources' uids. */
 export async function readKeyActivity(database: Queryable, origin: string, afterUid = FIRST_UID): Promise<KeyActivity[]> {
   return database.query({
     text: `SELECT uid, namespace, resource_key.name, last_used_at AS "lastUsedAt", "dayNanoUsd", "monthNanoUsd"

@@ -4,13 +4,13 @@ import { LIMIT_NAMES, limitsSchema, storedLimitsSchema, type Limits } from "../.
 import { parseNanoUsd } from "../money.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Who set a limit of an account: its owners, or those who run the service. */
+/** Who set a limit of an account: its owners, or the operators of the service. */
 export type LimitSetter = "owner" | "operator";
 
 export interface AccountLimits {
   owner: Limits;
   operator: Limits;
-  /** The lower of each: what requests are checked against. */
+  /** The lower of each: the values that requests are checked against. */
   effective: Limits;
 }
 
@@ -27,8 +27,8 @@ export async function readAccountLimits(database: Queryable, accountId: string):
 }
 
 /**
- * Replaces all limits that one side has set; the other side's stay in force.
- * @param transaction two changes at once must not mix.
+ * Replaces all limits of one side; the other side's stay in force.
+ * @param transaction two concurrent changes must not mix.
  * @returns false when there is no such account.
  * @throws GatewayError `invalid_request` when the account has a limit that only a newer version knows: it would be lost.
  */
@@ -53,7 +53,7 @@ export async function setAccountLimits(
   return true;
 }
 
-/** Of each limit the lower one; one that only one side has set applies. */
+/** The lower value of each limit; a limit set by only one side applies. */
 export function lowestLimits(one: Limits, other: Limits): Limits {
   const lowest = LIMIT_NAMES.map((name) => [name, lower(one[name], other[name])] as const);
   return limitsSchema.parse(Object.fromEntries(lowest.filter(([, value]) => value !== undefined)));

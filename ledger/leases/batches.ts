@@ -1,4 +1,4 @@
-/** Gathers what is asked for in one turn of the event loop, so that one statement does it all. */
+/** Collects the calls of one turn of the event loop, so that one statement serves all of them. */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
 }

@@ -3,7 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
 
-/** One of a batch: others are granted although this account does not exist. */
+/** One of a batch: others are granted even if this account does not exist. */
 export type GrowOutcome = LeaseGrant | GatewayError;
 
 const accountRow = z.strictObject({
@@ -12,7 +12,7 @@ const accountRow = z.strictObject({
   leasedNanoUsd: z.bigint(),
   overdraftNanoUsd: z.bigint(),
 });
-/** Of an account, what other holders have leased in total; or one lease of this holder. */
+/** For an account, the total leased by other holders; or one lease of this holder. */
 const leasedRow = z.union([
   z.strictObject({ accountId: z.string(), leaseId: z.null(), nanoUsd: z.bigint(), holders: z.bigint(), isOpen: z.null() }),
   z.strictObject({ accountId: z.string(), leaseId: z.string(), nanoUsd: z.bigint(), holders: z.null(), isOpen: z.boolean() }),
@@ -130,10 +130,10 @@ export async function growLease(
   return outcome;
 }
 
-/** Holders learn of it by the feed; asked anew no sooner than they could have answered. */
+/** Holders learn of it by the feed; they are asked again only after they could have answered. */
 const RECALL_EVERY_MS = 200;
 
-/** Asks the holders of an account's leases to give back what they do not use, as much as is named. */
+/** Asks the holders of an account's leases to return unused credit, up to the given amount. */
 export async function recall(database: Queryable, accountId: string, nanoUsd: bigint): Promise<void> {
   await database.execute(
     `UPDATE account_balance SET recalled_nano_usd = $2, recalled_at = clock_timestamp(), version = version + 1
@@ -162,8 +162,8 @@ async function lockAccounts(transaction: Queryable, accountIds: readonly string[
 }
 
 /**
- * Separate from locking, because it must see what the transactions that held the locks have done. Amounts of leases and
- * their ends change only while their account is locked.
+ * Separate from locking, because it must see the effects of the transactions that held the locks. Amounts of leases and their
+ * ends change only while their account is locked.
  */
 async function readLeased(
   transaction: Queryable,

@@ -5,24 +5,26 @@ import { growLeases, type GrowOutcome } from "./grow-leases.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
 import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLease } from "./leases.ts";
 
-/** What one process does with leases, as its own holder. Each call asks the database and may fail when that is away. */
+/**
+ * One process's operations on leases, as its own holder. Each call queries the database and may fail when that is unavailable.
+ */
 export interface LeaseBank {
   /** Together with others of the same turn. */
   grow(request: Omit<LeaseRequest, "holder">): Promise<LeaseGrant>;
   /** @returns those that are still in force. */
   renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Together with others of the same turn. @throws LeasesKeptError where it is still in force. */
+  /** Together with others of the same turn. @throws LeasesKeptError if it is still in force. */
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
-  /** Gives a part of a lease back, which its holder no longer counts on. */
+  /** Returns a part of a lease, which its holder no longer counts on. */
   shrink(part: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint }): Promise<void>;
-  /** Ends every lease of this holder, also one whose granting it never heard of. */
+  /** Ends every lease of this holder, including those whose grant it never received. */
   giveBackAll(): Promise<void>;
-  /** Ends what holders that are gone have left, whoever they were. */
+  /** Ends the leases of all holders that no longer exist. */
   reap(): Promise<void>;
   readonly ttlMs: number;
 }
 
-/** How long a holder that is late may still renew. */
+/** How long after the deadline a holder may still renew. */
 const GRACE_MS = 10_000;
 
 export function createLeaseBank(database: Database, holder: string, rules: LeaseRules): LeaseBank {

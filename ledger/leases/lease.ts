@@ -1,7 +1,7 @@
 export interface LeaseRules {
   /** How long a lease stays in force without a renewal. */
   ttlMs: number;
-  /** The least and the most that is taken at once, nano-USD; a request that needs more gets what it needs. */
+  /** The minimum and maximum taken at once, nano-USD; a request that needs more gets it. */
   minNanoUsd: bigint;
   maxNanoUsd: bigint;
 }
@@ -9,24 +9,24 @@ export interface LeaseRules {
 export interface LeaseRequest {
   leaseId: string;
   accountId: string;
-  /** The process that asks. */
+  /** The requesting process. */
   holder: string;
-  /** What must be added for a request to go on: less is of no use, and nothing is added then. 0n refills. */
+  /** The minimum that must be added for a request to proceed: with less, nothing is added. 0n refills. */
   neededNanoUsd: bigint;
-  /** What is added where there is enough. */
+  /** The amount to add if enough is available. */
   wantedNanoUsd: bigint;
 }
 
-/** What was added to a lease, and what is left of the account after it. */
+/** The amount added to a lease, and the account's remaining credit. */
 export interface LeaseGrant {
   /** False: the lease has ended, and another one is needed. */
   isOpen: boolean;
   addedNanoUsd: bigint;
-  /** All that the lease has been given, with what an earlier call gave whose answer was lost. */
+  /** Total credit of the lease, including an earlier grant whose answer was lost. */
   grantedNanoUsd: bigint;
-  /** Sum of the account's entries and its overdraft: all it could spend if nothing were leased. */
+  /** Sum of the account's entries and its overdraft: the maximum it could spend if nothing were leased. */
   spendableNanoUsd: bigint;
-  /** What is left to lease after this. Below zero where more was used than there was. */
+  /** Credit that can still be leased after this. Below zero if more was used than was available. */
   freeNanoUsd: bigint;
   /** In open leases of other processes. */
   leasedByOthersNanoUsd: bigint;

@@ -4,13 +4,13 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { LeaseRequest, LeaseRules } from "./lease.ts";
 
 /**
- * Leases: parts of an account's credit that single processes spend without asking (S30). Everything here that moves
- * credit locks the account's balance row first and the lease after it, as settling does.
+ * Leases: parts of an account's credit that single processes spend without asking (S30). Everything here that moves credit locks
+ * the account's balance row first and the lease after it, as settling does.
  */
 
 /**
- * Takes back a part of an open lease that its holder no longer counts on. Nothing where the lease has ended, or has less left.
- * @returns what was freed, nano-USD.
+ * Takes back a part of an open lease that its holder no longer counts on. No effect if the lease has ended, or has less left.
+ * @returns the freed amount, nano-USD.
  */
 export async function shrinkLease(
   database: Database,
@@ -32,7 +32,7 @@ export async function shrinkLease(
   });
 }
 
-/** Keeps leases in force. @returns those that are: the others have ended. */
+/** Renews leases. @returns those in force: the others have ended. */
 export async function renewLeases(
   database: Database,
   leaseIds: readonly string[],
@@ -51,7 +51,9 @@ export async function renewLeases(
   return new Set(rows.map(({ leaseId }) => leaseId));
 }
 
-/** Nothing was returned, for certain: the database was away, or stopped before the commit. The leases are still in force. */
+/**
+ * Nothing was returned, for certain: the database was unavailable, or stopped before the commit. The leases are still in force.
+ */
 export class LeasesKeptError extends Error {
   override name = "LeasesKeptError";
   constructor(cause: unknown) {
@@ -60,9 +62,9 @@ export class LeasesKeptError extends Error {
 }
 
 /**
- * Ends leases whose charges are all settled, and frees what they have left; one that has ended already stays as it is.
- * @returns what was freed, nano-USD.
- * @throws LeasesKeptError where nothing has changed; after any other error nobody knows.
+ * Ends leases whose charges are all settled, and frees their remainder; leases that have already ended are unchanged.
+ * @returns the freed amount, nano-USD.
+ * @throws LeasesKeptError if nothing has changed; after any other error the outcome is unknown.
  */
 export async function returnLeases(
   database: Database,
@@ -90,17 +92,17 @@ export async function returnLeases(
 }
 
 /**
- * Ends the leases that a process which is gone has left, once its charges are settled.
- * @returns what was freed, nano-USD.
+ * Ends the leases of a process that no longer exists, once its charges are settled.
+ * @returns the freed amount, nano-USD.
  */
 export async function endLeasesOf(database: Database, holder: string): Promise<bigint> {
   return endWhere(database, { name: "lease-end-of-holder", where: "holder = $2", value: holder, reason: "recovered" });
 }
 
 /**
- * Ends leases that nobody has renewed until `graceMs` after their time. What their holders still settle is charged to
- * the balance.
- * @returns what was freed, nano-USD.
+ * Ends leases that have not been renewed until `graceMs` after their deadline. Charges that their holders settle later are
+ * charged to the balance.
+ * @returns the freed amount, nano-USD.
  */
 export async function reapLeases(database: Database, { graceMs }: { graceMs: number }): Promise<bigint> {
   return endWhere(database, {
@@ -120,7 +122,7 @@ interface Ending {
   reason: "returned" | "expired" | "recovered";
 }
 
-/** Finds, locks in order, and looks again: in between a lease may have been renewed, or another have met the condition. */
+/** Finds, locks in order, and checks again: in between, a lease may have been renewed, or another have met the condition. */
 async function endWhere(database: Database, ending: Ending): Promise<bigint> {
   return database.transaction(async (transaction) => {
     const locked = await transaction.query({

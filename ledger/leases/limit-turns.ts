@@ -2,26 +2,26 @@ import * as z from "zod";
 import type { LimitKind } from "../../contract/limits.ts";
 import type { Database } from "../postgres/database.ts";
 
-/** What one process reports about one limit in one period. */
+/** One process's report about one limit in one period. */
 export interface LimitUse {
   /** `key:` or `account:` and the id. */
   subject: string;
   kind: LimitKind;
-  /** Unix ms; 0 for what has no period. */
+  /** Unix ms; 0 for limits without a period. */
   periodStartMs: number;
   /** A count, or nano-USD, as all amounts here. */
   limit: bigint;
-  /** Used since the last turn that counted; below zero if less was used than expected. 0n for what has no period. */
+  /** Used since the last turn that counted; below zero if less was used than expected. 0n for limits without a period. */
   added: bigint;
-  /** In use now, of what has no period. */
+  /** In use now, for limits without a period. */
   running: bigint;
-  /** What this process may still use before it hears the answer. */
+  /** What this process may still use before it receives the answer. */
   unused: bigint;
-  /** What it wants at most: one that is idle leaves more to others. */
+  /** The maximum it wants: an idle process leaves more to others. */
   most: bigint;
-  /** What this process's last turn in the period left in the row, which this turn replaces; null for its first. */
+  /** The value that this process's last turn in the period left in the row, which this turn replaces; null for its first. */
   last: LimitMark | null;
-  /** The period has just begun, and processes that have not met in it yet may use their even share. */
+  /** The period has just begun, and processes that have not reported in it yet may use their even share. */
   isNew: boolean;
 }
 
@@ -34,28 +34,30 @@ export interface LimitMark {
 export interface LimitGrant {
   /** How much this process may use beyond what it has reported. */
   grantedUse: bigint;
-  /** By all processes, this one included. */
+  /** By all processes, including this one. */
   used: bigint;
   term: bigint;
 }
 
 interface TurnResult {
-  /** For each use, in its order. undefined: the turn has counted before, and nobody knows what it granted. */
+  /** For each use, in order. undefined: the turn had counted before, and its grant is unknown. */
   grants: readonly (LimitGrant | undefined)[];
-  /** Processes that share limits, this one included. */
+  /** Processes that share limits, including this one. */
   processes: number;
 }
 
 export interface LimitTurns {
-  /** Reports what was used and reserves a share of the rest. After an error nobody knows whether it counted: `resolve` tells. */
+  /**
+   * Reports usage and reserves a share of the rest. After an error it is unknown whether it counted: `resolve` determines that.
+   */
   take(uses: readonly LimitUse[]): Promise<TurnResult>;
-  /** Whether the turn that failed last has counted; from here on it cannot count any more if it has not. */
+  /** Whether the turn that failed last has counted; if it has not, it cannot count any more. */
   resolve(): Promise<boolean>;
 }
 
-/** A process that has not been here for so long is gone. */
+/** A process that has not reported for this long no longer exists. */
 const GONE_AFTER = "interval '5 seconds'";
-/** What is reserved for a dead process frees itself within two terms. One that is alive reports once in a term. */
+/** Reservations of a dead process expire within two terms. A live one reports once in a term. */
 const TERM_MS = 15_000;
 export const RUNNING_TERM_MS = 10_000;
 
@@ -133,7 +135,7 @@ const TAKE = `
   SELECT processes::integer, position::integer, granted AS "grantedUse", used_by_all AS used, this_term AS term
   FROM fleet LEFT JOIN taken ON true`;
 
-/** Where one process meets the others, once a second. */
+/** Synchronizes this process with the others, once a second. */
 export function createLimitTurns(database: Database, holder: string): LimitTurns {
   let turn = 0n;
 
@@ -181,7 +183,7 @@ export function createLimitTurns(database: Database, holder: string): LimitTurns
       return { grants, processes: rows[0]?.processes ?? 1 };
     },
     async resolve() {
-      // Waits for the turn if it still runs; if it comes later, its number is too low to count.
+      // Waits for the turn if it is still running; if it arrives later, its number is too low to count.
       const failed = turn;
       await database.execute(
         "INSERT INTO limit_process (holder, turn, seen_at) VALUES ($1, 0, clock_timestamp()) ON CONFLICT DO NOTHING",

@@ -10,11 +10,12 @@ const KINDS_BY_MINUTE: readonly string[] = LIMIT_NAMES.map((name) => LIMITS[name
 
 const useRow = z.strictObject({ subject: z.string(), kind: z.string(), used: z.bigint() });
 
-/** What is used now of limits on requests, tokens and concurrency, by kind; what is not used is left out. */
+/** Current use of limits on requests, tokens and concurrency, by kind; unused ones are left out. */
 export type CountsInUse = ReadonlyMap<string, bigint>;
 
 /**
- * What these keys and accounts use in the running minute and at this moment, as all processes have last reported (docs/decisions/0063). Only what is limited is counted. Spending is known from usage.
+ * What these keys and accounts use in the running minute and at this moment, as last reported by all processes
+ * (docs/decisions/0063). Only limited quantities are counted. Spend is known from usage.
  * @param subjects `key:` or `account:` and the id.
  */
 export async function readCountsInUse(

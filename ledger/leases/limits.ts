@@ -2,7 +2,7 @@ import { LIMIT_NAMES, LIMITS, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { RUNNING_TERM_MS } from "./limit-turns.ts";
 
-/** Sets what a key may use, whole. @returns false when there is no such key. */
+/** Replaces all limits of a key. @returns false when there is no such key. */
 export async function setKeyLimits(database: Queryable, publicId: string, limits: Limits): Promise<boolean> {
   return (await database.execute("UPDATE api_key SET limits = $2 WHERE public_id = $1", [publicId, JSON.stringify(limits)])) > 0;
 }
@@ -12,10 +12,10 @@ const KINDS_BY_MINUTE = LIMIT_NAMES.map((name) => LIMITS[name])
   .map(({ kind }) => kind);
 const KEPT_FOR = "interval '40 days'";
 const IDLE_FOR = "interval '1 hour'";
-/** By then a process that was cut off from the database has ended, or asked whether its last turn counted. */
+/** By then a process that was cut off from the database has ended, or checked whether its last turn counted. */
 const PROCESS_KEPT_FOR = "interval '7 days'";
 
-/** Removes what no limit looks at any more. @returns how many rows. */
+/** Removes rows that no limit reads any more. @returns how many rows. */
 export async function dropOldLimitUse(database: Queryable): Promise<number> {
   let dropped = 0;
   // Processes of the version before 0051-limit-totals.sql write limit_use.

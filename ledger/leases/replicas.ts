@@ -2,25 +2,25 @@ import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
 const standingSchema = z.strictObject({
-  /** Of what the Models ask for; equal content has an equal version. */
+  /** Of the Models' configuration; equal content has an equal version. */
   version: z.string(),
   /** Envoys connected to the replica. */
   envoys: z.int(),
   /** Node ids of those that have not acknowledged it in time. */
   late: z.array(z.string()),
-  /** Clusters that one of them refused, each with its words. */
+  /** Clusters rejected by one of them, each with its error. */
   rejected: z.record(z.string(), z.string()),
-  /** Words of one that refused the whole; null for none. */
+  /** Error of one that rejected the whole; null for none. */
   refusal: z.string().nullable(),
 });
 
-/** How far the Envoys of one replica of the operator are. */
+/** Progress of the Envoys of one replica of the operator. */
 export type ReplicaStanding = z.infer<typeof standingSchema>;
 
 /** A replica writes about every 4 s. */
 const GONE_AFTER = "interval '15 seconds'";
 
-/** Tells how far one's own Envoys are, and that this replica is there. */
+/** Reports the progress of this replica's Envoys, and that the replica exists. */
 export async function reportReplica(database: Queryable, replica: string, standing: ReplicaStanding): Promise<void> {
   await database.execute(
     `INSERT INTO operator_replica VALUES ($1, $2, clock_timestamp())
@@ -30,7 +30,7 @@ export async function reportReplica(database: Queryable, replica: string, standi
   await database.execute("DELETE FROM operator_replica WHERE seen_at < now() - interval '1 hour'");
 }
 
-/** The other replicas that are there, and how far their Envoys are. */
+/** The other live replicas, and the progress of their Envoys. */
 export async function readOtherReplicas(
   database: Queryable,
   replica: string,

@@ -1,6 +1,6 @@
 import { describeDatabaseFailure, messageOf, type DatabaseFailure } from "../postgres/failure.ts";
 
-/** What kept the schema from being brought up to date. */
+/** Why the schema could not be updated. */
 export function describeMigrationFailure(error: unknown): DatabaseFailure {
   const known = describeDatabaseFailure(error);
   if (known !== undefined) return known;

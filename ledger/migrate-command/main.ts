@@ -5,12 +5,12 @@ import { createDatabase } from "../postgres/database.ts";
 import { migrate } from "../postgres/migrate.ts";
 import { describeMigrationFailure } from "./failure.ts";
 
-/** The chart's Job does not try again after it. */
+/** The chart's Job does not retry after it. */
 const FINAL_FAILURE = 2;
 
 /**
- * Brings the schema to this program's version. Repeating it does nothing, and any number may run at once.
- * Exit codes: 0, done; 1, trying again may help; 2, it cannot.
+ * Brings the schema to this program's version. Repeating it does nothing, and any number may run at once. Exit codes: 0, done; 1,
+ * a retry may help; 2, it cannot.
  */
 const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger migration" });

@@ -6,7 +6,7 @@ import type { Price } from "../money.ts";
 import { recordCosts } from "./costs.ts";
 import { encodeSchedule, PRICE_VERSION_SELECT, priceVersionColumns, type PriceRule } from "./price-schedule.ts";
 
-/** A price as it was published. It never changes. */
+/** A price as published. It never changes. */
 export interface PriceVersion extends Price {
   id: bigint;
   /** Counts up from 1 for each model. */
@@ -19,7 +19,7 @@ export interface PublishedModel {
   model: CatalogueModel;
   price: Price;
   schedule?: readonly PriceRule[];
-  /** What it costs those who run the service; they do not say where absent. */
+  /** The operator's own cost; unknown if absent. */
   cost?: Price | null;
 }
 
@@ -49,12 +49,12 @@ const currentRow = z.strictObject({
 const idRow = z.strictObject({ id: z.bigint() });
 
 /**
- * Makes the catalogue exactly these models, in one transaction. A model that is not among them is withdrawn: its row and
- * prices stay, because usage names them. A new price version is appended only where a price differs from the last one.
+ * Replaces the catalogue with exactly these models, in one transaction. A missing model is withdrawn: its row and prices stay,
+ * because usage refers to them. A new price version is appended only if a price differs from the last one.
  */
 export async function publishModels(database: Database, models: readonly PublishedModel[]): Promise<PublishResult> {
   return database.transaction(async (transaction) => {
-    // One publisher at a time; readers go on.
+    // One publisher at a time; readers continue.
     await transaction.execute("LOCK TABLE model IN SHARE ROW EXCLUSIVE MODE");
     const current = await readCurrent(transaction);
     const result: PublishResult = { added: [], changed: [], withdrawn: [], repriced: [] };
@@ -62,7 +62,7 @@ export async function publishModels(database: Database, models: readonly Publish
     for (const { model, price, schedule = [] } of models.toSorted((a, b) => (a.model.name < b.model.name ? -1 : 1))) {
       const before = current.get(model.name);
       const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule });
-      // As the column gives it back: without members that are undefined.
+      // As the column returns it: without members that are undefined.
       const spec: unknown = JSON.parse(JSON.stringify(model));
       if (!isRepriced && !before.isWithdrawn && isDeepStrictEqual(before.spec, spec)) continue;
       const priceVersionId = isRepriced
@@ -91,7 +91,7 @@ export async function publishModels(database: Database, models: readonly Publish
   });
 }
 
-/** Is the catalogue exactly these models already? Prices are not compared: they are no reason to wait. */
+/** Does the catalogue already consist of exactly these models? Prices are not compared: they are no reason to wait. */
 export async function isPublished(database: Database, models: readonly PublishedModel[]): Promise<boolean> {
   const current = [...(await readCurrent(database))].filter(([, { isWithdrawn }]) => !isWithdrawn);
   const served = new Map(current.map(([name, { spec }]) => [name, spec]));

@@ -11,13 +11,13 @@ const costRow = z.strictObject({
 });
 type CostRow = z.infer<typeof costRow>;
 
-/** What one model costs those who run the service; null: they do not say. */
+/** The operator's own cost of one model; null: unknown. */
 export interface ModelCost {
   model: string;
   cost: Price | null;
 }
 
-/** Appends what differs from the last statement, in the transaction that publishes the models. */
+/** Appends differences from the last statement, in the transaction that publishes the models. */
 export async function recordCosts(transaction: Queryable, costs: readonly ModelCost[]): Promise<void> {
   const rows = await transaction.query({
     text: `SELECT DISTINCT ON (model) model, input_pico_usd AS input, cached_input_pico_usd AS "cachedInput",
@@ -31,7 +31,7 @@ export async function recordCosts(transaction: Queryable, costs: readonly ModelC
     const row = toRow(stated);
     const before = known.get(stated.model) ?? toRow({ model: stated.model, cost: null });
     if (isSame(before, row)) continue;
-    // Two statements of one model in a transaction cannot be, so its moment is unique.
+    // A transaction cannot contain two statements of one model, so its moment is unique.
     await transaction.execute(
       `INSERT INTO model_cost (model, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd)
        VALUES ($1, $2, $3, $4, $5)`,

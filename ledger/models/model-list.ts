@@ -4,11 +4,11 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
 import { priceAt, scheduleColumn, type PriceRule } from "./price-schedule.ts";
 
-/** A served model, with the price that is in force now. */
+/** A served model, with its current price. */
 export interface ListedModel {
   model: CatalogueModel;
   price: Price;
-  /** What it costs where no rule of the schedule applies. */
+  /** Its cost if no rule of the schedule applies. */
   standardPrice: Price;
   schedule: PriceRule[];
 }
@@ -22,7 +22,7 @@ const modelRow = z.strictObject({
   schedule: scheduleColumn,
 });
 
-/** By name. One that a newer program wrote, and this one cannot read, is left out. */
+/** By name. A model written by a newer program and unreadable for this one is left out. */
 export async function listModels(database: Queryable, nowMs: number): Promise<ListedModel[]> {
   const rows = await database.query({
     text: `SELECT spec, input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",

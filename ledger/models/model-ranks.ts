@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Names of all models that were ever published, the first one first. Prices are never deleted, so ranks do not change. */
+/** Names of all models that were ever published, in order of publication. Prices are never deleted, so ranks do not change. */
 export async function listModelRanks(database: Queryable): Promise<string[]> {
   const rows = await database.query({
     text: "SELECT model FROM price_version WHERE version = 1 ORDER BY id",

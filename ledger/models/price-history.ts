@@ -4,10 +4,10 @@ import type { PriceVersion } from "./catalogue.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { PRICE_VERSION_SELECT, priceVersionColumns } from "./price-schedule.ts";
 
-/** A model as those who run the service see it: withdrawn ones too, with each price that it ever had. */
+/** A model as operators of the service see it: including withdrawn ones, with each price that it ever had. */
 export interface ModelHistory {
   name: string;
-  /** null: a newer program wrote it, and this one cannot read it. */
+  /** null: written by a newer program, and unreadable for this one. */
   model: CatalogueModel | null;
   withdrawnAt: Date | null;
   updatedAt: Date;
@@ -22,7 +22,7 @@ const versionRow = z.strictObject({
   effectiveFrom: z.date(),
 });
 
-/** All models by name; those that are served come first. */
+/** All models by name; served ones come first. */
 export async function listModelHistory(database: Queryable): Promise<ModelHistory[]> {
   const [models, versions] = await Promise.all([
     database.query({

@@ -6,7 +6,7 @@ import { DAY_MS } from "../../contract/days.ts";
 export interface PriceRule {
   /** Unix ms; null: always. */
   fromMs: number | null;
-  /** Minutes of the UTC day, 0 to 1439; a window whose end is not behind its begin goes over midnight. null: all day. */
+  /** Minutes of the UTC day, 0 to 1439; a window whose end is not after its start extends past midnight. null: all day. */
   daily: { fromMinute: number; untilMinute: number } | null;
   price: Price;
 }
@@ -28,7 +28,7 @@ function applies({ fromMs, daily }: PriceRule, nowMs: number): boolean {
 
 const pico = z.string().transform(BigInt);
 
-/** As the column holds it: money as decimal strings. */
+/** The column's format: money as decimal strings. */
 export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
   z.strictObject({
     fromMs: z.int().nullable(),
@@ -42,7 +42,7 @@ export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
   }),
 );
 
-/** The columns of a price version that every reader of prices wants; `PRICE_VERSION_SELECT` selects them. */
+/** The columns of a price version that every reader of prices needs; `PRICE_VERSION_SELECT` selects them. */
 export const priceVersionColumns = {
   id: z.bigint(),
   version: z.int(),

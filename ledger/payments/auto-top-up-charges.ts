@@ -4,22 +4,22 @@ import { CHARGED_THIS_MONTH, IS_CHARGING, stopAutoTopUp } from "./auto-top-up.ts
 import type { Database, Queryable } from "../postgres/database.ts";
 import { beginPayment, failPayment, lockPayment, type PaymentName } from "./payments.ts";
 
-/** A charge of a saved card that the provider is to be asked for. */
+/** A charge of a saved card to be requested from the provider. */
 export interface AutoTopUpCharge {
   accountId: string;
-  /** Ours, of the payment: the provider's key for it, so that the same charge asked for twice is one. */
+  /** Our id of the payment: the provider's idempotency key, so that repeating the request charges once. */
   chargeId: string;
   amountNanoUsd: bigint;
   customerId: string;
   cardId: string;
   createdAt: Date;
-  /** Was the provider asked before? What it made of that is not known. */
+  /** Was the provider asked before? Its answer is unknown. */
   isTried: boolean;
-  /** Does the customer still want it: on, with this card, and with a balance that is still below? */
+  /** Does the customer still want it: enabled, with this card, and with a balance that is still below the threshold? */
   isDue: boolean;
 }
 
-/** Nobody is asked twice at the same time: longer than an answer takes. */
+/** No concurrent requests for one charge: longer than an answer takes. */
 const ASK_AGAIN_AFTER = "2 minutes";
 
 const DUE = `FROM auto_top_up JOIN account ON account.id = auto_top_up.account_id
@@ -48,16 +48,16 @@ export async function listDueAutoTopUps(database: Queryable, provider: string): 
 }
 
 /**
- * Begins a payment for an account that is due: the payment and the charge are there before anybody asks the provider.
- * @returns whether it did: of several that try, one.
+ * Begins a payment for an account that is due: the payment and the charge are stored before the provider is asked.
+ * @returns whether it did: of several that try, one succeeds.
  */
 export async function beginAutoTopUp(
   database: Database,
   { accountId, provider }: { accountId: string; provider: string },
 ): Promise<boolean> {
   return database.transaction(async (transaction) => {
-    // Alone first, and only then a look at the balance: a statement that waits for a row sees the other tables as they
-    // were before it waited, and would find the balance low that the charge it waited for has raised.
+    // Alone first, and only then a check of the balance: a statement that waits for a row sees the other tables as they were
+    // before it waited, and would see the low balance from before the charge that it waited for.
     await transaction.execute("UPDATE auto_top_up SET is_on = is_on WHERE account_id = $1", [accountId]);
     const [due] = await transaction.query({
       text: `SELECT amount_nano_usd AS "amountNanoUsd", provider_customer_id AS "customerId", provider_card_id AS "cardId"
@@ -79,8 +79,7 @@ export async function beginAutoTopUp(
 }
 
 /**
- * A charge that the provider did not answer yet, new or left by who stopped in the middle; given to one of several that
- * ask.
+ * A charge that the provider has not answered yet, new or abandoned midway; given to one of several callers.
  * @returns undefined when there is none, or none for now.
  */
 export async function takeUnansweredCharge(database: Queryable, provider: string): Promise<AutoTopUpCharge | undefined> {
@@ -113,7 +112,7 @@ export async function takeUnansweredCharge(database: Queryable, provider: string
   return charge;
 }
 
-/** The provider has taken it on. */
+/** The provider has accepted it. */
 export async function noteAnsweredCharge(database: Queryable, name: PaymentName): Promise<void> {
   await database.execute(
     `UPDATE auto_top_up_charge SET answered_at = now() FROM payment
@@ -123,8 +122,8 @@ export async function noteAnsweredCharge(database: Queryable, name: PaymentName)
 }
 
 /**
- * Charges that the provider took on and told nothing of for an hour: of its notices, some do not get here. Each is given
- * once an hour, to one of several that ask.
+ * Charges that the provider accepted and has not reported on for an hour: some of its notices are lost. Each is given once an
+ * hour, to one of several callers.
  */
 export async function claimSilentCharges(database: Queryable, provider: string): Promise<string[]> {
   const silent = await database.query({
@@ -140,8 +139,8 @@ export async function claimSilentCharges(database: Queryable, provider: string):
 }
 
 /**
- * The card was declined: the payment failed, and no other is begun until somebody turns it on again. Not for one that is
- * paid or failed already.
+ * The card was declined: the payment failed, and no other is begun until somebody enables it again. Not for one that is already
+ * paid or failed.
  * @throws GatewayError `not_found` for a payment that was never begun.
  */
 export async function declineCharge(database: Database, name: PaymentName): Promise<void> {

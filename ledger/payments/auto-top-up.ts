@@ -1,17 +1,17 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
-/** What the customer agreed to. */
+/** The terms that the customer agreed to. */
 export interface AutoTopUpTerms {
-  /** Where the balance is below it, the card is charged. */
+  /** If the balance is below it, the card is charged. */
   belowNanoUsd: bigint;
-  /** What is charged each time: at least `belowNanoUsd`. */
+  /** The amount of each charge: at least `belowNanoUsd`. */
   amountNanoUsd: bigint;
-  /** Charged at most in a month of UTC. */
+  /** Maximum charge in a UTC month. */
   monthlyNanoUsd: bigint;
 }
 
-/** Why it went off by itself: the card was declined, or a payment went back to the customer. */
+/** Why it was disabled automatically: the card was declined, or a payment was returned to the customer. */
 export type StopReason = "declined" | "returned";
 
 export interface AutoTopUp extends AutoTopUpTerms {
@@ -19,11 +19,11 @@ export interface AutoTopUp extends AutoTopUpTerms {
   stoppedBecause: StopReason | null;
   /** Begun by the service this month, paid or not paid yet. */
   chargedNanoUsd: bigint;
-  /** A charge is begun, and the provider has not told of its end. */
+  /** A charge is begun, and the provider has not reported its end. */
   isCharging: boolean;
 }
 
-/** What an account's automatic charges of this month are, as SQL: `auto_top_up` is in the statement. */
+/** An account's automatic charges of this month, as SQL: `auto_top_up` is in the statement. */
 export const CHARGED_THIS_MONTH = `(
   SELECT coalesce(sum(payment.amount_nano_usd), 0)::bigint FROM payment JOIN auto_top_up_charge ON payment_id = payment.id
   WHERE payment.account_id = auto_top_up.account_id AND payment.status <> 'failed'
@@ -35,7 +35,7 @@ export const IS_CHARGING = `coalesce(
 
 const stopReason = z.enum(["declined", "returned"]);
 
-/** @returns undefined where it was never on. */
+/** @returns undefined if it was never enabled. */
 export async function readAutoTopUp(database: Queryable, accountId: string): Promise<AutoTopUp | undefined> {
   const [found] = await database.query({
     text: `SELECT is_on AS "isOn", below_nano_usd AS "belowNanoUsd", amount_nano_usd AS "amountNanoUsd",
@@ -56,7 +56,7 @@ export async function readAutoTopUp(database: Queryable, accountId: string): Pro
   return found;
 }
 
-/** From now on, with these terms. A charge that is begun keeps its own. */
+/** From now on, with these terms. A charge that has begun keeps its own. */
 export async function turnOnAutoTopUp(database: Queryable, accountId: string, terms: AutoTopUpTerms): Promise<void> {
   await database.execute(
     `INSERT INTO auto_top_up (account_id, is_on, below_nano_usd, amount_nano_usd, monthly_nano_usd)
@@ -68,14 +68,14 @@ export async function turnOnAutoTopUp(database: Queryable, accountId: string, te
   );
 }
 
-/** What the provider was asked for before may still be paid, and is credited then. */
+/** Charges requested before may still be paid, and are credited then. */
 export async function turnOffAutoTopUp(database: Queryable, accountId: string): Promise<void> {
   await database.execute("UPDATE auto_top_up SET is_on = false, stopped_because = NULL, is_told = true WHERE account_id = $1", [
     accountId,
   ]);
 }
 
-/** It goes off by itself: the owners are to be told. */
+/** It is disabled automatically: the owners are to be notified. */
 export async function stopAutoTopUp(database: Queryable, accountId: string, because: StopReason): Promise<void> {
   await database.execute(
     "UPDATE auto_top_up SET is_on = false, stopped_because = $2, is_told = false WHERE account_id = $1 AND is_on",
@@ -91,7 +91,9 @@ export interface StoppedAutoTopUp {
   owners: string[];
 }
 
-/** The accounts whose owners are to be told that it went off by itself; each is given once, to one of several that ask. */
+/**
+ * The accounts whose owners are to be notified that it was disabled automatically; each is given once, to one of several callers.
+ */
 export async function claimStoppedAutoTopUps(database: Queryable): Promise<StoppedAutoTopUp[]> {
   return database.query({
     text: `
@@ -113,7 +115,7 @@ export async function claimStoppedAutoTopUps(database: Queryable): Promise<Stopp
   });
 }
 
-/** They could not be told: the next who asks gets the account again. */
+/** The notification failed: the next caller gets the account again. */
 export async function returnStoppedAutoTopUp(database: Queryable, accountId: string): Promise<void> {
   await database.execute("UPDATE auto_top_up SET is_told = false WHERE account_id = $1 AND stopped_because IS NOT NULL", [
     accountId,

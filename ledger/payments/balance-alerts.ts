@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Where nobody chose: 1 USD. */
+/** The default: 1 USD. */
 const USUAL_THRESHOLD_NANO_USD = 1_000_000_000n;
 
 export interface LowBalance {
@@ -13,7 +13,7 @@ export interface LowBalance {
   owners: string[];
 }
 
-/** @returns null where nobody is told. */
+/** @returns null if nobody is notified. */
 export async function readAlertThreshold(database: Queryable, accountId: string): Promise<bigint | null> {
   const [row] = await database.query({
     text: `SELECT threshold_nano_usd AS threshold FROM balance_alert WHERE account_id = $1`,
@@ -23,9 +23,9 @@ export async function readAlertThreshold(database: Queryable, accountId: string)
   return row === undefined ? USUAL_THRESHOLD_NANO_USD : row.threshold;
 }
 
-/** @param thresholdNanoUsd null: nobody is told. */
+/** @param thresholdNanoUsd null: nobody is notified. */
 export async function setAlertThreshold(database: Queryable, accountId: string, thresholdNanoUsd: bigint | null): Promise<void> {
-  // Whoever sets one above the balance knows the balance: it is told from the next fall on.
+  // A threshold above the balance is set knowingly: it applies from the next fall on.
   await database.execute(
     `INSERT INTO balance_alert (account_id, threshold_nano_usd, is_told)
      SELECT account_id, $2::bigint, posted_nano_usd < coalesce($2::bigint, 0) FROM account_balance WHERE account_id = $1
@@ -35,8 +35,8 @@ export async function setAlertThreshold(database: Queryable, accountId: string, 
 }
 
 /**
- * The accounts whose balance fell below their threshold since they were last asked for; each is given once for a fall,
- * to one of several that ask. An account that never had that much is left in peace.
+ * The accounts whose balance fell below their threshold since the last call; each is given once for a fall, to one of several
+ * callers. An account that never had that much is ignored.
  */
 export async function claimLowBalances(database: Queryable): Promise<LowBalance[]> {
   await database.execute(
@@ -72,7 +72,7 @@ export async function claimLowBalances(database: Queryable): Promise<LowBalance[
   });
 }
 
-/** They could not be told: the next who asks gets the account again. */
+/** The notification failed: the next caller gets the account again. */
 export async function returnLowBalance(database: Queryable, accountId: string): Promise<void> {
   await database.execute("UPDATE balance_alert SET is_told = false WHERE account_id = $1", [accountId]);
 }

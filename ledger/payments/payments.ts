@@ -6,7 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
-/** One payment through a provider: what the customer was asked for, and what became of it (S26). */
+/** One payment through a provider: the requested amount, and its outcome (S26). */
 export interface Payment {
   /** UUIDv7. */
   id: string;
@@ -14,10 +14,10 @@ export interface Payment {
   /** Such as "stripe". */
   provider: string;
   providerPaymentId: string;
-  /** Under which the provider has the money, where that is another id. */
+  /** The provider's id of the money, if it is another one. */
   providerChargeId: string | null;
   amountNanoUsd: bigint;
-  /** ISO 4217: in which the customer pays. */
+  /** ISO 4217: the currency that the customer pays in. */
   currency: string;
   /** "refunded": all of it. "disputed": a dispute is open, or lost. */
   status: "pending" | "paid" | "refunded" | "disputed" | "failed";
@@ -31,11 +31,11 @@ export interface Payment {
 export interface NewPayment {
   accountId: string;
   provider: string;
-  /** The provider's id of it, which its notices bring: of a checkout session, say. */
+  /** The provider's id of it, which its notices contain: a checkout session's, for example. */
   providerPaymentId: string;
-  /** What is credited when it is paid. */
+  /** Credited when it is paid. */
   amountNanoUsd: bigint;
-  /** "USD" where not given. */
+  /** "USD" if absent. */
   currency?: string;
 }
 
@@ -84,9 +84,9 @@ export async function admitTopUp(database: Queryable, accountId: string): Promis
 }
 
 /**
- * Notes what a customer is about to pay. Nothing is credited yet. The same payment again is no news.
- * @throws GatewayError `not_found` for an unknown account; `invalid_request` for an amount that is not above zero, and for
- *   a provider's id that was noted with another account, amount or currency.
+ * Records a payment that a customer is about to make. Nothing is credited yet. Repeating it changes nothing.
+ * @throws GatewayError `not_found` for an unknown account; `invalid_request` for an amount that is not above zero, and for a
+ * provider's id that was recorded with another account, amount or currency.
  */
 export async function beginPayment(database: Queryable, payment: NewPayment): Promise<Payment> {
   const { accountId, provider, providerPaymentId, amountNanoUsd, currency = "USD" } = payment;
@@ -107,15 +107,15 @@ export async function beginPayment(database: Queryable, payment: NewPayment): Pr
 }
 
 export interface CompletedPayment extends PaymentName {
-  /** What the provider says was paid: credited only where it is what was asked for. Not compared where not given. */
+  /** The amount that the provider reports as paid: credited only if it matches the requested one. Not compared if absent. */
   amountNanoUsd?: bigint;
-  /** Under which the provider will tell of refunds and disputes, where that is another id than before. */
+  /** The id in later notices of refunds and disputes, if it differs from the earlier one. */
   providerChargeId?: string;
 }
 
 /**
- * The provider has the money: credits the account, in one transaction with the payment's state; once, however often and
- * from how many sides it is told. Also after `failPayment`: what was paid is credited.
+ * The provider has the money: credits the account, in one transaction with the payment's state; once, however often and from
+ * however many sides it is reported. Also after `failPayment`: paid amounts are credited.
  * @throws GatewayError `not_found` for a payment that was never begun; `invalid_request` for another amount.
  */
 export async function completePayment(database: Database, completed: CompletedPayment): Promise<PostedCredit> {
@@ -132,7 +132,7 @@ export async function completePayment(database: Database, completed: CompletedPa
   });
 }
 
-/** It will not be paid: it was refused, given up or ran out of time. One that is paid stays paid. */
+/** It will not be paid: it was declined, abandoned or timed out. A paid one stays paid. */
 export async function failPayment(database: Queryable, { provider, providerPaymentId }: PaymentName): Promise<void> {
   await database.execute(
     "UPDATE payment SET status = 'failed' WHERE provider = $1 AND provider_payment_id = $2 AND status = 'pending'",
@@ -160,7 +160,7 @@ export async function readPayment(
 
 /**
  * An account's payments, newest first.
- * @param beforeId goes on after the payment of this id.
+ * @param beforeId continues after the payment of this id.
  */
 export async function listPayments(
   database: Queryable,
@@ -173,7 +173,7 @@ export async function listPayments(
   });
 }
 
-/** Of them those that came, whatever became of them later. */
+/** Only those that were paid, whatever became of them later. */
 export async function listPaidPayments(
   database: Queryable,
   { accountId, limit, beforeId }: { accountId: string; limit: number; beforeId?: string | undefined },
@@ -187,7 +187,7 @@ export async function listPaidPayments(
 }
 
 /**
- * The payment, locked until the transaction ends: whatever else is told of it waits.
+ * The payment, locked until the transaction ends: other notices about it wait.
  * @throws GatewayError `not_found`.
  */
 export async function lockPayment(transaction: Queryable, name: PaymentName): Promise<Payment> {

@@ -6,21 +6,21 @@ import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { lockPayment, type Payment, type PaymentName } from "./payments.ts";
 
 /**
- * Payments that go back: what the provider returned, or lost in a dispute, is credit no longer. A balance may fall below
- * zero by it: what was used is not given again.
+ * Reversed payments: credit that the provider returned, or lost in a dispute, is deducted. A balance may fall below zero by it:
+ * the customer then owes the part that was already used.
  */
 
 export interface PaymentRefund extends PaymentName {
   /** The provider's id of this refund: it counts once. */
   refundId: string;
-  /** What is left of the payment where not given. */
+  /** The payment's remainder if absent. */
   amountNanoUsd?: bigint;
 }
 
 /**
- * Takes back the credit of a payment, or a part of it, that the provider returned to the customer.
- * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that was not paid, and for more than
- *   is left of it.
+ * Deducts the credit of a payment, or a part of it, that the provider returned to the customer.
+ * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that was not paid, and for more than its
+ * remainder.
  */
 export async function refundPayment(database: Database, refund: PaymentRefund): Promise<PostedCredit> {
   return database.transaction(async (transaction) => {
@@ -39,7 +39,7 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
         amountNanoUsd,
       ]);
       await markStatus(transaction, payment.id);
-      // The balance falls by it: what the customer was given back must not be charged again.
+      // The balance falls by it: an amount returned to the customer must not be charged again.
       await stopAutoTopUp(transaction, payment.accountId, "returned");
     }
     return postCreditIn(transaction, {
@@ -54,15 +54,15 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
 export interface PaymentDispute extends PaymentName {
   /** The provider's id of this dispute. */
   disputeId: string;
-  /** "open" and "lost": the provider keeps the money from us. "won": it is ours again. */
+  /** "open" and "lost": the provider withholds the money. "won": it is ours again. */
   status: "open" | "won" | "lost";
-  /** What is left of the payment where not given; of the first notice of a dispute. */
+  /** The payment's remainder if absent; from the first notice of a dispute. */
   amountNanoUsd?: bigint;
 }
 
 /**
- * Notes how a dispute stands. While it is open, and when it is lost, its credit is taken back; when it is won, it is there
- * again. Notices may come twice and in any order: the first "won" or "lost" is final.
+ * Records the state of a dispute. While it is open, and when it is lost, its credit is deducted; when it is won, it is restored.
+ * Notices may arrive twice and in any order: the first "won" or "lost" is final.
  * @returns the balance; isNew: whether credit moved.
  * @throws GatewayError as `refundPayment`.
  */
@@ -129,7 +129,7 @@ function checkLeft(payment: Payment, amountNanoUsd: bigint): void {
   });
 }
 
-/** What is disputed shows before what was refunded: it asks for somebody's attention. */
+/** A dispute takes precedence over a refund: it needs attention. */
 async function markStatus(transaction: Queryable, paymentId: string): Promise<void> {
   await transaction.execute(
     `UPDATE payment SET status = CASE WHEN disputed_nano_usd > 0 THEN 'disputed'

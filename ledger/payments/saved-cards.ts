@@ -2,9 +2,9 @@ import * as z from "zod";
 import { turnOffAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
-/** A card that a payment provider keeps for an account. */
+/** A card that a payment provider stores for an account. */
 export interface SavedCard {
-  /** The provider's id of who has the card. */
+  /** The provider's id of the cardholder. */
   customerId: string;
   /** The provider's id of the card. */
   cardId: string;
@@ -15,8 +15,8 @@ export interface SavedCard {
 const cardRow = z.strictObject({ customerId: z.string(), cardId: z.string(), label: z.string() });
 
 /**
- * The account's card from now on, unless one was saved or removed later: notices may come twice and in any order.
- * @returns the card that it replaces; undefined where there was none, or it is the same.
+ * The account's card from now on, unless one was saved or removed later: notices may arrive twice and in any order.
+ * @returns the card that it replaces; undefined if there was none, or it is the same.
  */
 export async function saveCard(
   database: Database,
@@ -37,7 +37,7 @@ export async function saveCard(
   });
 }
 
-/** The account has no card any more, and nothing is charged by itself. */
+/** Removes the account's card; automatic charges stop. */
 export async function removeSavedCard(database: Database, accountId: string): Promise<void> {
   await database.transaction(async (transaction) => {
     await turnOffAutoTopUp(transaction, accountId);
@@ -47,7 +47,7 @@ export async function removeSavedCard(database: Database, accountId: string): Pr
   });
 }
 
-/** @returns undefined where this provider keeps none for the account. */
+/** @returns undefined if this provider stores none for the account. */
 export async function findSavedCard(
   database: Queryable,
   { accountId, provider }: { accountId: string; provider: string },

@@ -1,4 +1,7 @@
-/** Whatever the audit log records. The word before the dot is the category, which filters use; rows keep these names for good. */
+/**
+ * All actions that the audit log records. The word before the dot is the category, which filters use; rows keep these names
+ * permanently.
+ */
 export const ACTION_NAMES = [
   "account.billing_changed",
   "account.budget_deleted",
@@ -68,7 +71,7 @@ export type ActionName = (typeof ACTION_NAMES)[number];
 
 type CategoryOf<Name> = Name extends `${infer Category}.${string}` ? Category : never;
 
-/** What an action is about. */
+/** The subject of an action. */
 export type ActionCategory = CategoryOf<ActionName>;
 
 export const ACTION_CATEGORIES = [
@@ -83,6 +86,6 @@ export const ACTION_CATEGORIES = [
   "token",
 ] as const satisfies readonly ActionCategory[];
 
-/** What a list of actions can be filtered by. */
+/** Filters of a list of actions. */
 export const ACTION_FILTERS = [...ACTION_CATEGORIES, ...ACTION_NAMES] as const;
 export type ActionFilterName = (typeof ACTION_FILTERS)[number];

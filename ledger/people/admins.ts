@@ -4,9 +4,9 @@ import { noteAction } from "./audit.ts";
 import { findPersonByEmail } from "./persons.ts";
 
 /**
- * Lets somebody see and change all accounts, or ends that.
+ * Grants somebody the right to see and change all accounts, or revokes it.
  * @returns whether anything changed.
- * @throws GatewayError `not_found` where nobody has signed up with this address.
+ * @throws GatewayError `not_found` if nobody has signed up with this address.
  */
 export async function setAdmin(
   database: Database,

@@ -7,7 +7,7 @@ import { DAY_MS, endOfDay } from "../../contract/days.ts";
 import { lowestIdAt } from "../usage/request-id-time.ts";
 import type { ActionFilterName, ActionName } from "./action-names.ts";
 
-/** Something that somebody did; the subject names what it was done to, and is never a secret. */
+/** An action of a person; the subject names its object, and is never a secret. */
 export interface Action {
   accountId: string | null;
   personId: string | null;
@@ -18,18 +18,21 @@ export interface Action {
 }
 
 export interface ListedAction {
-  /** UUIDv7: holds the time. */
+  /** UUIDv7: contains the time. */
   id: string;
   /** Who: an email address, or a token's name. */
   by: string | null;
-  /** One of ACTION_NAMES, or what a newer version wrote. */
+  /** One of ACTION_NAMES, or a name that a newer version wrote. */
   action: string;
   subject: string;
-  /** Of a key or a token, its name, which may have changed since; null: the subject says it. */
+  /** For a key or a token, its name, which may have changed since; null: the subject says it. */
   subjectName: string | null;
 }
 
-/** What an account may do so often in 24 hours: each leaves a row here, and costs other processes and people something. */
+/**
+ * Actions that an account may do only this often in 24 hours: each leaves a row here, and has a cost for other processes and
+ * people.
+ */
 const BOUNDED_ACTIONS = {
   key: {
     pattern: "key.%",
@@ -52,15 +55,15 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Before a key, a budget or the webhook is made or changed, or a test event sent. Deleting and disabling need no leave:
- * whoever wants to stop something can.
- * @throws GatewayError `rate_limited` when the account's changes of the last 24 hours are as many as there may be.
+ * Call before a key, a budget or the webhook is created or changed, or a test event sent. Deleting and disabling are never
+ * limited, so that anything can always be stopped.
+ * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */
 export async function admitChange(database: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
   const { pattern, max, sentence } = BOUNDED_ACTIONS[of];
   const changes = await database.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE $3 LIMIT $4",
-    // An id holds the time at which it was made.
+    // An id contains its creation time.
     [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), pattern, max],
   );
   if (changes >= max) throw new GatewayError("rate_limited", sentence(max), { headers: { "retry-after": "3600" } });
@@ -96,11 +99,11 @@ interface AccountActions {
   /** Only this one, or those of this category. */
   action?: ActionFilterName | undefined;
   limit: number;
-  /** Goes on after the action of this id. */
+  /** Continues after the action of this id. */
   beforeId?: string | undefined;
 }
 
-/** What was done in an account, newest first. */
+/** Actions in an account, newest first. */
 export async function listActions(
   database: Queryable,
   { accountId, action, limit, beforeId }: AccountActions,
@@ -115,7 +118,7 @@ export async function listActions(
   });
 }
 
-/** Values of a filter by category and of one by name: of the two, one at most. */
+/** Values of a filter by category and of one by name: at most one of the two. */
 function kindOf(action: ActionFilterName | undefined): [string | null, string | null] {
   if (action === undefined) return [null, null];
   return action.includes(".") ? [null, action] : [action, null];
@@ -126,7 +129,7 @@ export interface OwnAction extends ListedAction {
   account: string | null;
 }
 
-/** What a person did, in whatever account, newest first. @param beforeId goes on after the action of this id. */
+/** A person's actions in all accounts, newest first. @param beforeId continues after the action of this id. */
 export async function listOwnActions(
   database: Queryable,
   { personId, limit, beforeId }: { personId: string; limit: number; beforeId?: string | undefined },
@@ -141,14 +144,14 @@ export async function listOwnActions(
 }
 
 export interface ListedActionOfAll extends ListedAction {
-  /** null: it concerns no one account. */
+  /** null: it does not concern a single account. */
   accountId: string | null;
 }
 
 /** Only what all of it names. */
 export interface ActionFilter {
   accountId?: string | undefined;
-  /** Email address of who did it. */
+  /** Email address of the person. */
   person?: string | undefined;
   action?: ActionFilterName | undefined;
   /** UTC days, both included. */
@@ -156,7 +159,7 @@ export interface ActionFilter {
   toDay?: string | undefined;
 }
 
-/** The same in all accounts, for those who run the service. */
+/** The same in all accounts, for operators of the service. */
 export async function listAllActions(
   database: Queryable,
   { filter, limit, beforeId }: { filter: ActionFilter; limit: number; beforeId?: string | undefined },

@@ -6,9 +6,9 @@ import type { Session } from "../sign-in/sessions.ts";
 import { endOtherSessions } from "../sign-in/sessions.ts";
 
 /**
- * Gives a person another address, which they have proved to be theirs. Links that were mailed to the old one, and all other
+ * Gives a person another address, which they have proved to be theirs. Links that were sent to the old one, and all other
  * sessions, end.
- * @param change.from the address at which they asked for it.
+ * @param change.from the address at which they requested it.
  * @throws GatewayError `invalid_request` if somebody else has the new one; `not_found` if theirs has changed since.
  */
 export async function changeEmail(

@@ -2,7 +2,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { IS_MADE_BY_HAND } from "../keys/key-list.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Somebody opened a link that was mailed to their address. */
+/** Somebody opened a link that was sent to their address. */
 export async function markEmailProved(database: Queryable, { id, email }: { id: string; email: string }): Promise<void> {
   await database.execute(
     "UPDATE person SET email_verified_at = coalesce(email_verified_at, now()) WHERE id = $1 AND lower(email) = lower($2)",
@@ -12,7 +12,7 @@ export async function markEmailProved(database: Queryable, { id, email }: { id: 
 
 /**
  * One key is enough to try the service.
- * @throws GatewayError `permission_denied` where the account has one already.
+ * @throws GatewayError `permission_denied` if the account has one already.
  */
 export async function checkFirstKey(database: Queryable, accountId: string): Promise<void> {
   const found = await database.execute(

@@ -1,6 +1,6 @@
 import type { Queryable } from "../postgres/database.ts";
 
-/** Drops what opens nothing any more: sessions, invitations and resets that ran out, challenges that were answered, and failures that no longer count. */
+/** Deletes expired data: sessions, invitations, resets, answered challenges, and failures that no longer count. */
 export async function dropExpired(database: Queryable): Promise<void> {
   await database.execute(
     "DELETE FROM session WHERE last_seen_at < now() - interval '7 days' OR created_at < now() - interval '30 days'",

@@ -28,9 +28,9 @@ export interface NewInvitation {
 }
 
 /**
- * One to the same address before ends.
- * @returns the token that goes to the address; it counts once, within 7 days.
- * @throws GatewayError `invalid_request` for what is no address; `rate_limited` for too many in a day.
+ * An earlier one to the same address ends.
+ * @returns the token for the address; it is valid once, within 7 days.
+ * @throws GatewayError `invalid_request` for an invalid address; `rate_limited` for too many in a day.
  */
 export async function invite(database: Database, { accountId, email, role, invitedBy }: NewInvitation): Promise<string> {
   if (!z.email().max(254).safeParse(email.trim()).success)
@@ -38,7 +38,7 @@ export async function invite(database: Database, { accountId, email, role, invit
   const { token, hash } = mintToken();
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-    // Whoever has an account must not write to the world in our name.
+    // An account must not be a way to send mail to the world in our name.
     if ((await countInvited(transaction, accountId)) >= invitationsADay)
       throw new GatewayError(
         "rate_limited",
@@ -64,11 +64,11 @@ export async function invite(database: Database, { accountId, email, role, invit
   return token;
 }
 
-/** Since this time yesterday, also those that were used, taken back or replaced since: nothing is lost from the audit log. */
+/** Since this time yesterday, including those used, revoked or replaced since: the audit log loses nothing. */
 async function countInvited(transaction: Queryable, accountId: string): Promise<number> {
   return transaction.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND action = 'member.invited' AND id > $2",
-    // An id holds the time at which it was made.
+    // An id contains its creation time.
     [accountId, uuidv7({ msecs: Date.now() - DAY_MS })],
   );
 }
@@ -77,9 +77,9 @@ async function countOpen(transaction: Queryable, accountId: string): Promise<num
   return transaction.execute("SELECT FROM invitation WHERE account_id = $1 AND expires_at > now()", [accountId]);
 }
 
-/** One that was not accepted yet. */
+/** One that has not been accepted yet. */
 export interface Invitation {
-  /** The hash of its token, in hex: names it, opens nothing. */
+  /** The hash of its token, in hex: identifies it, grants nothing. */
   id: string;
   email: string;
   role: Role;
@@ -105,7 +105,7 @@ export async function revokeInvitation(database: Queryable, { accountId, id }: {
   if (revoked === 0) throw new GatewayError("not_found", "This account has no such invitation.");
 }
 
-/** What an invitation leads to. @throws GatewayError `not_found` for one that was used, ran out or never was. */
+/** The target of an invitation. @throws GatewayError `not_found` for one that was used, has expired or never existed. */
 export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
   const [invitation] = await database.query({
     text: `SELECT ${ACCOUNT_OF_MEMBERSHIP}, role, email
@@ -122,15 +122,15 @@ function noInvitation(): GatewayError {
 }
 
 /**
- * Makes the person a member; one who is a member already keeps their role. The invitation is for whoever has it: mail may
- * be forwarded, and addresses differ.
- * @throws GatewayError `not_found` for one that was used, ran out or never was.
+ * Makes the person a member; an existing member keeps their role. The invitation is valid for anybody who has it: mail may be
+ * forwarded, and addresses differ.
+ * @throws GatewayError `not_found` for one that was used, has expired or never existed.
  */
 export async function acceptInvitation(database: Database, token: string, person: { id: string }): Promise<Membership> {
   return database.transaction((transaction) => acceptInvitationIn(transaction, token, person));
 }
 
-/** The same as a part of something larger. */
+/** The same as part of a larger transaction. */
 export async function acceptInvitationIn(transaction: Queryable, token: string, person: { id: string }): Promise<Membership> {
   const [invitation] = await transaction.query({
     text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)

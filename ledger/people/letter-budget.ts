@@ -3,9 +3,8 @@ import { countAttempt, strangersLetter } from "../sign-in/attempts.ts";
 import { GatewayError } from "../../contract/errors.ts";
 
 /**
- * Counts a letter that somebody has us write to an address, which may be anybody's: whoever asks, and from however many
- * accounts.
- * @returns false where the mailbox got enough of them today.
+ * Counts an email that somebody has us send to an address, which may be anybody's, across all senders and accounts.
+ * @returns false if the mailbox has received its daily maximum.
  */
 export async function takeLetter(database: Database, email: string): Promise<boolean> {
   try {

@@ -9,16 +9,16 @@ interface Maker {
   personId: string;
 }
 
-/** What goes on to open the account for somebody who has left it. */
+/** Things that still open the account for somebody who has left it. */
 export interface MadeThings {
   keys: readonly { publicId: string; masked: string; name: string }[];
   tokens: readonly { id: string; name: string }[];
 }
 
-/** More are not listed; revoking takes all. */
+/** More are not listed; revoking covers all. */
 const MAX_LISTED = 100;
 
-/** By audit log: keys that the person, or a token of theirs, made or gave a new value, so that they may know it. */
+/** By audit log: keys that the person, or one of their tokens, created or rotated, so that they may know the value. */
 const KNOWN_KEYS = `FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND public_id IN (
   SELECT subject FROM audit_entry LEFT JOIN management_token ON management_token.id = token_id
   WHERE audit_entry.account_id = $1 AND action IN ('key.created', 'key.rotated') AND $2 IN (person_id, created_by))`;
@@ -47,7 +47,7 @@ export async function revokeMadeThings(
   await database.transaction((transaction) => revokeMadeThingsIn(transaction, { ...maker, byPersonId }));
 }
 
-/** The same as a part of something larger. */
+/** The same as part of a larger transaction. */
 export async function revokeMadeThingsIn(
   transaction: Queryable,
   { accountId, personId, byPersonId }: Maker & { byPersonId: string },

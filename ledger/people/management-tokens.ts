@@ -7,23 +7,23 @@ import { HAS_PASSKEY, HAS_TOTP, type Role } from "./members.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";
 
-/** What lets a program manage an account, as the pages let a person; it calls no model. */
+/** Lets a program manage an account, as the pages let a person; it calls no model. */
 export interface ManagementToken {
-  /** UUIDv7: names it, opens nothing. */
+  /** UUIDv7: identifies it, grants nothing. */
   id: string;
   accountId: string;
   name: string;
-  /** It may do what a person of this role may, and never more than who made it may now. */
+  /** Its rights are those of this role, and never more than its creator's current ones. */
   role: Role;
-  /** Email address of who made it. */
+  /** Email address of its creator. */
   createdBy: string;
   createdAt: Date;
   expiresAt: Date | null;
-  /** To the minute. */
+  /** Rounded to the minute. */
   lastUsedAt: Date | null;
-  /** "stopped": who made it is not in the account any more, or lacks the second factor that the account asks for. */
+  /** "stopped": its creator is no longer in the account, or lacks the second factor that the account requires. */
   status: "active" | "expired" | "stopped";
-  /** It reads figures of the whole service, as long as who made it is an administrator. */
+  /** It reads figures of the whole service while its creator is an administrator. */
   readsService: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface NewManagementToken {
   role: Role;
   createdBy: string;
   expiresAt: Date | null;
-  /** Has its maker proved a second factor? */
+  /** Has its creator proved a second factor? */
   hasSecondFactor?: boolean;
   /** Only for administrators. */
   readsService?: boolean;
@@ -64,7 +64,7 @@ const tokenRow = z.strictObject({
   readsService: z.boolean(),
 });
 
-/** As SQL: of two roles that which may do less. */
+/** As SQL: the lower of two roles. */
 function lesserRole(one: string, other: string): string {
   return `CASE WHEN 'viewer' IN (${one}, ${other}) THEN 'viewer' WHEN 'member' IN (${one}, ${other}) THEN 'member' ELSE 'owner' END`;
 }
@@ -75,8 +75,8 @@ export function isManagementToken(credential: string): boolean {
 }
 
 /**
- * @returns value: the full text, which exists nowhere else.
- * @throws GatewayError `invalid_request` with the field at fault.
+ * @returns value: the full text, which is not stored anywhere.
+ * @throws GatewayError `invalid_request` with the invalid field.
  */
 export async function createManagementToken(
   database: Queryable,
@@ -87,7 +87,7 @@ export async function createManagementToken(
   const id = uuidv7();
   const { token } = mintToken();
   const value = `${PREFIX}${token}`;
-  // One at a time: many at once would all find room.
+  // One at a time: concurrent calls would all find room.
   await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   const made = await database.execute(
     `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at, has_second_factor, reads_service)
@@ -114,7 +114,7 @@ export async function createManagementToken(
   return { id, value };
 }
 
-/** The token of this value, while it is in force; that it was used is noted. */
+/** The token of this value, while it is in force; its use is recorded. */
 export async function findManagementToken(database: Queryable, value: string): Promise<ManagementToken | undefined> {
   const [token] = await database.query({
     text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND NOT ${IS_STOPPED} AND (expires_at IS NULL OR expires_at > now())`,
@@ -126,7 +126,7 @@ export async function findManagementToken(database: Queryable, value: string): P
   return token;
 }
 
-/** An account's, newest first. Revoked ones are left out. */
+/** An account's, newest first, excluding revoked ones. */
 export async function listManagementTokens(database: Queryable, accountId: string): Promise<ManagementToken[]> {
   return database.query({
     text: `SELECT ${COLUMNS} ${FROM} WHERE management_token.account_id = $1 AND revoked_at IS NULL ORDER BY management_token.id DESC`,

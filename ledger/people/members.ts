@@ -4,7 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
 
-/** "viewer" sees everything and changes nothing; "owner" decides who is a member, too. */
+/** "viewer" sees everything and changes nothing; "owner" also manages members. */
 const ROLES = ["owner", "member", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -12,9 +12,9 @@ export interface Membership {
   accountId: string;
   accountName: string;
   role: Role;
-  /** By those who run the service: keys are refused, and nothing can be paid. */
+  /** By operators of the service: keys are rejected, and payments are not possible. */
   isSuspended: boolean;
-  /** Its owner asks all members for a second factor. */
+  /** Its owner requires a second factor of all members. */
   requiresSecondFactor: boolean;
 }
 
@@ -50,7 +50,7 @@ const memberRow = z.strictObject({
   hasSecondFactor: z.boolean(),
 });
 
-/** A person's accounts, the oldest first. */
+/** A person's accounts, oldest first. */
 export async function listMemberships(database: Queryable, personId: string): Promise<Membership[]> {
   return database.query({
     text: `SELECT ${ACCOUNT_OF_MEMBERSHIP}, role FROM member JOIN account ON account.id = account_id
@@ -71,9 +71,8 @@ export async function listMembers(database: Reader, accountId: string): Promise<
 }
 
 /**
- * Before somebody who was invited comes in; one who is a member already takes no room. To be called in the transaction
- * that adds them.
- * @throws GatewayError `invalid_request` where the account has as many members, or the person as many accounts, as they may.
+ * Before an invited person joins; an existing member takes no room. Call it in the transaction that adds them.
+ * @throws GatewayError `invalid_request` if the account has its maximum of members, or the person of accounts.
  */
 export async function checkRoomForMember(
   transaction: Queryable,
@@ -92,7 +91,7 @@ export async function checkRoomForMember(
     throw new GatewayError("invalid_request", `A person can belong to at most ${accountsOfPerson} accounts. Leave one first.`);
 }
 
-/** One who is a member already keeps their role. */
+/** An existing member keeps their role. */
 export async function addMember(
   database: Queryable,
   { accountId, personId, role }: { accountId: string; personId: string; role: Role },
@@ -105,8 +104,8 @@ export async function addMember(
 }
 
 /**
- * Who is an owner no more takes the invitations that they sent along.
- * @throws GatewayError `not_found`; `invalid_request` where no owner would be left.
+ * When somebody ceases to be an owner, the invitations that they sent end.
+ * @throws GatewayError `not_found`; `invalid_request` if no owner would be left.
  */
 export async function changeRole(
   database: Database,

@@ -1,14 +1,14 @@
 import { GatewayError } from "../../contract/errors.ts";
 
 const MAX_CHARACTERS = 100;
-/** Line breaks and the like, and marks that nobody sees or that turn the direction of what follows. */
+/** Line breaks and similar characters, invisible marks, and marks that change the direction of the text after them. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]+/gu;
-/** What mail programs make a link of: a scheme, or words with a dot between them. "J. R. R." is none. */
+/** What mail programs turn into a link: a scheme, or words with a dot between them. "J. R. R." is not one. */
 const LINK = /[a-z][a-z0-9+.-]*:\/\/|\bwww\.|[\p{L}\p{N}_-]\.[\p{L}][\p{L}\p{N}-]/iu;
 
 /**
- * A name of a person or an account. We write names into letters to strangers: one that is a sentence with a link would
- * speak to them in our name.
+ * A name of a person or an account. We write names into letters to strangers: a name that is a sentence with a link would speak
+ * to them in our name.
  * @throws GatewayError `invalid_request` with field `name`.
  */
 export function checkPersonName(text: string): string {
@@ -19,7 +19,7 @@ export function checkPersonName(text: string): string {
   return name;
 }
 
-/** The nearest thing to a text that can be a name; for names that another service or an earlier version took. */
+/** The closest valid name to a text; for names that another service or an earlier version accepted. */
 export function toPersonName(text: string): string {
   let name = text.replaceAll(INVISIBLE, " ").replaceAll(/:\/\//g, " ");
   while (LINK.test(name)) name = name.replace(LINK, (found) => found.replaceAll(".", " "));

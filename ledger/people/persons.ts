@@ -11,29 +11,29 @@ import { checkLength, hashPassword } from "../sign-in/password.ts";
 import { checkStrength } from "../sign-in/password-strength.ts";
 import { checkPersonName } from "./person-name.ts";
 
-/** Somebody who signs in. */
+/** A person who signs in. */
 export interface Person {
   /** UUIDv7. */
   id: string;
   email: string;
   name: string;
   isAdmin: boolean;
-  /** Did they prove that the address is theirs? */
+  /** Have they proved that the address is theirs? */
   isEmailVerified: boolean;
-  /** false: they sign in by another service alone. */
+  /** false: they sign in only through another service. */
   hasPassword: boolean;
   /** Codes of an authenticator app. */
   hasTotp: boolean;
   hasPasskey: boolean;
-  /** Either of them: their password is not enough. */
+  /** Either of them: their password alone is not enough. */
   hasSecondFactor: boolean;
 }
 
-/** Signs in by a password, or by another service. */
+/** Signs in by a password, or through another service. */
 export type NewPerson = { email: string; name: string; isEmailVerified?: boolean } & (
   | {
       password: string;
-      /** IP address of somebody unknown who signs up: a password costs too much to hash it as often as they like. */
+      /** IP address of an unknown person who signs up: hashing a password is too expensive to be unlimited. */
       address?: string;
     }
   | { identity: Identity }
@@ -55,8 +55,8 @@ const personRow = z.strictObject({
 });
 
 /**
- * Makes a person, as owner of an account of their own.
- * @throws GatewayError `invalid_request` with the field at fault; `email` also when the address is known already.
+ * Creates a person, as owner of their own account.
+ * @throws GatewayError `invalid_request` with the invalid field; `email` also when the address is known already.
  */
 export async function signUp(database: Database, person: NewPerson): Promise<{ person: Person; accountId: string }> {
   const made = await makePerson(database, person);
@@ -70,8 +70,8 @@ export async function signUp(database: Database, person: NewPerson): Promise<{ p
 }
 
 /**
- * Makes a person who joins the account that they are invited to, and gets none of their own.
- * @throws as `signUp`; GatewayError `not_found` for an invitation that was used, ran out or never was.
+ * Creates a person who joins the account of their invitation, without one of their own.
+ * @throws as `signUp`; GatewayError `not_found` for an invitation that was used, has expired or never existed.
  */
 export async function signUpInvited(
   database: Database,
@@ -85,7 +85,7 @@ export async function signUpInvited(
   });
 }
 
-/** Makes a person as owner of an account that is there. @throws as `signUp`. */
+/** Creates a person as owner of an existing account. @throws as `signUp`. */
 export async function addOwner(database: Database, { accountId, ...person }: NewPerson & { accountId: string }): Promise<void> {
   const made = await makePerson(database, person);
   await database.transaction(async (transaction) => {
@@ -108,12 +108,12 @@ export async function findPersonByEmail(database: Queryable, email: string): Pro
   return person;
 }
 
-/** @throws GatewayError `invalid_request` for a name that cannot be one. */
+/** @throws GatewayError `invalid_request` for an invalid name. */
 export async function renamePerson(database: Queryable, personId: string, name: string): Promise<void> {
   await database.execute("UPDATE person SET name = $2 WHERE id = $1", [personId, checkPersonName(name)]);
 }
 
-/** @throws GatewayError `invalid_request` for a password that cannot be one. */
+/** @throws GatewayError `invalid_request` for an invalid password. */
 export async function setPassword(
   database: Queryable,
   { id, email, name }: Pick<Person, "id" | "email" | "name">,
@@ -163,7 +163,7 @@ async function insertPerson(transaction: Queryable, person: MadePerson): Promise
      VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END) ON CONFLICT DO NOTHING`,
     [id, email, name, passwordHash, isEmailVerified],
   );
-  // Two sign-ups at once.
+  // Two concurrent sign-ups.
   if (made === 0) throw emailTaken();
   if (identity !== null && !(await addIdentity(transaction, id, identity))) throw emailTaken();
 }
@@ -176,7 +176,7 @@ function emailTaken(): GatewayError {
   );
 }
 
-/** Readable in logs and resources, and nobody else's: the person's name and the end of their id. */
+/** Readable in logs and resources, and unique: the person's name and the end of their id. */
 function accountIdFor({ id, name }: MadePerson): string {
   const words = name
     .normalize("NFKD")

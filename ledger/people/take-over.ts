@@ -4,7 +4,9 @@ import { revokeMadeThingsIn } from "./made-by.ts";
 import { listMemberships } from "./members.ts";
 import { endOtherSessions } from "../sign-in/sessions.ts";
 
-/** Somebody proved an address with which a stranger had signed up: what the stranger made ends, with their password. */
+/**
+ * Somebody proved an address with which a stranger had signed up: everything that the stranger created ends, with their password.
+ */
 export async function takeOver(transaction: Queryable, personId: string): Promise<void> {
   await transaction.execute("UPDATE person SET password_hash = NULL, email_verified_at = now() WHERE id = $1", [personId]);
   await endOtherSessions(transaction, { personId, id: null });

@@ -9,7 +9,9 @@ export const DATABASE_VARIABLES = {
 
 type DatabaseEnvironment = z.infer<z.ZodObject<typeof DATABASE_VARIABLES>>;
 
-/** The database's address, with the authorities: node-postgres takes them from nowhere else. The address's own win. */
+/**
+ * The database's address, with the authorities: node-postgres takes them from nowhere else. The address's own take precedence.
+ */
 export function databaseUrl({ DATABASE_URL: url, PGSSLROOTCERT: file }: DatabaseEnvironment): string {
   if (file === undefined || /[?&]sslrootcert=/.test(url)) return url;
   return `${url}${url.includes("?") ? "&" : "?"}sslrootcert=${encodeURIComponent(file)}`;

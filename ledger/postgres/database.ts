@@ -7,7 +7,7 @@ import { listen, type ListenOptions } from "./listener.ts";
 import { isSerializationFailure } from "./postgres-error.ts";
 import { backOffMs } from "../../runtime/wait.ts";
 
-/** One statement and how its rows are read: nothing from the database goes unchecked into the code. */
+/** One statement and how its rows are read: no data from the database enters the code unchecked. */
 interface Query<Row> {
   /**
    * Each connection then parses and plans it once, which costs more than running most statements. Equal names have equal texts.
@@ -18,7 +18,7 @@ interface Query<Row> {
   row: z.ZodType<Row>;
 }
 
-/** For what only reads: it may be a replica. */
+/** For statements that only read: it may be a replica. */
 export interface Reader {
   query<Row>(query: Query<Row>): Promise<Row[]>;
 }
@@ -31,20 +31,20 @@ export interface Queryable extends Reader {
 interface TransactionOptions {
   isolation?: "read committed" | "repeatable read";
   isReadOnly?: boolean;
-  /** For each statement; the database's own limit where not given. */
+  /** For each statement; the database's own limit if absent. */
   statementTimeoutMs?: number;
 }
 
 export interface Database extends Queryable {
-  /** Commits what `work` did, or nothing of it. `work` runs again after a deadlock: it must not leave traces outside. */
+  /** Commits everything that `work` did, or nothing. `work` runs again after a deadlock: it must not have effects outside. */
   transaction<Result>(work: (transaction: Queryable) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
-  /** Hears notices until the signal aborts, across any number of lost connections. */
+  /** Receives notices until the signal aborts, across any number of lost connections. */
   listen(options: ListenOptions): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
-  /** Holds the password: it appears in no log and no error. */
+  /** Contains the password: it appears in no log and no error. */
   url: string;
   /** Shown in pg_stat_activity. */
   applicationName: string;
@@ -54,14 +54,14 @@ export interface DatabaseOptions {
 }
 
 const CONNECT_WITHIN_MS = 5_000;
-/** The server cancels first; this much later the client stops waiting, for when the server is out of reach. */
+/** The server cancels first; this much later the client stops waiting, in case the server is unreachable. */
 const CANCEL_GRACE_MS = 3_000;
 const ROLLBACK_WITHIN_MS = 2_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_ATTEMPTS = 6;
 const RETRY = { firstMs: 10, maxMs: 500 } as const;
 
-/** A pool of connections to one Postgres. It connects when first used; a lost connection never ends the process. */
+/** A pool of connections to one Postgres. It connects on first use; a lost connection never ends the process. */
 export function createDatabase({
   url,
   applicationName,
@@ -86,8 +86,8 @@ export function createDatabase({
   const outage = createOutage({ log, failing: "an idle database connection was lost", over: "the database is connected again" });
   pool.on("error", (error) => outage.failed(error));
   pool.on("connect", () => outage.over());
-  // Without a listener, losing a connection between two statements of a transaction would end the process; the
-  // transaction's next statement reports the loss to whoever can act on it.
+  // Without a listener, losing a connection between two statements of a transaction would end the process; the transaction's next
+  // statement reports the loss to its caller.
   pool.on("connect", (client) => client.on("error", () => {}));
 
   async function attempt<Result>(
@@ -100,7 +100,7 @@ export function createDatabase({
       if (ownTimeoutMs !== undefined) await client.query(`SET LOCAL statement_timeout = ${ownTimeoutMs}`);
       const result = await work(onConnection(client, ownTimeoutMs));
       const end = await client.query("COMMIT");
-      // Postgres answers COMMIT with ROLLBACK where `work` swallowed the error of a statement.
+      // Postgres answers COMMIT with ROLLBACK if `work` swallowed the error of a statement.
       if (end.command !== "COMMIT") throw new Error("The transaction was rolled back: one of its statements had failed.");
       client.release();
       return result;

@@ -2,9 +2,9 @@ import { DatabaseError } from "pg";
 import { errorCode } from "../../runtime/error-code.ts";
 
 export interface DatabaseFailure {
-  /** One sentence for an administrator. It holds no password. */
+  /** One sentence for an administrator. It contains no password. */
   sentence: string;
-  /** Trying again cannot help: somebody has to correct the address or the role. */
+  /** A retry cannot help: somebody has to correct the address or the role. */
   isFinal: boolean;
 }
 
@@ -31,7 +31,7 @@ export function describeDatabaseFailure(error: unknown): DatabaseFailure | undef
 }
 
 export function messageOf(error: unknown): string {
-  // A host with two addresses that both refuse has its reasons inside.
+  // A host with two addresses that both refuse contains the individual reasons.
   if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join(", ");
   return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
 }

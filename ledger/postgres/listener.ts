@@ -8,16 +8,16 @@ export interface ListenOptions {
   /** Ends the listening. */
   signal: AbortSignal;
   readonly onNotice: () => void;
-  /** It listens again after a loss. What was notified in between is unknown, and it may be another server now. */
+  /** It listens again after a loss. Notices in between are lost, and it may be another server now. */
   readonly onReconnected: () => void;
 }
 
 const RECONNECT = { firstMs: 50, maxMs: 5_000 } as const;
-/** How long a connection whose other end vanished without a word may go unnoticed. */
+/** How long a silently broken connection may go unnoticed. */
 const HEARTBEAT_MS = 10_000;
 const END_WITHIN_MS = 1_000;
 
-/** LISTENs on a connection of its own, and connects again for ever. Resolves when the signal aborts. */
+/** LISTENs on its own connection, and reconnects indefinitely. Resolves when the signal aborts. */
 export async function listen(config: ClientConfig, options: ListenOptions & { log: Logger }): Promise<void> {
   const { channel, signal, log, onNotice, onReconnected } = options;
   let hasConnected = false;
@@ -51,7 +51,7 @@ interface OneConnection extends Pick<ListenOptions, "channel" | "signal" | "onNo
   readonly onConnected: () => void;
 }
 
-/** @throws the reason for which the connection ended, unless the signal ended it. */
+/** @throws the reason for the end of the connection, unless the signal ended it. */
 async function listenOnce(config: ClientConfig, { channel, signal, onNotice, onConnected }: OneConnection): Promise<void> {
   const client = new Client(config);
   const broken = new AbortController();
@@ -73,7 +73,7 @@ async function listenOnce(config: ClientConfig, { channel, signal, onNotice, onC
   }
 }
 
-/** A connection whose other end is out of reach never says that it is closed. */
+/** A connection whose other end is unreachable never reports that it is closed. */
 async function endWithin(client: Client, maxMs: number): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, maxMs);

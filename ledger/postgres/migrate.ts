@@ -11,7 +11,7 @@ const FOLDER = new URL("../migrations/", import.meta.url);
 const LOCK = "SELECT pg_advisory_xact_lock(1835493482, 1)";
 const STATEMENT_TIMEOUT_MS = 600_000;
 /**
- * Statements of the running version queue behind a migration that waits for its lock. Requests wait up to 2 s for credit, so a
+ * Statements of the running version queue up behind a migration that waits for its lock. Requests wait up to 2 s for credit, so a
  * migration gives up well before that, lets the queue pass, and tries again (docs/decisions/0060).
  */
 const LOCK_TIMEOUT_MS = 400;
@@ -20,8 +20,8 @@ const LOCK_RETRY = { firstMs: 500, maxMs: 3_000 } as const;
 const MAX_LOCK_ATTEMPTS = 120;
 
 /**
- * Other checksums of migrations whose statements are the same: a comment of each was changed for some hours, and is what it
- * was. Databases that were made in that time recorded these.
+ * Other checksums of migrations with the same statements: a comment of each was changed for some hours, and then restored.
+ * Databases created in that time recorded these.
  */
 const SAME_STATEMENTS: Readonly<Record<string, string>> = {
   "0010-price-schedule.sql": "9350aa11562feb1374cc2ceee94ddb50c18c33e0be7afce376909f64b239f46a",
@@ -43,10 +43,10 @@ interface MigrateOptions {
 }
 
 /**
- * Brings the schema to the newest migration, each in a transaction of its own. Any number of processes may call it at
- * the same time: each takes the same lock before it looks.
+ * Brings the schema to the newest migration, each in its own transaction. Any number of processes may call it at the same time:
+ * each takes the same lock before it checks.
  * @returns the names of those that this call applied.
- * @throws Error that names the migration which failed, was changed after it was applied, or comes too late in the order.
+ * @throws Error that names the migration that failed, was changed after it was applied, or comes too late in the order.
  */
 export async function migrate(
   database: Database,
@@ -118,7 +118,7 @@ async function applyNext(transaction: Queryable, migrations: readonly Migration[
   return next.name;
 }
 
-/** Migrations in the database that this program does not know are a newer program's: it keeps them compatible. */
+/** Migrations in the database that this program does not know are a newer program's, which keeps them compatible. */
 function chooseNext(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): Migration | undefined {
   for (const { name, checksum } of migrations) {
     const recorded = applied.get(name);

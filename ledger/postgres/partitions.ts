@@ -4,7 +4,7 @@ import type { Queryable } from "./database.ts";
 const createdRow = z.strictObject({ created: z.int() });
 
 /**
- * Makes the partitions of usage_event that requests with these ids need: one for each UTC day in them.
+ * Creates the partitions of usage_event that requests with these ids need: one for each UTC day in them.
  * @param requestIds UUIDv7.
  * @returns how many were missing.
  */
@@ -13,7 +13,7 @@ export async function createPartitionsFor(database: Queryable, requestIds: reado
 }
 
 /**
- * Makes the partitions of a UTC day and of those after it, so that midnight finds them made.
+ * Creates the partitions of a UTC day and the following ones, so that they exist before midnight.
  * @param fromDay `YYYY-MM-DD`.
  * @returns how many were missing.
  */

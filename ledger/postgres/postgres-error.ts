@@ -1,6 +1,6 @@
 import { DatabaseError } from "pg";
 
-/** Postgres ended one of several transactions that stood in each other's way: the same work may succeed again. */
+/** Postgres ended one of several conflicting transactions: a retry may succeed. */
 export function isSerializationFailure(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === "40P01" || error.code === "40001");
 }
@@ -11,8 +11,8 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Postgres refuses the data itself (class 22, data exception; class 23, integrity), so that trying the same again
- * cannot help. Everything else, from a closed connection to a full disk, may pass.
+ * Postgres rejects the data itself (class 22, data exception; class 23, integrity), so that a retry cannot help. Everything else,
+ * from a closed connection to a full disk, may pass.
  */
 export function isDataRefused(error: unknown): boolean {
   return error instanceof DatabaseError && /^2[23]/.test(error.code ?? "");
@@ -23,7 +23,7 @@ export function isUniqueViolation(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === "23505";
 }
 
-/** No partition, or a partition's own check, takes the row. */
+/** No partition, or a partition's own check, accepts the row. */
 export function isCheckViolation(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === "23514";
 }

@@ -6,7 +6,7 @@ import type { Database, Reader } from "./database.ts";
 export interface ReportsOptions {
   /** Written to, and never behind. */
   primary: Database;
-  /** A streaming replica of it. Not given: reports are read from the primary. */
+  /** A streaming replica of it. If absent, reports are read from the primary. */
   replica?: Database | undefined;
   log: Logger;
   clock?: { nowMs(): number };
@@ -16,8 +16,8 @@ export interface ReportsOptions {
 const PRIMARY_FOR_MS = 10_000;
 
 /**
- * Where reports are read: from the replica, and from the primary while the replica fails. What they show is older than the
- * ledger by the replica's lag. A statement that takes too long is not repeated: it would take as long on the primary.
+ * Reports are read from the replica, and from the primary while the replica fails. They are older than the ledger by the
+ * replica's lag. A statement that takes too long is not repeated: it would take as long on the primary.
  */
 export function createReports({ primary, replica, log, clock = { nowMs: () => performance.now() } }: ReportsOptions): Reader {
   if (replica === undefined) return primary;

@@ -2,13 +2,13 @@ import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 
 const MEBIBYTE = 1024 * 1024;
-/** One step takes this much of one account; then the accounts are compared again. */
+/** One step removes this much of one account; then the accounts are compared again. */
 const BYTES_AT_ONCE = 64 * MEBIBYTE;
 const RESPONSES_AT_ONCE = 1_000;
 const MAX_STEPS = 100;
-/** Beyond the bound of all accounts, some room is made: not every new response drops an old one. */
+/** Beyond the limit of all accounts, some room is made: not every new response drops an old one. */
 const LOWERED_TO = 0.95;
-/** One process at a time: each of several would drop the same excess. */
+/** One process at a time: several would each drop the same excess. */
 const LOCK = 'SELECT pg_try_advisory_xact_lock(1835493482, 3) AS "isOurs"';
 
 const bigBytes = z.bigint().transform(Number);
@@ -16,7 +16,7 @@ const totalRow = z.strictObject({ accountId: z.string(), responses: z.int(), byt
 
 type Total = z.infer<typeof totalRow>;
 
-/** How much an account is to lose. */
+/** How much of an account is to be dropped. */
 interface Excess {
   responses: number;
   bytes: number;
@@ -30,13 +30,13 @@ export interface ResponseBounds {
 }
 
 export interface BoundedResponses {
-  /** All that is stored, before the last step. */
+  /** Everything stored, before the last step. */
   bytes: number;
   dropped: number;
 }
 
 /**
- * Drops responses of accounts that store more than they may and, while all together store more than `maxBytes`, of the account
+ * Drops responses of accounts that exceed their storage limit and, while all together store more than `maxBytes`, of the account
  * that stores most. Those that would expire first go first: a conversation in use stays. Takes a bounded number of steps.
  */
 export async function boundResponses(database: Database, bounds: ResponseBounds): Promise<BoundedResponses> {
@@ -62,7 +62,7 @@ async function takeStep(transaction: Queryable, bounds: ResponseBounds): Promise
     bytes: Math.max(
       0,
       counted.bytes - maxAccountBytes,
-      // A quarter of what it has: then another account may be the one that has most.
+      // A quarter of its total: then another account may be the largest.
       Math.min(bytes + counted.bytes - candidate.bytes - maxBytes, counted.bytes / 4),
     ),
   };
@@ -80,7 +80,7 @@ async function sumOfAll(transaction: Queryable): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** An account beyond its own bounds or, if all together are beyond theirs, the largest. */
+/** An account beyond its own limits or, if all together are beyond theirs, the largest. */
 async function findCandidate(
   transaction: Queryable,
   { maxBytes, maxAccountBytes, maxAccountResponses }: ResponseBounds,
@@ -95,7 +95,7 @@ async function findCandidate(
   return largest;
 }
 
-/** Whoever stores for the account waits until this transaction ends, so that no row is missed or counted twice. */
+/** Writers for the account wait until this transaction ends, so that no row is missed or counted twice. */
 async function countAgain(transaction: Queryable, accountId: string): Promise<Total> {
   await transaction.execute("SELECT FROM stored_response_total WHERE account_id = $1 FOR UPDATE", [accountId]);
   const [total] = await transaction.query({
@@ -111,7 +111,7 @@ async function countAgain(transaction: Queryable, accountId: string): Promise<To
   return total ?? { accountId, responses: 0, bytes: 0 };
 }
 
-/** Rows that somebody else renews or deletes at the moment are left alone. @returns how many it dropped. */
+/** Rows that somebody else is renewing or deleting are skipped. @returns how many it dropped. */
 async function dropFirst(transaction: Queryable, accountId: string, { responses, bytes }: Excess): Promise<number> {
   return transaction.execute(
     `DELETE FROM stored_response WHERE account_id = $1 AND response_id IN (

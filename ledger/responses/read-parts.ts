@@ -15,14 +15,17 @@ interface Slice {
   bytes: number;
 }
 
-/** A buffer crosses as hexadecimal text, and is in memory three times while it is read: as a message, a string and a buffer. */
+/**
+ * A buffer is transferred as hexadecimal text, and is in memory three times while it is read: as a message, a string and a
+ * buffer.
+ */
 const BYTES_AT_ONCE = 1024 * 1024;
 
 const sliceRow = z.strictObject({ bytes: z.instanceof(Buffer).nullable() });
 
 /**
- * Reads parts one after another, in answers of a megabyte: many small parts come together, and a large one in slices.
- * @returns undefined in place of a part that is gone, or is no longer of its size.
+ * Reads parts one after another, in answers of a megabyte: many small parts together, and a large one in slices.
+ * @returns undefined for a part that was deleted, or whose size has changed.
  */
 export async function* readParts(
   database: Queryable,
@@ -42,7 +45,7 @@ export async function* readParts(
   }
 }
 
-/** @returns the bytes of all slices of all parts, in order; null for one that is gone. */
+/** @returns the bytes of all slices of all parts, in order; null for one that was deleted. */
 async function* readSlices(
   database: Queryable,
   accountId: string,
@@ -69,7 +72,7 @@ async function* readSlices(
   }
 }
 
-/** At least one: an empty part may be gone, too. */
+/** At least one: an empty part may be deleted, too. */
 function slicesOf({ responseId, part, bytes }: StoredPart): Slice[] {
   return Array.from({ length: Math.max(1, Math.ceil(bytes / BYTES_AT_ONCE)) }, (_, index) => {
     const start = index * BYTES_AT_ONCE;

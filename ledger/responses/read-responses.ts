@@ -1,7 +1,10 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
-/** What an account has stored, by sizes: readParts reads what there is room for. Nothing of another account is ever found. */
+/**
+ * An account's stored responses, by sizes: readParts reads those that there is room for. Nothing of another account is ever
+ * found.
+ */
 export interface ConversationQuery {
   accountId: string;
   /** The last response of the conversation. */
@@ -58,7 +61,7 @@ export async function sizeConversation(
   return { kind: "found", turns: rows };
 }
 
-/** A response that has some of the items that were asked for. */
+/** A response that has some of the requested items. */
 export interface SizedItems {
   responseId: string;
   itemIds: string[];

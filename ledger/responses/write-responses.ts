@@ -15,7 +15,7 @@ export interface NewResponse {
   input: Buffer;
   /** Encrypted. */
   response: Buffer;
-  /** Ids of stored responses that its request used: their time starts again. */
+  /** Ids of stored responses that its request used: their lifetime starts again. */
   usedResponseIds: readonly string[];
 }
 
@@ -26,13 +26,13 @@ const MAX_DROPS = 40;
 const accountRow = z.strictObject({ accountId: z.string() });
 
 /**
- * Stores a batch in one transaction. An account that would exceed its bounds of this hour has nothing of the batch stored.
- * @returns the accounts to which that happened.
+ * Stores a batch in one transaction. If an account would exceed its limits of this hour, nothing of it in the batch is stored.
+ * @returns the accounts concerned.
  */
 export async function writeResponses(database: Database, batch: readonly NewResponse[]): Promise<ReadonlySet<string>> {
   return database.transaction(async (transaction) => {
     const within = await reserve(transaction, batch);
-    // By account, as whoever else counts for several: two of them must not wait for each other.
+    // By account, as every other writer that counts for several: two of them must not wait for each other.
     const stored = batch
       .filter(({ accountId }) => within.has(accountId))
       .toSorted((one, other) => (one.accountId < other.accountId ? -1 : Number(one.accountId > other.accountId)));
@@ -42,7 +42,7 @@ export async function writeResponses(database: Database, batch: readonly NewResp
   });
 }
 
-/** @returns the accounts that stay within their bounds. */
+/** @returns the accounts that stay within their limits. */
 async function reserve(transaction: Queryable, batch: readonly NewResponse[]): Promise<ReadonlySet<string>> {
   const rows = await transaction.query({
     text: `INSERT INTO stored_response_volume AS volume (account_id, hour, responses, bytes)
@@ -65,7 +65,10 @@ async function reserve(transaction: Queryable, batch: readonly NewResponse[]): P
   return new Set(rows.map(({ accountId }) => accountId));
 }
 
-/** One by one: a list of buffers would cross as hexadecimal text. An id that is taken stays as it is: model servers choose their own. */
+/**
+ * One by one: a list of buffers would be transferred as hexadecimal text. An existing id is left unchanged: model servers choose
+ * their own.
+ */
 async function insert(transaction: Queryable, batch: readonly NewResponse[]): Promise<void> {
   for (const { accountId, responseId, previousResponseId, storeHours, input, response, itemIds } of batch)
     await transaction.execute(
@@ -80,7 +83,7 @@ async function insert(transaction: Queryable, batch: readonly NewResponse[]): Pr
     );
 }
 
-/** Whoever holds a row's lock renews it as well, or deletes it. */
+/** The holder of a row's lock renews it as well, or deletes it. */
 async function renew(transaction: Queryable, batch: readonly NewResponse[]): Promise<void> {
   const used = batch.flatMap(({ accountId, usedResponseIds }) => usedResponseIds.map((id) => [accountId, id] as const));
   if (used.length === 0) return;
@@ -95,7 +98,7 @@ async function renew(transaction: Queryable, batch: readonly NewResponse[]): Pro
   );
 }
 
-/** Drops the responses whose time is over, a bounded number in one call, and the counts of past hours. @returns how many responses. */
+/** Drops expired responses, a bounded number per call, and the counts of past hours. @returns how many responses. */
 export async function dropExpiredResponses(database: Queryable): Promise<number> {
   let dropped = 0;
   for (let round = 0; round < MAX_DROPS; round += 1) {

@@ -8,7 +8,7 @@ import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
 export interface SettleResult {
-  /** How many landed with this call; what had landed before is not among them. */
+  /** How many landed with this call, excluding those that had landed before. */
   settled: number;
   /** Balance of each account in the batch, after it. */
   balances: ReadonlyMap<string, SettledBalance>;
@@ -20,7 +20,7 @@ export interface SettledBalance {
   version: bigint;
 }
 
-/** The batch names an account that does not exist; nothing of it was settled. Where it is charged, Postgres says so itself. */
+/** The batch names an account that does not exist; nothing of it was settled. If it is charged, Postgres reports that itself. */
 export class UnknownAccountError extends Error {
   constructor(accountIds: readonly string[]) {
     super(`There is no account ${accountIds.join(", ")}.`);
@@ -29,9 +29,9 @@ export class UnknownAccountError extends Error {
 }
 
 /**
- * Records usage, appends entries and moves balances: all of a batch, or nothing. A settlement that is there already
- * moves nothing, so any batch may be sent again when its outcome is unknown.
- * @throws UnknownAccountError; a Postgres error of class 22 or 23 where a row is not acceptable.
+ * Records usage, appends entries and moves balances: all of a batch, or nothing. A settlement that has already landed moves
+ * nothing, so any batch may be sent again when its outcome is unknown.
+ * @throws UnknownAccountError; a Postgres error of class 22 or 23 if a row is not acceptable.
  */
 export async function settle(database: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
   if (settlements.length === 0) return { settled: 0, balances: new Map() };
@@ -39,8 +39,8 @@ export async function settle(database: Database, settlements: readonly Settlemen
   try {
     return await settleAll();
   } catch (error) {
-    // Postgres reports a missing partition as a violated check. Only the first settlements of a day meet it, and
-    // another writer may have made it in the meantime; any other violated check comes again.
+    // Postgres reports a missing partition as a violated check. Only the first settlements of a day encounter it, and another
+    // writer may have created it in the meantime; any other violated check occurs again.
     if (!isCheckViolation(error)) throw error;
     await createPartitionsFor(
       database,
@@ -51,8 +51,8 @@ export async function settle(database: Database, settlements: readonly Settlemen
 }
 
 /**
- * Balances are locked first, in sorted order: from there on nobody else moves these accounts' money, leases and rollups,
- * so that writers wait for one another and never in a circle.
+ * Balances are locked first, in sorted order: from there on no other writer moves these accounts' money, leases and rollups, so
+ * that writers wait for one another and never in a circle.
  */
 async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
@@ -89,9 +89,9 @@ function rollUp(table: string, period: "day" | "hour", from: string): string {
 }
 
 /**
- * One statement: what each part inserts is what the next one adds up. Money moves by the entries that are new, not by the
- * usage rows that are new: usage is dropped after its retention time, entries never. An open lease pays as far as it
- * reaches, which lowers what is leased as well.
+ * One statement: rows inserted by each part are added up by the next. Money moves by the new entries, not by the new usage rows:
+ * usage is dropped after its retention time, entries never. An open lease pays as far as it reaches, which also lowers the leased
+ * amount.
  */
 const LAND = land("");
 
@@ -169,7 +169,7 @@ async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<stri
   return balances;
 }
 
-/** To the minute: most batches write nothing here. A key that another batch marks right now needs no second mark. */
+/** Rounded to the minute: most batches write nothing here. A key that another batch is marking needs no second mark. */
 async function markKeysUsed(transaction: Queryable, settlements: readonly Settlement[]): Promise<void> {
   const usedAt = new Map<string, Date>();
   for (const { keyId, startedAt } of settlements) {

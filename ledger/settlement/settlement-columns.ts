@@ -9,8 +9,8 @@ export interface SettlementColumn {
 }
 
 /**
- * How a settlement becomes a row of usage_event; the day is computed from the request id by Postgres. What is neither
- * money nor identity is fitted to its column, so that a clock that jumped cannot keep a charge from being settled.
+ * How a settlement becomes a row of usage_event; Postgres computes the day from the request id. Values that are neither money nor
+ * identity are clamped to their column, so that a clock jump cannot keep a charge from being settled.
  */
 export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
   { name: "request_id", type: "uuid", read: ({ requestId }) => requestId },

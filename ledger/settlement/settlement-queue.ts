@@ -6,15 +6,15 @@ export interface SettlementQueue extends Iterable<Settlement> {
   add(settlement: Settlement): void;
   delete(settlement: Settlement): void;
   /**
-   * At most so many, of as few accounts as that takes: what a batch costs grows with its accounts, each of which has a
-   * balance to lock and rollups to change. Accounts take turns, so that none waits for a busier one. They stay in the
-   * queue until they are deleted.
+   * At most this many, of as few accounts as possible: the cost of a batch grows with its accounts, each of which has a balance
+   * to lock and rollups to change. Accounts take turns, so that none waits for a busier one. They stay in the queue until they
+   * are deleted.
    */
   take(most: number): Settlement[];
 }
 
 export function createSettlementQueue(): SettlementQueue {
-  /** The account whose turn is next stands first. */
+  /** The account whose turn is next comes first. */
   const accounts = new Map<string, Set<Settlement>>();
   let size = 0;
 
@@ -42,7 +42,7 @@ export function createSettlementQueue(): SettlementQueue {
         const room = most - taken.length;
         if (room === 0) break;
         taken.push(...waiting.values().take(room));
-        // Whoever was cut off begins the next turn, unless it had this one for itself.
+        // An account that was cut off begins the next turn, unless it had this one to itself.
         if (waiting.size <= room || hadTurn.length === 0) hadTurn.push([accountId, waiting]);
       }
       for (const [accountId, waiting] of hadTurn) {

@@ -3,15 +3,15 @@ import type { Interface, Protocol } from "../../contract/protocol.ts";
 import type { Usage } from "../../contract/usage.ts";
 
 /**
- * How an attempt ended. "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never
- * ended; what was noted last is charged.
+ * How an attempt ended. "stopped": the gateway ended it because credit ran out. "lost": its process died, or it never ended; the
+ * last recorded usage is charged.
  */
 export const OUTCOMES = ["complete", "truncated", "failed", "aborted", "stopped", "lost"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** One attempt that reached an upstream, and what it costs. */
+/** One attempt that reached an upstream, and its cost. */
 export interface Settlement {
-  /** UUIDv7; its time decides the day that the usage counts for. */
+  /** UUIDv7; its time determines the day that the usage counts for. */
   requestId: string;
   /** From 1. (requestId, attempt) is charged once. */
   attempt: number;

@@ -9,28 +9,28 @@ import type { Settlement } from "./settlement.ts";
 import { createSettlementQueue } from "./settlement-queue.ts";
 import { backOffMs, createWakeUp } from "../../runtime/wait.ts";
 
-/** Brings settlements into Postgres in batches, behind the requests. */
+/** Writes settlements to Postgres in batches, after the requests. */
 export interface Settler {
-  /** Takes it for good. Never waits, never throws. */
+  /** Accepts it permanently. Never waits, never throws. */
   add(settlement: Settlement): void;
   /**
-   * Charges of an account that are not in its posted balance yet, nano-USD. What Postgres refuses is not among them: it may be
-   * a number that no account can pay, and would keep this one from its credit.
+   * Charges of an account that are not in its posted balance yet, nano-USD. Excludes settlements that Postgres rejects: one may
+   * have an amount that no account can pay, and would keep this one from its credit.
    */
   readonly pendingNanoUsd: (accountId: string) => bigint;
   /** Settlements that wait for Postgres. */
   readonly queued: number;
-  /** Settlements that Postgres does not accept as they are: kept, logged, and tried again with later batches. */
+  /** Settlements that Postgres rejects: kept, logged, and retried with later batches. */
   readonly refused: number;
-  /** More wait than `maxQueued`: time to admit nothing new. What is running must still be added. */
+  /** More are queued than `maxQueued`: no new requests should be admitted. Running ones must still be added. */
   readonly isFull: boolean;
-  /** Settles what there is, without waiting for full batches; what is left after `withinMs` is logged. */
+  /** Settles everything queued, without waiting for full batches; settlements left after `withinMs` are logged. */
   drain(withinMs: number): Promise<void>;
 }
 
 export interface SettlerOptions {
   database: Database;
-  /** How long settlements gather into a batch. */
+  /** How long settlements are collected into a batch. */
   flushMs?: number;
   maxBatch?: number;
   maxQueued?: number;
@@ -38,7 +38,7 @@ export interface SettlerOptions {
   log?: Logger;
   /** These settlements are committed, now or before. */
   readonly onSettled?: (result: SettleResult, settlements: readonly Settlement[]) => void;
-  /** A batch failed and is tried again, or a single settlement was refused. */
+  /** A batch failed and is retried, or a single settlement was rejected. */
   readonly onFailed?: (failure: { error: unknown; isRefused: boolean; settlements: number }) => void;
 }
 
@@ -78,7 +78,7 @@ export function createSettler({
     });
   }
 
-  /** Never rejects: whatever fails is counted, logged and tried again. */
+  /** Never rejects: every failure is counted, logged and retried. */
   async function run(): Promise<void> {
     while (queue.size > 0 && !abandon.signal.aborted) {
       if (queue.size < maxBatch && !isDraining) await wakeUp.wait(flushMs, abandon.signal);
@@ -97,7 +97,7 @@ export function createSettler({
     }
   }
 
-  /** Postgres works on one connection with one core: a large batch goes over two, which share no account. */
+  /** Postgres works on one connection with one core: a large batch is split over two, which share no account. */
   async function landInLanes(batch: readonly Settlement[]): Promise<void> {
     if (batch.length < LANES_FROM) return land(batch);
     const lanes = [batch.filter(({ accountId }) => isOdd(accountId)), batch.filter(({ accountId }) => !isOdd(accountId))];
@@ -105,7 +105,7 @@ export function createSettler({
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
-  /** Halves a batch that is refused until the one bad settlement stands alone, so that the others land. */
+  /** Halves a rejected batch until the one bad settlement is isolated, so that the others land. */
   async function land(batch: readonly Settlement[]): Promise<void> {
     let result: SettleResult;
     try {
@@ -134,7 +134,7 @@ export function createSettler({
   }
 
   function landed(batch: readonly Settlement[], result: SettleResult): void {
-    // The new balances are told before their charges leave the pending sum: seen from outside, no money appears between.
+    // The new balances are reported before their charges leave the pending sum: seen from outside, no money appears in between.
     report(() => onSettled(result, batch));
     for (const settlement of batch) {
       queue.delete(settlement);
@@ -158,7 +158,7 @@ export function createSettler({
     refused.clear();
   }
 
-  /** So that no request at midnight waits for it; settling makes what is missing. */
+  /** So that no request at midnight waits for it; settling creates missing ones. */
   async function makePartitionsAhead(): Promise<void> {
     const today = new Date(clock.nowMs()).toISOString().slice(0, 10);
     if (today === partitionsFrom) return;
@@ -213,13 +213,13 @@ export function createSettler({
   };
 }
 
-/** One settlement of the batch is not acceptable, to Postgres or on its way there; anything else may pass. */
+/** One settlement of the batch is unacceptable, to Postgres or on its way there; any other error may pass. */
 function isRefusal(error: unknown): boolean {
   const isUnwritable = error instanceof TypeError || error instanceof RangeError;
   return isUnwritable || isDataRefused(error) || error instanceof UnknownAccountError;
 }
 
-/** Cuts accounts into halves of about the same size. */
+/** Splits accounts into halves of about the same size. */
 function isOdd(accountId: string): boolean {
   let sum = 0;
   for (let index = 0; index < accountId.length; index++) sum += accountId.charCodeAt(index);

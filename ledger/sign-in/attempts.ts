@@ -3,19 +3,19 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { clientNetwork } from "./client-network.ts";
 
-/** What a try counts against: so many are free within a day. */
+/** What a try counts against: this many are free within a day. */
 interface Budget {
   subject: string;
   free: number;
-  /** A success forgives all tries of this subject; of others, which many people share, its own alone. */
+  /** A success forgives all tries of this subject; for others, which many people share, only its own. */
   isOwn: boolean;
 }
 
-/** Something that somebody tries, with all that it counts against. */
+/** A guarded action, with everything that it counts against. */
 export interface Attempt {
-  /** "8 failed sign-ins": what there are too many of. */
+  /** "8 failed sign-ins": the quantity that is exceeded. */
   what: string;
-  /** What to do beside waiting; may be empty. */
+  /** What to do besides waiting; may be empty. */
   remedy: string;
   budgets: readonly Budget[];
 }
@@ -42,33 +42,33 @@ export function signInAttempt({ email, address, browserId }: From & { email: str
   return { ...words, budgets: [...shared("", address, 40), own(`${person} from ${network}`, 8), own(person, 40)] };
 }
 
-/** Guesses by somebody who has signed in already: they lock this one session. */
+/** Guesses by somebody who is already signed in: they lock this one session. */
 export function confirmAttempt(sessionId: string): Attempt {
   return { what: "wrong passwords", remedy: "", budgets: [own(`session:${sessionId}`, 8)] };
 }
 
-/** Codes after a right password. */
+/** Codes after a correct password. */
 export function secondFactorAttempt(personId: string): Attempt {
   return { what: "wrong codes", remedy: "", budgets: [own(`code:${personId}`, 8)] };
 }
 
-/** Each costs us a password's hash, and leaves a person behind. */
+/** Each costs us a password's hash, and leaves a person in the database. */
 export function signUpAttempt({ address }: From): Attempt {
   return { what: "sign-ups from your network", remedy: "", budgets: shared("sign-up ", address, 40) };
 }
 
-/** Links mailed to an address that somebody typed in. */
+/** Links sent to an address that somebody typed in. */
 export function linkAttempt({ email, address }: From & { email: string }): Attempt {
   const mailbox = own(`sign-up email:${normalize(email)}`, 8);
   return { what: "links were asked for", remedy: "", budgets: [...shared("sign-up link ", address, 40), mailbox] };
 }
 
-/** Letters with a link for a new password, to whatever address. */
+/** Letters with a link for a new password, to any address. */
 export function resetAttempt({ address }: From): Attempt {
   return { what: "password resets from your network", remedy: "", budgets: shared("reset ", address, 40) };
 }
 
-/** Letters that a stranger can cause, whatever they say. */
+/** Letters that a stranger can cause, whatever their content. */
 export function strangersLetter({ email }: { email: string }): Attempt {
   return { what: "letters to this address", remedy: "", budgets: [own(`letter:${normalize(email)}`, 6)] };
 }
@@ -89,15 +89,15 @@ function normalize(email: string): string {
   return email.trim().toLowerCase().slice(0, 254);
 }
 
-/** How long no one may try after the last of so many failures: a minute, and twice as long each further time. */
+/** How long no one may try after the last of this many failures: a minute, doubling each further time. */
 export function lockSeconds(failures: number, free: number): number {
   if (failures < free) return 0;
   return Math.min(FIRST_LOCK_SECONDS * 2 ** (failures - free), LONGEST_LOCK_SECONDS);
 }
 
 /**
- * Counts a try as failed before the password is looked at, one try at a time: many at once are counted, too.
- * @throws GatewayError `rate_limited` while a lock lasts. A refused try is not counted: waiting is enough.
+ * Counts a try as failed before the password is checked, one try at a time, so that concurrent ones are counted, too.
+ * @throws GatewayError `rate_limited` while a lock lasts. A rejected try is not counted: waiting is enough.
  */
 export async function countAttempt(database: Database, attempt: Attempt): Promise<void> {
   const subjects = attempt.budgets.map(({ subject }) => subject);
@@ -114,7 +114,10 @@ export async function countAttempt(database: Database, attempt: Attempt): Promis
   });
 }
 
-/** The person is in: their failures are forgiven. Of a shared address only this try is, somebody else may be guessing there. */
+/**
+ * The person is signed in: their failures are forgiven. For a shared address only this try is, because somebody else may be
+ * guessing there.
+ */
 export async function forgiveAttempt(database: Queryable, { budgets }: Attempt): Promise<void> {
   const subjects = (isOwn: boolean) => budgets.filter((budget) => budget.isOwn === isOwn).map(({ subject }) => subject);
   await database.execute(
@@ -124,17 +127,17 @@ export async function forgiveAttempt(database: Queryable, { budgets }: Attempt):
   );
 }
 
-/** A new password lets its owner in at once, from wherever. */
+/** A new password lets its owner in at once, from anywhere. */
 export async function forgiveEmail(database: Queryable, email: string): Promise<void> {
   const subject = `email:${normalize(email)}`;
-  // "!" follows the space: all subjects that go on with " from ".
+  // "!" follows the space: all subjects that continue with " from ".
   await database.execute(
     "DELETE FROM sign_in_failure WHERE subject = $1 OR (subject > $1 || ' from ' AND subject < $1 || ' from!')",
     [subject],
   );
 }
 
-/** How many seconds each lock lasts on; zero or less: it does not. */
+/** How many more seconds each lock lasts; zero or less: it does not. */
 async function readLocks(transaction: Queryable, budgets: readonly Budget[]): Promise<number[]> {
   const rows = await transaction.query({
     text: `SELECT subject, count(*)::int AS failures, extract(epoch FROM clock_timestamp() - max(at))::float8 AS "secondsAgo"

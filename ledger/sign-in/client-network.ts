@@ -3,11 +3,11 @@ import { isIPv4, isIPv6 } from "node:net";
 export interface ClientNetwork {
   /** What one customer of a provider has: an IPv4 address, or an IPv6 /64. */
   address: string;
-  /** What one organisation has: an IPv4 /24, or an IPv6 /48. */
+  /** What one organization has: an IPv4 /24, or an IPv6 /48. */
   network: string;
 }
 
-/** @param address as the proxy in front has it; anything that is no address is a network of its own. */
+/** @param address as the proxy in front reports it; an invalid address is its own network. */
 export function clientNetwork(address: string): ClientNetwork {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
   if (isIPv4(mapped)) return { address: mapped, network: `${mapped.split(".").slice(0, 3).join(".")}.0/24` };

@@ -5,18 +5,18 @@ import { makeRecoveryCodes } from "./recovery-codes.ts";
 /** A person's second factors together: codes of an app, passkeys, and the recovery codes that stand in for both. */
 
 /**
- * To be called in the transaction that adds a factor, before it is added.
- * @returns recovery codes with the first factor, which exist nowhere else; null where the person has them already.
+ * Call it in the transaction that adds a factor, before it is added.
+ * @returns recovery codes with the first factor, which are not stored anywhere; null if the person has them already.
  */
 export async function prepareFactor(transaction: Queryable, personId: string): Promise<string[] | null> {
-  // One at a time: two first factors at once would each bring codes.
+  // One at a time: two concurrent first factors would each create codes.
   await transaction.execute("SELECT FROM person WHERE id = $1 FOR NO KEY UPDATE", [personId]);
   return (await hasFactor(transaction, personId)) ? null : makeRecoveryCodes(transaction, personId);
 }
 
 /**
- * To be called in the transaction that removed a factor. Without any, recovery codes count no more, nor does what sessions
- * and tokens proved.
+ * Call it in the transaction that removed a factor. Without any, recovery codes are invalid, and so are the proofs of sessions
+ * and tokens.
  */
 export async function settleFactors(transaction: Queryable, personId: string): Promise<void> {
   if (await hasFactor(transaction, personId)) return;

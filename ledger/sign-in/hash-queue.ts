@@ -8,11 +8,11 @@ export type HashWork = "check" | "make";
 /** One core stays free for the pages; each hash takes 46 MiB and a core for about a tenth of a second. */
 const CONCURRENCY = Math.max(1, availableParallelism() - 1);
 const PRIORITY: Record<HashWork, number> = { check: 1, make: 0 };
-/** Waiting ones. A flood of sign-ups leaves places for those who sign in. */
+/** Waiting ones. A flood of sign-ups leaves places for people who sign in. */
 const MAX_WAITING: Record<HashWork, number> = { check: 32, make: 16 };
 const RETRY_AFTER_SECONDS = 5;
 
-/** Password hashes, a bounded number at a time: past the bound, callers are refused rather than kept waiting. */
+/** Password hashes, a bounded number at a time: beyond the limit, callers are rejected rather than kept waiting. */
 export function createHashQueue(concurrency = CONCURRENCY): <T>(work: HashWork, hash: () => Promise<T>) => Promise<T> {
   const queue = new PQueue({ concurrency });
   return async (work, hash) => {

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Who somebody is at an OpenID Connect provider: an address may come to belong to another, this never does. */
+/** A person's identity at an OpenID Connect provider: an address may be reassigned, this never is. */
 export interface Identity {
   issuer: string;
   subject: string;
 }
 
-/** @returns false where it is somebody's already. */
+/** @returns false if it is already somebody's. */
 export async function addIdentity(database: Queryable, personId: string, { issuer, subject }: Identity): Promise<boolean> {
   const added = await database.execute(
     "INSERT INTO person_identity (issuer, subject, person_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
@@ -26,7 +26,7 @@ export async function findIdentity(database: Queryable, { issuer, subject }: Ide
   return found?.personId;
 }
 
-/** Does the provider know this person, by whatever subject? */
+/** Does the provider know this person, under any subject? */
 export async function hasIdentityAt(database: Queryable, personId: string, issuer: string): Promise<boolean> {
   return (await database.execute("SELECT FROM person_identity WHERE person_id = $1 AND issuer = $2", [personId, issuer])) > 0;
 }

@@ -9,10 +9,10 @@ import { hashToken } from "../people/token.ts";
 
 /** The public half of a key that one person's device, or password manager, keeps. */
 export interface Passkey {
-  /** UUIDv7: names it on pages. */
+  /** UUIDv7: identifies it on pages. */
   id: string;
   personId: string;
-  /** What authenticators call it. */
+  /** The authenticators' name for it. */
   credentialId: Buffer;
   /** In COSE form. */
   publicKey: Buffer;
@@ -40,8 +40,8 @@ const passkeyRow = z.strictObject({
 });
 
 /**
- * @returns recovery codes with the first factor, which exist nowhere else; null where the person has them already.
- * @throws GatewayError `invalid_request` for a name that cannot be one, a passkey that is here already, or too many.
+ * @returns recovery codes with the first factor, which are not stored anywhere; null if the person has them already.
+ * @throws GatewayError `invalid_request` for an invalid name, an existing passkey, or too many.
  */
 export async function addPasskey(database: Database, passkey: NewPasskey): Promise<string[] | null> {
   const name = checkPersonName(passkey.name);
@@ -63,7 +63,7 @@ export async function addPasskey(database: Database, passkey: NewPasskey): Promi
   });
 }
 
-/** A person's, the oldest first. */
+/** A person's, oldest first. */
 export async function listPasskeys(database: Queryable, personId: string): Promise<Passkey[]> {
   return database.query({
     text: `SELECT ${COLUMNS} FROM passkey WHERE person_id = $1 ORDER BY id`,
@@ -83,7 +83,7 @@ export async function findPasskey(database: Queryable, credentialId: Buffer): Pr
 
 /**
  * A passkey has answered a challenge.
- * @returns false where the challenge was answered before, or the count shows a copy of the passkey: it does not count then.
+ * @returns false if the challenge was answered before, or the count indicates a copy of the passkey: the answer is invalid then.
  */
 export async function usePasskey(
   database: Database,

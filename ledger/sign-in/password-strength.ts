@@ -1,14 +1,14 @@
 import type { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { GatewayError } from "../../contract/errors.ts";
 
-/** A million guesses: below, a leaked list or a keyboard's rows suffice. */
+/** A million guesses: below that, a leaked list or a keyboard's rows suffice. */
 const MIN_SCORE = 2;
-/** Longer texts take the estimate seconds, and what begins well is good enough. */
+/** Longer texts take the estimate seconds, and a good beginning is enough. */
 const CHARACTERS_LOOKED_AT = 24;
 
 /**
- * Refuses a new password that is among the first that somebody would guess.
- * @param about what everybody knows of its owner: email address, name.
+ * Rejects a new password that is among the first guesses.
+ * @param about publicly known facts about its owner: email address, name.
  * @throws GatewayError `invalid_request` with field `password`.
  */
 export async function checkStrength(password: string, about: readonly string[]): Promise<void> {
@@ -25,7 +25,7 @@ function partsOf(text: string): string[] {
 
 let loaded: Promise<ZxcvbnFactory> | undefined;
 
-/** Its lists take 40 MB: a process in which nobody chooses a password has none. */
+/** Its lists take 40 MB: a process in which nobody chooses a password does not load them. */
 function estimator(): Promise<ZxcvbnFactory> {
   return (loaded ??= loadEstimator());
 }

@@ -7,12 +7,10 @@ const COST = { memoryCost: 47_104, timeCost: 1, parallelism: 1 };
 const MIN_CHARACTERS = 10;
 const MAX_CHARACTERS = 200;
 
-/** Of the whole process: cores and memory are shared by all who sign in. */
+/** For the whole process: cores and memory are shared by everybody who signs in. */
 const queued = createHashQueue();
 
-/**
- * @throws GatewayError `invalid_request` for one that is too short or too long; `overloaded` while too many wait.
- */
+/** @throws GatewayError `invalid_request` for one that is too short or too long; `overloaded` while too many wait. */
 export async function hashPassword(password: string): Promise<string> {
   checkLength(password);
   return rehashPassword(password);
@@ -26,18 +24,18 @@ export function checkLength(password: string): void {
     throw new GatewayError("invalid_request", `A password has at most ${MAX_CHARACTERS} characters.`, { field: "password" });
 }
 
-/** A password that is in use already: what a new one must have is not asked of it. */
+/** A password already in use: the requirements for new ones do not apply. */
 export async function rehashPassword(password: string): Promise<string> {
   return queued("make", () => hash(password, COST));
 }
 
-/** Was it made with other parameters than passwords are hashed with now? */
+/** Was it created with parameters other than the current ones? */
 export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$`);
 }
 
 /**
- * Takes as long for a person who does not exist: how long it takes must not tell who has an account.
+ * Takes as long for a person who does not exist: its duration must not reveal who has an account.
  * @throws GatewayError `overloaded` while too many wait.
  */
 export async function isPassword(password: string, stored: string | undefined): Promise<boolean> {

@@ -4,7 +4,7 @@ import { hashToken } from "../people/token.ts";
 
 const CODES = 10;
 
-/** New ones in place of those before. @returns the codes, which exist nowhere else. */
+/** New ones replace the earlier ones. @returns the codes, which are not stored anywhere. */
 export async function makeRecoveryCodes(transaction: Queryable, personId: string): Promise<string[]> {
   const codes = Array.from({ length: CODES }, () =>
     randomBytes(8)

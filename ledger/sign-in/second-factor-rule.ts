@@ -1,6 +1,6 @@
 import type { Queryable } from "../postgres/database.ts";
 
-/** Whether an account asks all its members for a second factor. */
+/** Whether an account requires a second factor of all its members. */
 export async function setSecondFactorRule(
   database: Queryable,
   { accountId, isRequired }: { accountId: string; isRequired: boolean },

@@ -16,9 +16,9 @@ interface Setting {
   pepper: Buffer;
 }
 
-/** A secret that is not in force before a code of it was shown. */
+/** A secret that is not in force until a code of it has been shown. */
 export interface TotpOffer {
-  /** For the form that brings it back. */
+  /** For the form that returns it. */
   sealed: string;
   /** In base32, to type in. */
   secret: string;
@@ -31,7 +31,7 @@ export function offerTotp({ personId, pepper, email }: Setting & { email: string
   return describeTotp({ secret, sealed: seal(secret, { pepper, about: personId }).toString("base64url"), email });
 }
 
-/** The same again, after a wrong code. @throws GatewayError `invalid_request` for what was not offered to this person. */
+/** The same again, after a wrong code. @throws GatewayError `invalid_request` for a value that was not offered to this person. */
 export function reofferTotp({ sealed, email, ...setting }: Setting & { sealed: string; email: string }): TotpOffer {
   return describeTotp({ secret: openOffer({ sealed, ...setting }), sealed, email });
 }
@@ -48,7 +48,7 @@ function openOffer({ sealed, personId, pepper }: Setting & { sealed: string }): 
 
 /**
  * Puts an offer in force.
- * @returns recovery codes with the first factor, which exist nowhere else; null where the person has them already.
+ * @returns recovery codes with the first factor, which are not stored anywhere; null if the person has them already.
  * @throws GatewayError `permission_denied` with field `code` for a wrong code.
  */
 export async function enableTotp(
@@ -71,7 +71,7 @@ export async function enableTotp(
 }
 
 /**
- * A code of the app, or a recovery code: each counts once.
+ * A code of the app, or a recovery code: each is valid once.
  * @throws GatewayError `permission_denied` with field `code`; `rate_limited` after too many wrong ones.
  */
 export async function checkSecondFactor(
@@ -101,7 +101,7 @@ async function useTotp(database: Queryable, { personId, pepper, code }: Setting 
   return used > 0;
 }
 
-/** The app's codes count no more. @returns false where there was no app. */
+/** The app's codes become invalid. @returns false if there was no app. */
 export async function disableTotp(database: Database, personId: string): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const removed = await transaction.execute("DELETE FROM person_totp WHERE person_id = $1", [personId]);
@@ -110,7 +110,7 @@ export async function disableTotp(database: Database, personId: string): Promise
   });
 }
 
-/** Of a code that is right about now; undefined for all others. */
+/** The time step of a code that is valid about now; undefined for all others. */
 function counterOf(secret: string, code: string): number | undefined {
   const token = code.replaceAll(/\s/g, "");
   if (!/^\d{6}$/.test(token)) return undefined;

@@ -5,14 +5,14 @@ import { hashToken, isTokenId, mintToken } from "../people/token.ts";
 
 /** One signed-in browser. */
 export interface Session {
-  /** The hash of its token, in hex: names it, opens nothing. */
+  /** The hash of its token, in hex: identifies it, grants nothing. */
   id: string;
   personId: string;
   /** The account in view. */
   accountId: string;
   userAgent: string;
   createdAt: Date;
-  /** To the minute. */
+  /** Rounded to the minute. */
   lastSeenAt: Date;
   /** When its person last proved who they are. */
   authenticatedAt: Date;
@@ -22,7 +22,7 @@ export interface Session {
   provider: string | null;
 }
 
-/** A session ends when nobody came for a week, and after 30 days in any case. */
+/** A session ends after a week without use, and after 30 days in any case. */
 const IN_FORCE = "last_seen_at > now() - interval '7 days' AND created_at > now() - interval '30 days'";
 const COLUMNS = `encode(token_hash, 'hex') AS id, person_id AS "personId", account_id AS "accountId", user_agent AS "userAgent",
   created_at AS "createdAt", last_seen_at AS "lastSeenAt", authenticated_at AS "authenticatedAt",
@@ -76,7 +76,7 @@ export async function findSession(database: Queryable, token: string): Promise<S
   return session;
 }
 
-/** A person's sessions, the last seen first. */
+/** A person's sessions, most recently used first. */
 export async function listSessions(database: Queryable, personId: string): Promise<Session[]> {
   return database.query({
     text: `SELECT ${COLUMNS} FROM session WHERE person_id = $1 AND ${IN_FORCE} ORDER BY last_seen_at DESC`,
@@ -127,7 +127,7 @@ export async function endOtherSessions(
   ]);
 }
 
-/** Takes another of the person's accounts into view. */
+/** Switches to another of the person's accounts. */
 export async function viewAccount(
   database: Queryable,
   { id, personId, accountId }: Pick<Session, "id" | "personId" | "accountId">,

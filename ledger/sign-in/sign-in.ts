@@ -25,12 +25,12 @@ export interface KnownBrowser {
 }
 
 const RESET_FOR = "interval '1 hour'";
-/** Within that hour: whoever types in a stranger's address must not fill their mailbox. */
+/** Within that hour: typing in a stranger's address must not fill their mailbox. */
 const MAX_RESETS = 5;
 
 /**
- * @throws GatewayError `permission_denied` for a wrong address or password, in the same words and time for both;
- *   `rate_limited` after too many failures, whether or not the password is right.
+ * @throws GatewayError `permission_denied` for a wrong address or password, with the same words and duration for both;
+ * `rate_limited` after too many failures, whether or not the password is correct.
  */
 export async function signIn(database: Database, { email, password, address, browser }: SignIn): Promise<Person> {
   const person = await findPersonByEmail(database, email);
@@ -46,7 +46,7 @@ export async function signIn(database: Database, { email, password, address, bro
 }
 
 /**
- * The password of somebody who has signed in, before something that takes more than a session.
+ * The password of somebody who is signed in, before an action that requires more than a session.
  * @throws GatewayError `permission_denied` with field `current`; `rate_limited` after too many failures in this session.
  */
 export async function checkPassword(
@@ -60,7 +60,7 @@ export async function checkPassword(
   throw new GatewayError("permission_denied", "This is not your password.", { field: "current" });
 }
 
-/** @returns what goes by mail to the person; undefined for an address that nobody has, or that was written to too often. */
+/** @returns the content of the email to the person; undefined for an unknown address, or one that has received too many. */
 export async function requestReset(database: Queryable, email: string): Promise<{ person: Person; token: string } | undefined> {
   const person = await findPersonByEmail(database, email);
   if (person === undefined) return undefined;
@@ -75,9 +75,9 @@ export async function requestReset(database: Queryable, email: string): Promise<
 }
 
 /**
- * Sets a new password and ends every session. The token counts once.
- * @param options.isTakingOver it was a stranger who signed up with the address: what they made ends, too.
- * @throws GatewayError `not_found` for one that was used, ran out or never was; `invalid_request` for the password.
+ * Sets a new password and ends every session. The token is valid once.
+ * @param options.isTakingOver a stranger signed up with the address: everything that they created ends, too.
+ * @throws GatewayError `not_found` for one that was used, has expired or never existed; `invalid_request` for the password.
  */
 export async function resetPassword(
   database: Database,
@@ -109,7 +109,10 @@ export async function resetPassword(
   });
 }
 
-/** Whose password the token changes. @throws GatewayError `not_found` for one that was used, ran out or never was. */
+/**
+ * The person whose password the token changes. @throws GatewayError `not_found` for one that was used, has expired or never
+ * existed.
+ */
 export async function findReset(database: Queryable, token: string): Promise<Person> {
   const [reset] = await database.query({
     text: `SELECT person_id AS "personId" FROM password_reset WHERE token_hash = $1 AND expires_at > now()`,

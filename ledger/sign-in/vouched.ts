@@ -38,7 +38,7 @@ async function findByIdentity(database: Queryable, identity: Identity): Promise<
   return personId === undefined ? undefined : findPerson(database, personId);
 }
 
-/** A stranger may have signed up with the address, made keys, and now wait for its owner to bring money. */
+/** A stranger may have signed up with the address, created keys, and now wait for its owner to bring money. */
 async function link(
   transaction: Queryable,
   { id, email, isEmailVerified }: Person,

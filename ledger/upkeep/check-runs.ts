@@ -3,10 +3,10 @@ import * as z from "zod";
 import { checkLedger, storedDifference, storeDifferences, type StoredDifference } from "./check.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
-/** A check of the ledger that somebody asked for, or the one of a night. */
+/** A check of the ledger that somebody requested, or a nightly one. */
 export interface CheckResult {
   startedAt: Date;
-  /** null: it is under way. */
+  /** null: it is running. */
   endedAt: Date | null;
   isFailed: boolean;
   /** How many numbers differ; null until it is known. */
@@ -15,13 +15,13 @@ export interface CheckResult {
   found: StoredDifference[];
 }
 
-/** One whose process died no longer stands in the way after so long. */
+/** One whose process died no longer blocks others after this time. */
 const LOST_AFTER = "interval '1 hour'";
 
-/** @returns its id; undefined while another one is under way. */
+/** @returns its id; undefined while another one is running. */
 export async function beginCheckRun(database: Database, askedBy: string): Promise<string | undefined> {
   return database.transaction(async (transaction) => {
-    // Two who ask at once: the second one sees the first one's row.
+    // Of two concurrent requests, the second one sees the first one's row.
     await transaction.execute("LOCK TABLE ledger_check_run IN SHARE ROW EXCLUSIVE MODE");
     const id = uuidv7();
     const begun = await transaction.execute(
@@ -33,7 +33,9 @@ export async function beginCheckRun(database: Database, askedBy: string): Promis
   });
 }
 
-/** Adds everything up, and keeps what differs with the run. @throws what `checkLedger` does; the run is then kept as failed. */
+/**
+ * Adds everything up, and stores the differences with the run. @throws what `checkLedger` does; the run is then stored as failed.
+ */
 export async function finishCheckRun(database: Database, id: string): Promise<void> {
   try {
     const differences = await checkLedger(database);
@@ -56,7 +58,7 @@ const resultRow = z.strictObject({
   found: z.array(storedDifference),
 });
 
-/** The last check that somebody asked for; one that was lost with its process counts as failed. */
+/** The last requested check; one that was lost with its process counts as failed. */
 export async function readLastCheckRun(database: Queryable): Promise<CheckResult | undefined> {
   const [last] = await database.query({
     text: `SELECT started_at AS "startedAt", coalesce(ended_at, CASE WHEN started_at <= now() - ${LOST_AFTER} THEN started_at END) AS "endedAt",
@@ -68,7 +70,7 @@ export async function readLastCheckRun(database: Queryable): Promise<CheckResult
   return last;
 }
 
-/** The last one of a night that came to its end. */
+/** The last nightly check that completed. */
 export async function readLastNightlyCheck(database: Queryable): Promise<CheckResult | undefined> {
   const [last] = await database.query({
     text: `SELECT started_at AS "startedAt", ended_at AS "endedAt", false AS "isFailed", differences, coalesce(found, '[]') AS found

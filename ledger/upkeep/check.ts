@@ -1,14 +1,14 @@
 import * as z from "zod";
 import type { Database } from "../postgres/database.ts";
 
-/** One number that does not agree with what it was made from. */
+/** One number that disagrees with its source. */
 export interface Difference {
   check: keyof typeof CHECKS;
-  /** What it is about: an account, a payment, or an account with its period, key and model. */
+  /** Its subject: an account, a payment, or an account with its period, key and model. */
   subject: string;
-  /** From the rows that are the truth; money in nano-USD. */
+  /** Computed from the authoritative rows; money in nano-USD. */
   expected: bigint;
-  /** As it is kept. */
+  /** As stored. */
   found: bigint;
 }
 
@@ -54,7 +54,7 @@ const CHECKS = {
     )
     SELECT concat_ws(' ', 'code:' || id, account_id) AS subject, coalesce(used.amount, 0) AS expected, coalesce(entered.amount, 0) AS found
     FROM used FULL JOIN entered USING (id, account_id) WHERE coalesce(used.amount, 0) <> coalesce(entered.amount, 0)`,
-  // Money that came some other way is a grant: each of these entries has its payment.
+  // Money that arrived some other way is a grant: each of these entries has its payment.
   payments: `
     WITH entered AS (
       SELECT CASE WHEN starts_with(reference, 'payment:') THEN split_part(reference, ':', 2) ELSE reference END AS id,
@@ -74,8 +74,8 @@ const differenceRow = z.strictObject({ subject: z.string(), expected: z.bigint()
 const WITHIN_MS = 600_000;
 
 /**
- * Adds everything up again, in one snapshot beside running traffic.
- * @returns each number that differs; none, ever, unless there is a bug or somebody has written by hand.
+ * Adds everything up again, in one snapshot concurrent with traffic.
+ * @returns each number that differs; none, ever, unless there is a bug or somebody has changed data manually.
  */
 export async function checkLedger(database: Database): Promise<Difference[]> {
   return database.transaction(
@@ -91,7 +91,7 @@ export async function checkLedger(database: Database): Promise<Difference[]> {
   );
 }
 
-/** As JSON keeps a difference: whole numbers beyond what a JSON number can hold. */
+/** The JSON form of a difference: whole numbers beyond what a JSON number can hold. */
 export const storedDifference = z.strictObject({
   check: z.string(),
   subject: z.string(),
@@ -100,7 +100,7 @@ export const storedDifference = z.strictObject({
 });
 export type StoredDifference = z.infer<typeof storedDifference>;
 
-/** The other numbers are known to differ as well, but nobody reads so many. */
+/** The other numbers are known to differ as well, but nobody reads this many. */
 const MAX_STORED = 200;
 
 export function storeDifferences(differences: readonly Difference[]): StoredDifference[] {

@@ -11,7 +11,7 @@ import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 export interface NightlyDeps {
   database: Database;
-  /** Usage rows older than this many days are dropped; entries and rollups stay. null: kept for ever. */
+  /** Usage rows older than this many days are dropped; entries and rollups stay. null: kept indefinitely. */
   retentionDays: number | null;
   log: Logger;
   onChecked(differences: number): void;
@@ -67,7 +67,7 @@ async function readLastCheck(database: Database): Promise<number> {
 }
 
 /**
- * Drops the usage rows of UTC days that are over longer than `retentionDays`.
+ * Drops the usage rows of UTC days that ended more than `retentionDays` ago.
  * @returns how many days.
  */
 export async function dropUsage(database: Database, retentionDays: number): Promise<number> {

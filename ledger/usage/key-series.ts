@@ -12,7 +12,7 @@ export interface UsageOfKey extends UsageSums {
 
 const row = z.strictObject({ keyId: z.string(), start: z.string(), ...usageSumsShape });
 
-/** What these keys of an account used by UTC day, or by hour, from rollups: bounded by the days and the keys asked for. */
+/** Usage of these keys of an account by UTC day, or by hour, from rollups: bounded by the requested days and keys. */
 export async function usageOfKeys(
   database: Reader,
   { accountId, keyIds, step, ...range }: { accountId: string; keyIds: readonly string[]; step: "hour" | "day" } & DaySpan,

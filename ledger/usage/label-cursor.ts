@@ -10,7 +10,7 @@ export function encodeLabelCursor({ value, chargeNanoUsd }: LabelPosition): stri
 export function decodeLabelCursor(cursor: string): LabelPosition {
   const [, charge, value] = /^(\d{1,18})\.([^\0]{0,256})$/u.exec(Buffer.from(cursor, "base64url").toString("utf8")) ?? [];
   if (charge !== undefined && value !== undefined) return { value, chargeNanoUsd: BigInt(charge) };
-  throw new GatewayError("invalid_request", "This cursor is none of this list's: send `next_cursor` of a page of it.", {
+  throw new GatewayError("invalid_request", "This is not a cursor of this list: send `next_cursor` of one of its pages.", {
     field: "cursor",
   });
 }

@@ -7,7 +7,7 @@ import { USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 export interface UsageOfMember extends UsageSums {
   /** Id of the person who created the keys; "" if nobody in the account did. */
   personId: string;
-  /** Start of the UTC day or hour, ISO 8601; "" of the whole range. */
+  /** Start of the UTC day or hour, ISO 8601; "" for the whole range. */
   start: string;
 }
 
@@ -25,11 +25,11 @@ const COLUMNS =
 export interface MemberUsageQuery extends DaySpan {
   accountId: string;
   step: keyof typeof PERIODS;
-  /** Only so many members, those whose keys spent most. */
+  /** Only this many members, those whose keys spent most. */
   most: number;
 }
 
-/** What the keys that each member created used, the dearest member first. From rollups, and once for each key. */
+/** Usage of the keys that each member created, highest charge first. From rollups, and once for each key. */
 export async function usageByMember(
   database: Reader,
   { accountId, step, most, ...range }: MemberUsageQuery,

@@ -10,7 +10,7 @@ export interface ModelHealth {
   failed: number;
 }
 
-/** How the models answered since a moment, all accounts together. */
+/** The models' answers since a moment, all accounts together. */
 export async function modelHealthSince(database: Reader, sinceMs: number): Promise<ModelHealth[]> {
   return database.query({
     text: `SELECT model, count(*)::int AS answered, count(*) FILTER (WHERE outcome IN ('failed', 'truncated'))::int AS failed

@@ -10,8 +10,8 @@ const LATE_MS = 2 * HOUR_MS;
 const KEEP_DAYS = 90;
 
 /**
- * Adds up the next hours that are over, in one process at a time. What a service did before its first turn is caught up
- * with day by day, one for each call.
+ * Adds up the next completed hours, in one process at a time. Hours before its first turn are caught up day by day, one for each
+ * call.
  */
 export async function addUpModelHours(database: Database, nowMs: number): Promise<void> {
   await database.transaction(async (transaction) => {
@@ -37,7 +37,7 @@ export async function addUpModelHours(database: Database, nowMs: number): Promis
   });
 }
 
-/** How a model answered on a UTC day. */
+/** A model's answers on a UTC day. */
 export interface ModelDay {
   model: string;
   day: string;
@@ -46,7 +46,7 @@ export interface ModelDay {
 }
 
 /**
- * Days with requests, the oldest first; the hour that is not over yet is missing.
+ * Days with requests, oldest first; the current hour is missing.
  * @param model of this one alone.
  */
 export async function listModelDays(

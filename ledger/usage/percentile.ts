@@ -1,4 +1,4 @@
-/** Of a histogram as `performance_bin` (ledger/migrations) makes it. */
+/** Of a histogram as `performance_bin` (ledger/migrations) builds it. */
 export interface Binned {
   bin: number;
   requests: number;

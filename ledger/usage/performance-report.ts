@@ -31,16 +31,16 @@ export interface PerformanceQuery extends DaySpan {
   by: PerformanceGroup;
   /** `range`: everything in one. */
   step: keyof typeof STEPS;
-  /** Only so many groups, those with most requests. */
+  /** Only this many groups, those with most requests. */
   most: number;
 }
 
 /** Requests of a group whose value is in this bin (`performance_bin` in ledger/migrations). */
 export interface PerformanceBin {
   measure: Measure;
-  /** Model, public id of a key, or id of a person; "" if it is of none. */
+  /** Model, public id of a key, or id of a person; "" for none. */
   group: string;
-  /** Start of the step: a UTC day, or a day and an hour as `YYYY-MM-DDTHH`; "" of the whole range. */
+  /** Start of the step: a UTC day, or a day and an hour as `YYYY-MM-DDTHH`; "" for the whole range. */
   start: string;
   bin: number;
   requests: number;
@@ -54,11 +54,11 @@ const row = z.strictObject({
   requests: wholeNumber,
 });
 
-/** What is not added up yet is read from the requests themselves, the newest of the newest groups. */
+/** Hours that are not added up yet are read from the requests themselves, the newest of the newest groups. */
 const MAX_LIVE_GROUPS = 200;
 const MAX_LIVE_REQUESTS = 200;
 
-/** From rollups, and from as many of the latest requests as are bounded by the two numbers above. */
+/** From rollups, and from a number of the latest requests that is bounded by the two numbers above. */
 export async function readPerformance(
   database: Reader,
   { accountId, measures, by, step, most, ...range }: PerformanceQuery,
@@ -109,7 +109,7 @@ function liveGroups({ account, from, to }: { account: string; from: string; to: 
     ORDER BY hour DESC LIMIT ${MAX_LIVE_GROUPS}`;
 }
 
-/** Days of the requests that are read, asked for first: Postgres plans with these days' partitions and no others. */
+/** Days of the requests to read, determined first: Postgres plans with these days' partitions and no others. */
 async function liveDays(
   database: Reader,
   { accountId, from, to }: { accountId: string; from: Date; to: Date },

@@ -10,8 +10,8 @@ const LATE_MS = 2 * HOUR_MS;
 const KEEP_HOURS_DAYS = 90;
 
 /**
- * As SQL, for each row of `usage_event`: the bin that it is in by each measure; NULL where it has none. Durations are in
- * milliseconds, speed in hundredths of a token per second, as the logs show it (dashboard/views/figures.ts).
+ * As SQL, for each row of `usage_event`: its bin for each measure; NULL if it has none. Durations are in milliseconds, speed in
+ * hundredths of a token per second, as the logs show it (dashboard/views/figures.ts).
  */
 export const MEASURED = `(VALUES
     ('failed', CASE WHEN outcome IN ('failed', 'truncated') THEN 1 ELSE 0 END::smallint),
@@ -21,10 +21,7 @@ export const MEASURED = `(VALUES
       THEN performance_bin(output_tokens * 100000.0 / (duration_ms - coalesce(first_token_ms, 0))) END)
   ) AS measured (measure, bin)`;
 
-/**
- * Adds up the next hours that are over, in one process at a time and once an hour; hours that were missed day by day, one
- * for each call.
- */
+/** Adds up the next completed hours, in one process at a time and once an hour; missed hours day by day, one for each call. */
 export async function addUpPerformance(database: Database, nowMs: number): Promise<void> {
   await database.transaction(async (transaction) => {
     const [progress] = await transaction.query({
@@ -42,7 +39,7 @@ export async function addUpPerformance(database: Database, nowMs: number): Promi
   });
 }
 
-/** Requests that their client left say nothing of the model. */
+/** Requests that their client left are no evidence about the model. */
 async function addUpHours(transaction: Queryable, fromMs: number, untilMs: number): Promise<void> {
   await transaction.execute(
     `INSERT INTO performance_by_hour (account_id, measure, hour, key_id, model, bins, counts)
@@ -59,7 +56,7 @@ async function addUpHours(transaction: Queryable, fromMs: number, untilMs: numbe
   );
 }
 
-/** The days that these hours are in, from all of their hours. */
+/** The days that contain these hours, with all of their hours. */
 async function addUpDays(transaction: Queryable, fromMs: number, untilMs: number): Promise<void> {
   const firstMs = Math.floor(fromMs / DAY_MS) * DAY_MS;
   await transaction.execute(

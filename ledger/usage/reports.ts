@@ -5,8 +5,8 @@ import { daysBefore, type DaySpan } from "../../contract/days.ts";
 import { cutPage } from "../postgres/page.ts";
 
 /**
- * Usage added up, from rollups alone (docs/decisions/0009): what a report costs to read follows from the days asked for,
- * not from the requests in them.
+ * Usage added up, from rollups alone (docs/decisions/0009): the cost of a report depends on the requested days, not on the
+ * requests in them.
  */
 
 export interface UsageByModelAndDay extends UsageSums {
@@ -17,7 +17,7 @@ export interface UsageByModelAndDay extends UsageSums {
 
 const modelAndDayRow = z.strictObject({ day: z.string(), model: z.string(), ...usageSumsShape });
 
-/** What an account or an API key used, by UTC day and model, oldest day first (S27, S29). */
+/** Usage of an account or an API key, by UTC day and model, oldest day first (S27, S29). */
 export async function usageByModelAndDay(
   database: Reader,
   { fromDay, toDay, ...subject }: UsageSubject & DaySpan,
@@ -33,7 +33,7 @@ export async function usageByModelAndDay(
 
 export type UsageByModel = UsageSums & { model: string };
 
-/** What an account used in some UTC days, by model, the dearest first. */
+/** Usage of an account in some UTC days, by model, highest charge first. */
 export async function usageByModel(
   database: Reader,
   { accountId, fromDay, toDay }: { accountId: string } & DaySpan,
@@ -55,7 +55,7 @@ interface UsageByKey extends UsageSums {
 
 const keyRow = z.strictObject({ keyId: z.string(), name: z.string(), isRevoked: z.boolean(), ...usageSumsShape });
 
-/** Where a page of keys by what they used ended. */
+/** Position after the last row of a page of keys sorted by usage. */
 export type KeyUsagePosition = Pick<UsageByKey, "keyId" | "chargeNanoUsd">;
 
 export interface KeyUsagePage {
@@ -65,8 +65,8 @@ export interface KeyUsagePage {
 }
 
 /**
- * What each API key of an account used, the dearest first; keys that were not used are left out (S27).
- * @param after goes on after this key.
+ * Usage of each API key of an account, highest charge first; unused keys are left out (S27).
+ * @param after continues after this key.
  */
 export async function usageByKey(
   database: Reader,
@@ -102,7 +102,7 @@ export interface UsageByHour extends UsageSums {
 const hourRow = z.strictObject({ hour: z.date(), model: z.string(), ...usageSumsShape });
 
 /**
- * What an account used, or one of its keys, by UTC hour and model, oldest hour first. For days, not for months.
+ * Usage of an account, or of one of its keys, by UTC hour and model, oldest hour first. For days, not for months.
  * @param from included; `to` is not.
  */
 export async function usageByHour(
@@ -130,7 +130,7 @@ export interface UsageTotals {
 const dayRow = z.strictObject({ day: z.string(), ...usageSumsShape });
 
 /**
- * What an account or an API key used lately, for the heads of pages.
+ * Recent usage of an account or an API key, for the heads of pages.
  * @param today UTC, `YYYY-MM-DD`.
  */
 export async function usageTotals(
@@ -146,7 +146,7 @@ export async function usageTotals(
     values: [firstDay, today, ...values],
     row: dayRow,
   });
-  // Days are texts that sort as they follow one another.
+  // Days are texts that sort chronologically.
   const since = (firstDay: string) => days.filter(({ day }) => day >= firstDay).reduce(addUsage, NO_USAGE_SUMS);
   return {
     today: since(today),

@@ -8,7 +8,7 @@ import { findUsedGroups, type UsedGroup } from "./used-groups.ts";
 import { dayOf } from "../../contract/days.ts";
 import { cutPage } from "../postgres/page.ts";
 
-/** Where a page ended. */
+/** Position after the last row of a page. */
 export interface RequestPosition {
   requestId: string;
   attempt: number;
@@ -16,7 +16,7 @@ export interface RequestPosition {
 
 export interface RequestListing {
   accountId: string;
-  /** Of the moment in which a request began: `from` is included, `to` is not. */
+  /** Bounds of the moment in which a request began: `from` is included, `to` is not. */
   from: Date;
   to: Date;
   /** Only of these keys. */
@@ -26,7 +26,7 @@ export interface RequestListing {
   /** Only with all of these labels. */
   labels?: readonly Label[];
   limit: number;
-  /** Goes on behind this one. */
+  /** Continues after this one. */
   after?: RequestPosition;
 }
 
@@ -38,13 +38,13 @@ export interface RequestPage {
 }
 
 /**
- * A page of an account's requests. A page costs about the same wherever it is and whatever it is narrowed to: it reads the
- * newest rows of each key and model that rollups name, and no others (docs/decisions/0009).
+ * A page of an account's requests. A page costs about the same wherever it is and however it is filtered: it reads the newest
+ * rows of each key and model that rollups name, and no others (docs/decisions/0009).
  */
 export async function listRequests(database: Reader, listing: RequestListing): Promise<RequestPage> {
   const { limit } = listing;
   const read = readerOf(listing);
-  // One more than is shown tells whether there is another page.
+  // One more than is shown indicates whether there is another page.
   const rows = await read(database, { ...listing, limit: limit + 1 });
   const { page, next } = cutPage(rows, limit, ({ requestId, attempt }) => ({ requestId, attempt }));
   return { requests: page.map(asCharged), next };
@@ -55,7 +55,7 @@ function readerOf({ labels = [], outcome }: RequestListing): (database: Reader, 
   return outcome === undefined || outcome === "complete" ? readByGroups : readIncomplete;
 }
 
-/** One request of an account's by its id, attempt by attempt; empty where the account has none. */
+/** One request of an account by its id, attempt by attempt; empty if the account has none. */
 export async function readRequest(
   database: Reader,
   { accountId, requestId }: { accountId: string; requestId: string },
@@ -68,7 +68,7 @@ export async function readRequest(
   return rows.map(asCharged).toReversed();
 }
 
-/** Rollups do not know what is excluded by an outcome: where a page is not full yet, more groups are looked into. */
+/** Rollups do not know which rows an outcome excludes: if a page is not full yet, more groups are read. */
 async function readByGroups(database: Reader, listing: RequestListing): Promise<ListedRow[]> {
   const { from, to, after, limit } = listing;
   const rows: ListedRow[] = [];
@@ -83,7 +83,7 @@ async function readByGroups(database: Reader, listing: RequestListing): Promise<
   return rows;
 }
 
-/** How many times as much is looked into when that was not enough. */
+/** How many times as much is read if that was not enough. */
 const MORE = 4;
 
 async function readGroups(
@@ -128,7 +128,7 @@ async function readGroups(
   });
 }
 
-/** What did not complete has an index of its own. */
+/** Requests that did not complete have their own index. */
 async function readIncomplete(database: Reader, listing: RequestListing): Promise<ListedRow[]> {
   const { accountId, from, to, outcome, keyIds, model, limit } = listing;
   const after = positionAfter(listing);

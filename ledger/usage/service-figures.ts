@@ -3,20 +3,20 @@ import { momentsOf, type DaySpan } from "../../contract/days.ts";
 import type { Reader } from "../postgres/database.ts";
 import { addUsage, NO_USAGE_SUMS, SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
-/** What all accounts paid and used in some UTC days. */
+/** Payments and usage of all accounts in some UTC days. */
 export interface ServiceFigures {
-  /** Payments that came in these days, whatever became of them later. */
+  /** Payments received in these days, whatever became of them later. */
   payments: { count: number; amountNanoUsd: bigint; accounts: number };
   /** Of these payments: returned to customers, or in disputes that are open or lost. */
   returnedNanoUsd: bigint;
   /** Grants and redeemed codes of these days. */
   givenNanoUsd: bigint;
   usage: UsageSums;
-  /** Of all models together that state their cost; null: none does. */
+  /** For all models together that have a cost; null: none has. */
   margin: Margin | null;
   /** With usage in these days. */
   activeAccounts: number;
-  /** The dearest first. */
+  /** Highest charge first. */
   models: readonly ModelFigures[];
   topAccounts: readonly AccountFigures[];
 }
@@ -63,7 +63,7 @@ const accountRow = z.strictObject({
   activeAccounts: z.int(),
 });
 
-/** From rollups and payments: what it costs to read follows from days, accounts and models, not from requests. */
+/** From rollups and payments: the cost of reading depends on days, accounts and models, not on requests. */
 export async function readServiceFigures(database: Reader, days: DaySpan): Promise<ServiceFigures> {
   const { from, to } = momentsOf(days);
   const { fromDay, toDay } = days;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What requests used and cost together. Tokens are told by class, as they are charged. */
+/** Total usage and cost of requests. Tokens are given by class, as they are charged. */
 export interface UsageSums {
   requests: number;
   inputTokens: number;
@@ -46,7 +46,7 @@ export function subtractUsage(a: UsageSums, b: UsageSums): UsageSums {
   };
 }
 
-/** Tokens add up far below 2^53, and are shown as JSON numbers; money stays bigint. */
+/** Token sums stay far below 2^53, and are shown as JSON numbers; money stays bigint. */
 export const wholeNumber = z.bigint().transform(Number);
 
 /** Part of a row schema. */

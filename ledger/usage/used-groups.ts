@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Reader } from "../postgres/database.ts";
 import { wholeNumber } from "./sums.ts";
 
-/** One key used one model in an hour, or in a day: the rollups tell so, and the requests themselves lie together. */
+/** One key used one model in an hour, or in a day: the rollups show that, and the requests themselves are stored together. */
 export interface UsedGroup {
   startMs: number;
   endMs: number;
@@ -18,7 +18,7 @@ interface GroupSearch {
   fromMs: number;
   /** Periods that begin at this moment or later are left out. */
   beforeMs: number;
-  /** How many requests the groups must hold, if there are as many. */
+  /** How many requests the groups must contain, if there are as many. */
   requests: number;
 }
 
@@ -29,15 +29,15 @@ interface FoundGroups {
 }
 
 /**
- * A list of everything goes by hours: few requests are read that it does not show. A key's or a model's goes by days: its
- * hours would have to be picked out of all others'.
+ * An unfiltered list goes by hours: few requests are read that it does not show. A key's or a model's goes by days: its hours
+ * would have to be picked out of all others'.
  */
 const BY_HOUR = { table: "usage_by_hour", column: "hour", start: "hour", ms: 3_600_000 } as const;
 const BY_DAY = { table: "usage_by_day", column: "day", start: "day::timestamp AT TIME ZONE 'UTC'", ms: 86_400_000 } as const;
 
 const groupRow = z.strictObject({ start: z.date(), keyId: z.string(), model: z.string(), requests: wholeNumber });
 
-/** The newest groups that hold so many requests: whole periods, newest first. */
+/** The newest groups that contain this many requests: whole periods, newest first. */
 export async function findUsedGroups(database: Reader, search: GroupSearch): Promise<FoundGroups> {
   const { accountId, keyIds, model, requests } = search;
   const { table, column, start, ms } = keyIds === undefined && model === undefined ? BY_HOUR : BY_DAY;
@@ -66,6 +66,6 @@ export async function findUsedGroups(database: Reader, search: GroupSearch): Pro
     found += row.requests;
     groups.push({ startMs, endMs: startMs + ms, keyId: row.keyId, model: row.model });
   }
-  // Fewer groups than were asked for: these are all.
+  // Fewer groups than requested: these are all.
   return { groups, beforeMs: rows.length < requests ? null : startMs };
 }

@@ -4,7 +4,7 @@ import type { Queryable } from "../postgres/database.ts";
 
 /** An event on its way to an account's webhook. */
 export interface Delivery {
-  /** The same for every attempt: receivers recognise a repetition by it. */
+  /** The same for every attempt: receivers use it to recognize repetitions. */
   id: string;
   accountId: string;
   body: string;
@@ -25,7 +25,7 @@ const deliveryRow = z.strictObject({
 
 /** Seconds between attempts: seven of them, over about a day and a half. */
 const RETRY_AFTER_SECONDS = [60, 300, 1_800, 7_200, 28_800, 86_400] as const;
-/** An attempt whose process died is made again after this. */
+/** An attempt whose process died is repeated after this. */
 const CLAIMED_FOR = "interval '2 minutes'";
 const KEPT_FOR = "interval '30 days'";
 
@@ -42,11 +42,11 @@ export async function queueEvent(
   return queued > 0;
 }
 
-/** Of one account's events, so many are sent at once: an endpoint that does not answer keeps those of others waiting for none. */
+/** For one account's events, the number sent at once: an unresponsive endpoint does not delay those of others. */
 export const MAX_SENDING_OF_ACCOUNT = 2;
 
 /**
- * Events that are due, each given to one of several processes that ask. Every account's first comes before any account's second.
+ * Due events, each given to one of several callers. Every account's first comes before any account's second.
  * @param busyAccounts get none.
  */
 export async function claimDeliveries(
@@ -79,7 +79,7 @@ export async function noteDelivered(database: Queryable, id: string): Promise<vo
   );
 }
 
-/** @returns whether it was given up. */
+/** @returns whether it was abandoned. */
 export async function noteUndelivered(
   database: Queryable,
   { id, attempts }: Pick<Delivery, "id" | "attempts">,
@@ -124,7 +124,7 @@ export async function listDeliveries(
   });
 }
 
-/** Removes what nobody looks for any more. */
+/** Removes rows that are no longer needed. */
 export async function dropOldDeliveries(database: Queryable): Promise<void> {
   await database.execute(`DELETE FROM webhook_delivery WHERE created_at < now() - ${KEPT_FOR}`);
 }

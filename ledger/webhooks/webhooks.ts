@@ -4,7 +4,7 @@ import { admitChange } from "../people/audit.ts";
 import { seal, unseal } from "../people/sealed.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Where an account's events are sent to. */
+/** The target of an account's events. */
 export interface Webhook {
   url: string;
   createdAt: Date;
@@ -24,9 +24,9 @@ export async function findWebhook(database: Queryable, accountId: string): Promi
 }
 
 /**
- * Sets the address, with a new secret. Events that wait go to the new address, signed with it.
- * @param url judged already.
- * @returns the secret, which is kept encrypted and shown nowhere else.
+ * Sets the address, with a new secret. Queued events go to the new address, signed with it.
+ * @param url already validated.
+ * @returns the secret, which is stored encrypted and shown nowhere else.
  * @throws GatewayError `rate_limited` for too many changes in a day.
  */
 export async function setWebhook(
@@ -43,7 +43,7 @@ export async function setWebhook(
   return { secret };
 }
 
-/** Events that wait are given up. @returns false when there is none. */
+/** Queued events are discarded. @returns false when there is none. */
 export async function removeWebhook(transaction: Queryable, accountId: string): Promise<boolean> {
   await transaction.execute(
     `UPDATE webhook_delivery SET next_attempt_at = NULL, problem = 'The webhook was removed.'

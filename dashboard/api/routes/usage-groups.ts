@@ -17,7 +17,7 @@ const tags = ["Usage"];
 /** Values are no longer than base64url of 256 characters of four bytes, and a charge. */
 const cursor = z
   .string()
-  .regex(/^[\w-]{1,1500}$/, "This cursor is none of this API's.")
+  .regex(/^[\w-]{1,1500}$/, "This is not a cursor of this API.")
   .optional()
   .meta({ description: "`next_cursor` of the previous page" });
 
