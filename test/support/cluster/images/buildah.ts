@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import process from "node:process";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -39,7 +40,9 @@ export function createBuildah(directory: string): Buildah {
     const options = ["--root", storage, "--runroot", path.join(directory, "storage-run"), "--storage-driver", "overlay"];
     const entered = ["--mount", "--propagation", "private", "buildah", ...options, ...words];
     try {
-      const { stdout } = await run("unshare", entered, { maxBuffer: 64 * 1024 * 1024, timeout: BUILD_WITHIN_MS });
+      // Layers on their way are too large for the memory that takes the temporary files of tests.
+      const env = { ...process.env, TMPDIR: "/var/tmp" };
+      const { stdout } = await run("unshare", entered, { env, maxBuffer: 64 * 1024 * 1024, timeout: BUILD_WITHIN_MS });
       return stdout;
     } catch (error) {
       const complaint = error instanceof Error && "stderr" in error ? String(error.stderr) : String(error);
