@@ -316,7 +316,7 @@ export async function startExtproc(
       if (!heldAnswers.report(held)) supervisor?.notify({ heldAnswer: held });
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
-    turns: createTurns({ clock: monotonic, defer: setImmediate }),
+    turns: createTurns({ clock: monotonic, defer: setImmediate, deferBy }),
     earlyAnswers,
     log,
   });

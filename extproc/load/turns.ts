@@ -2,8 +2,8 @@
  * Shares this process's one thread among accounts. While an account takes little of it, its messages are handled as they
  * arrive. What is beyond waits for its turn: accounts take turns of equal length, and so do an account's streams. Between turns
  * the process reads what has arrived, so that one stream that sends as fast as it can delays others by a turn, and itself by as
- * much as it likes: a stream with too much waiting is not read from, until flow control stops the sender
- * (docs/decisions/0033).
+ * much as it likes: a stream with too much waiting is not read from, until flow control stops the sender. A message that holds
+ * everybody up for long, such as an answer of 30 MB, is followed by as much time without its account (docs/decisions/0033).
  */
 export interface Turns {
   lane(stream: LaneStream): Lane;
@@ -39,6 +39,8 @@ export interface Share {
   readonly waiting: WaitingLane[];
   /** The rest of its turn, ms; below 0 if its last message took longer than its turn. */
   turnMs: number;
+  /** Until then it has no turn: its last message held up everybody. */
+  restsUntilMs: number;
 }
 
 interface WaitingLane {
@@ -59,6 +61,8 @@ export interface TurnsOptions {
   clock: { nowMs(): number };
   /** Calls back once the process has read what has arrived. */
   defer(callback: () => void): void;
+  /** Calls back later. */
+  deferBy(callback: () => void, afterMs: number): void;
 }
 
 /** Handled as they arrive: for one account up to a fifth of the process, 2 ms at a time. */
@@ -69,25 +73,43 @@ const ALL_AT_ONCE = { part: 0.8, maxMs: 8 };
 const TURN_MS = 1;
 /** Between two reads of arrived messages. */
 const ROUND_MS = 5;
+/**
+ * A request takes several messages one after the other. If each had to wait for another such message, it would wait for all that
+ * the account has.
+ */
+const LONG_MS = 20;
+const MAX_REST_MS = 500;
 /** A stream with more than this waiting is not read. */
 const MAX_WAITING_BYTES = 64 * 1024;
 
-export function createTurns({ clock, defer }: TurnsOptions): Turns {
+export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
   const all: Allowance = { leftMs: ALL_AT_ONCE.maxMs, refilledMs: clock.nowMs() };
   /** Accounts with waiting messages; the first is next. */
   const accounts: Share[] = [];
   let isDeferred = false;
 
-  function mayRunAtOnce({ atOnce, waiting }: Share, nowMs: number): boolean {
+  function mayRunAtOnce({ atOnce, waiting, restsUntilMs }: Share, nowMs: number): boolean {
     refill(all, ALL_AT_ONCE, nowMs);
     refill(atOnce, ACCOUNT_AT_ONCE, nowMs);
-    return waiting.length === 0 && all.leftMs > 0 && atOnce.leftMs > 0;
+    return waiting.length === 0 && all.leftMs > 0 && atOnce.leftMs > 0 && restsUntilMs <= nowMs;
   }
 
   function wait(share: Share, lane: WaitingLane): void {
     share.waiting.push(lane);
-    if (share.waiting.length === 1) accounts.push(share);
+    if (share.waiting.length === 1) line(share);
+  }
+
+  /** It has something waiting. */
+  function line(share: Share): void {
+    const restMs = share.restsUntilMs - clock.nowMs();
+    if (restMs > 0) return deferBy(() => line(share), restMs);
+    accounts.push(share);
     deferRound();
+  }
+
+  function noteWork(share: Share, spentMs: number): void {
+    share.workMs += spentMs;
+    if (spentMs >= LONG_MS) share.restsUntilMs = clock.nowMs() + Math.min(spentMs, MAX_REST_MS);
   }
 
   function deferRound(): void {
@@ -101,7 +123,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
     const untilMs = clock.nowMs() + ROUND_MS;
     for (let share = accounts.shift(); share !== undefined; share = accounts.shift()) {
       turn(share);
-      if (share.waiting.length > 0) accounts.push(share);
+      if (share.waiting.length > 0) line(share);
       if (clock.nowMs() >= untilMs) break;
     }
     if (accounts.length > 0) deferRound();
@@ -110,13 +132,13 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
   /** A message that took longer than a turn is paid for with the following turns. */
   function turn(share: Share): void {
     share.turnMs = Math.min(share.turnMs + TURN_MS, TURN_MS);
-    while (share.turnMs > 0) {
+    while (share.turnMs > 0 && share.restsUntilMs <= clock.nowMs()) {
       const lane = share.waiting.shift();
       if (lane === undefined) return;
       const startedMs = clock.nowMs();
       if (lane.next()) share.waiting.push(lane);
       const spentMs = Math.max(clock.nowMs() - startedMs, MIN_MS);
-      share.workMs += spentMs;
+      noteWork(share, spentMs);
       share.turnMs -= spentMs;
     }
   }
@@ -133,7 +155,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
       stream.handle(message);
       if (share === undefined) return;
       const spentMs = clock.nowMs() - startedMs;
-      share.workMs += spentMs;
+      noteWork(share, spentMs);
       share.atOnce.leftMs -= spentMs;
       all.leftMs -= spentMs;
     }
@@ -190,7 +212,7 @@ export function createTurns({ clock, defer }: TurnsOptions): Turns {
 const MIN_MS = 0.001;
 
 export function createShare(): Share {
-  return { workMs: 0, atOnce: { leftMs: ACCOUNT_AT_ONCE.maxMs, refilledMs: 0 }, waiting: [], turnMs: 0 };
+  return { workMs: 0, atOnce: { leftMs: ACCOUNT_AT_ONCE.maxMs, refilledMs: 0 }, waiting: [], turnMs: 0, restsUntilMs: -Infinity };
 }
 
 /** How long the account's next message has waited. */

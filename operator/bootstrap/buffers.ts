@@ -6,8 +6,14 @@ import { HELD_BODY } from "../../contract/held-body.ts";
  * (docs/decisions/0031).
  */
 
-/** Of one connection, each way, and of one HTTP/2 stream of a client. */
-export const CONNECTION_BUFFER_BYTES = 256 * 1024;
+/**
+ * Of one connection, each way. Envoy reads so much of it before the next one has its turn, in steps of 128 KiB: a client or model
+ * server that sends its bytes in the smallest pieces makes 10,000 of them (docs/decisions/0031).
+ */
+export const CONNECTION_BUFFER_BYTES = 128 * 1024;
+
+/** Of one HTTP/2 stream of a client. Uploads are as fast as this and the round trip let them be. */
+export const CLIENT_STREAM_BYTES = 256 * 1024;
 
 /** Of one connection inside this Envoy, each way. A stream passes through one or two. */
 export const INTERNAL_BUFFER_BYTES = 64 * 1024;
@@ -25,7 +31,7 @@ export const HELD_BODY_CLASSES = [64, 256, 512, 1024, 2048, 4096, 8192, 16_384].
 export const SENT_AGAIN_BYTES = HELD_BODY.minBytes;
 
 /** Of all streams of a client's HTTP/2 connection that have not been read yet. */
-export const CLIENT_WINDOW_BYTES = 16 * CONNECTION_BUFFER_BYTES;
+export const CLIENT_WINDOW_BYTES = 16 * CLIENT_STREAM_BYTES;
 
 /** Of one HTTP/2 stream from a model server, which is farther away than a client's proxy: its answer may be 10 MB of pictures. */
 export const UPSTREAM_WINDOW_BYTES = 512 * 1024;

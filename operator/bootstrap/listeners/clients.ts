@@ -4,7 +4,7 @@ import { HEADERS } from "../../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
 import { backendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
-import { CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "../buffers.ts";
+import { CLIENT_STREAM_BYTES, CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "../buffers.ts";
 import { clientMetadataFilter } from "../filters/client-metadata.ts";
 import { clientTransport, type ClientTls } from "../tls/client.ts";
 import { dashboardRoutes } from "../routes/dashboard.ts";
@@ -110,7 +110,7 @@ const limits: EnvoyConfig = {
   },
   http2_protocol_options: {
     max_concurrent_streams: 1024,
-    initial_stream_window_size: CONNECTION_BUFFER_BYTES,
+    initial_stream_window_size: CLIENT_STREAM_BYTES,
     initial_connection_window_size: CLIENT_WINDOW_BYTES,
   },
 };

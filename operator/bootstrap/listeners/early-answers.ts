@@ -1,3 +1,4 @@
+import { HELD_BODY } from "../../../contract/held-body.ts";
 import { HEADERS, RELAY_CLUSTER } from "../../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
 import { streamedBackendRoutes } from "../routes/backend.ts";
@@ -24,7 +25,7 @@ export function earlyAnswerRoute(): EnvoyConfig {
     match: { prefix: "/", headers: [{ name: HEADERS.earlyAnswer, present_match: true }] },
     request_headers_to_remove: PRIVATE_HEADERS,
     // The limit stays that of the body: the complete answer is not buffered here.
-    request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
+    request_body_buffer_limit: HELD_BODY.minBytes,
     // The routes to model servers measure their silence.
     route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
   };

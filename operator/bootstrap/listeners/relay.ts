@@ -1,7 +1,7 @@
+import { HELD_BODY } from "../../../contract/held-body.ts";
 import { HEADERS, RELAY_CLUSTER } from "../../../contract/headers.ts";
 import { streamedBackendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
-import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { EXTPROC_CLUSTER } from "../extproc-cluster.ts";
 import { internalCluster, internalListener } from "./internal-hop.ts";
@@ -33,7 +33,7 @@ export function relayRoute(): EnvoyConfig {
     },
     request_headers_to_remove: [HEADERS.streamed, ...PRIVATE_HEADERS],
     // The limit stays that of the body: the complete answer is not buffered here.
-    request_body_buffer_limit: CONNECTION_BUFFER_BYTES,
+    request_body_buffer_limit: HELD_BODY.minBytes,
     // The relay's own route measures the silence of the model server.
     route: { cluster: RELAY_CLUSTER, timeout: "0s", idle_timeout: "3600s" },
   };

@@ -5,7 +5,12 @@ import { createShare, createTurns, waitedMs, type Lane, type Share } from "../..
 function setUp() {
   let nowMs = 0;
   const deferred: (() => void)[] = [];
-  const turns = createTurns({ clock: { nowMs: () => nowMs }, defer: (callback) => deferred.push(callback) });
+  const later: { callback: () => void; dueMs: number }[] = [];
+  const turns = createTurns({
+    clock: { nowMs: () => nowMs },
+    defer: (callback) => deferred.push(callback),
+    deferBy: (callback, afterMs) => later.push({ callback, dueMs: nowMs + afterMs }),
+  });
   const order: string[] = [];
   const events: string[] = [];
 
@@ -28,7 +33,14 @@ function setUp() {
     order,
     events,
     nowMs: () => nowMs,
-    pass: (ms: number) => (nowMs += ms),
+    pass(ms: number) {
+      nowMs += ms;
+      const due = later.splice(0);
+      for (const { callback, dueMs } of due) {
+        if (dueMs <= nowMs) callback();
+        else later.push({ callback, dueMs });
+      }
+    },
     /** What the process does between two looks at what has arrived. */
     round() {
       const callback = deferred.shift();
@@ -138,4 +150,38 @@ test("an account's waiting time is that of its next message", () => {
   expect(waitedMs(share, nowMs())).toBe(40);
   while (round());
   expect(waitedMs(share, nowMs())).toBe(0);
+});
+
+test("after a message that held up everybody its account waits for as long, and others' requests pass (S40)", () => {
+  const { open, order, round, pass } = setUp();
+  const heavy = open("heavy ", createShare(), 150);
+  const payer = open("payer ", createShare(), 0.1);
+  send(heavy, 3);
+  expect(order).toEqual(["heavy 0"]);
+  // A request's messages, one after the other.
+  for (let index = 0; index < 5; index++) {
+    while (round());
+    payer.take(number(index));
+    pass(20);
+  }
+  expect(order).toEqual(["heavy 0", "payer 0", "payer 1", "payer 2", "payer 3", "payer 4"]);
+  pass(50);
+  while (round());
+  expect(order.at(-1)).toBe("heavy 1");
+  pass(149);
+  expect(round()).toBe(false);
+  pass(1);
+  while (round());
+  expect(order.at(-1)).toBe("heavy 2");
+});
+
+test("a message that comes while its account waits is handled after that", () => {
+  const { open, order, round, pass } = setUp();
+  const heavy = open("heavy ", createShare(), 30);
+  send(heavy, 1);
+  send(heavy, 1, 1);
+  expect(round()).toBe(false);
+  pass(30);
+  while (round());
+  expect(order).toEqual(["heavy 0", "heavy 1"]);
 });
