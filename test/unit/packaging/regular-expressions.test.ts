@@ -23,6 +23,7 @@ const ON_SHORT_TEXT: Readonly<Record<string, string>> = {
   "extproc/protocol/output/guarded-names.ts: /(?=.*(?:max|limit|num|^n(?!o)))(?=.*(?:tok|len|predict|decode|generat))|^max(?:out|output|new|response|answer|completion)$/":
     "a name of at most 64 characters",
   "extproc/protocol/upstream-error-text.ts: /[^\\s\"'=:;,&?()<>[\\]{}]*$/": "at most 2,000 characters",
+  "ledger/money.ts: /0+$/": "twelve digits",
   "ledger/people/person-name.ts: /[a-z][a-z0-9+.-]*:\\/\\/|\\bwww\\.|[\\p{L}\\p{N}_-]\\.[\\p{L}][\\p{L}\\p{N}-]/iu":
     "at most 100 characters, or what a sign-in provider says",
   "ledger/people/persons.ts: /^-+|-+$/g": "a name of at most 100 characters",
