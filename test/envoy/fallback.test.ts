@@ -156,7 +156,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path, object, timeou
         expect(answer.text).toContain(object);
         expect(
           [...answer.headers.keys()].filter((header) => header.startsWith("x-gateway") || header.startsWith("x-envoy")),
-        ).toEqual([]);
+        ).toEqual(isStream ? [] : ["x-gateway-cost"]);
 
         const first = upstream.seen(`${model}-a`);
         expect(first).toHaveLength(fault === "cannot be reached" ? 0 : 1);
