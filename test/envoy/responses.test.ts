@@ -197,7 +197,7 @@ describe.for(MODELS)("responses, answered by a $upstream server", ({ model, upst
 test.for([
   ["previous_response_id", { previous_response_id: "resp_1" }, /whole conversation in `input`/],
   ["store", { store: true }, /Send false, or leave it out/],
-  ["background", { background: true }, /send `stream`/],
+  ["background", { background: true }, /set `stream`/],
   ["conversation", { conversation: "conv_1" }, /whole conversation in `input`/],
   ["tools[0].type", { tools: [{ type: "web_search" }] }, /offer a function of your own/],
   ["input[0]", { input: [{ type: "item_reference", id: "msg_1" }] }, /Send the item itself/],
