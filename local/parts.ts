@@ -21,7 +21,7 @@ const DRAIN_MS = 10_000;
  * The same as in the chart. A small young generation (docs/scaling.md), in which every object begins
  * (docs/decisions/0023), collected by one thread (docs/performance.md).
  */
-export const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc"];
+export const EXTPROC_FLAGS = ["--max-semi-space-size=16", "--single-threaded-gc", "--no-allocation-site-pretenuring"];
 
 /**
  * For programs that serve a few requests at a time. V8 lets their young generation grow to 64 MiB while they load, and does
