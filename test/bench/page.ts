@@ -23,7 +23,7 @@ export async function writePage(): Promise<void> {
   const text = await readFile(PAGE, "utf8");
   const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (before < 0 || after < 0) throw new Error("docs/performance.md has lost the marks between which its results stand.");
-  const tables = results.map(section).join("\n\n");
+  const tables = [overview(results), ...results.map(section)].join("\n\n");
   await writeFile(PAGE, `${text.slice(0, before)}${BEGIN}\n\n${tables}\n\n${text.slice(after)}`);
   await writeFile(PICTURE, barChart(results.map(bars), LEGEND));
 }
@@ -32,19 +32,35 @@ export function caseName(workload: string, { client, upstream }: { client: strin
   return `${workload}, ${client} → ${upstream}`;
 }
 
+/** This gateway's ratios, case by case. */
+function overview(results: readonly Result[]): string {
+  const rows = results.flatMap(({ name, summaries }) => {
+    const of = servedOf(summaries);
+    const ours = of(OURS);
+    return ours === undefined ? [] : [[name, ours.cpuMs.toFixed(2), ...ratios(ours, [of(FLOOR), of(PEER)])]];
+  });
+  return markdownTable(["", "CPU ms", "× floor", `× ${PEER}`], rows);
+}
+
+function servedOf(summaries: readonly Summary[]): (gateway: string) => Summary | undefined {
+  return (gateway) => summaries.find((each) => each.gateway === gateway && each.refused === null);
+}
+
+function ratios({ cpuMs }: Summary, others: readonly (Summary | undefined)[]): string[] {
+  return others.map((other) => (other === undefined ? "" : (cpuMs / other.cpuMs).toFixed(2)));
+}
+
 const HEAD = ["", "CPU ms", "× floor", `× ${PEER}`, "of it", "added p50 ms", "added p99 ms", "first byte + ms", "memory MiB"];
 
 function section({ name, measured, rounds, summaries }: Result): string {
-  const [floor, peer] = [FLOOR, PEER].map((name) =>
-    summaries.find(({ gateway, refused }) => gateway === name && refused === null),
-  );
+  const of = servedOf(summaries);
   const rows = summaries.filter(hasProcess).map((each) => {
     if (each.refused !== null) return [each.gateway, "not served", "", "", "", "", "", "", ""];
     const { added } = each;
     return [
       each.gateway,
       each.cpuMs.toFixed(2),
-      ...[floor, peer].map((other) => (other === undefined ? "" : (each.cpuMs / other.cpuMs).toFixed(2))),
+      ...ratios(each, [of(FLOOR), of(PEER)]),
       each.gateway === OURS || each.gateway === FLOOR ? named(each.partsCpuMs, 2) : "",
       ...[added?.p50Ms, added?.p99Ms, added?.firstByteMs].map((value) => value?.toFixed(1) ?? ""),
       named(each.memoryMiB, 0),
