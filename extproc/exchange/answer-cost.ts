@@ -50,9 +50,7 @@ const EDITS = {
 
 /** Usage that is null stays so. */
 function usageWith(nanoUsd: bigint): Edits {
-  return {
-    usage: (usage) => (usage === undefined ? undefined : editMembers(usage, { cost: write(Number(formatNanoUsd(nanoUsd))) })),
-  };
+  return { usage: within({ cost: write(Number(formatNanoUsd(nanoUsd))) }) };
 }
 
 function cutsOf({ data, dataRange, event, start, end }: SseEvent, edits: Edits): Cut[] {

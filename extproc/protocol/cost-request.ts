@@ -2,7 +2,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { isObject } from "./json/object.ts";
 import { parseBody, type BodyFacts } from "./json/parse-body.ts";
 import type { RequestBody } from "./json/request-body.ts";
-import { editMembers, remove, write, type MemberEdit } from "./json/splice.ts";
+import { remove, withinObject, write } from "./json/splice.ts";
 
 export interface CostRequest {
   /** Without `usage`, which model servers do not know. */
@@ -23,11 +23,6 @@ export function readCostRequest(body: RequestBody, facts: BodyFacts): CostReques
   if (typeof wantsCost !== "boolean")
     throw new GatewayError("invalid_request", "`usage.include` must be true or false.", { field: "usage.include" });
   const needsChunk = wantsCost && facts.interface === "chat" && body.outline["stream"] === true;
-  const bytes = body.edit({ usage: remove, ...(needsChunk && { stream_options: includeUsage }) });
+  const bytes = body.edit({ usage: remove, ...(needsChunk && { stream_options: withinObject({ include_usage: write(true) }) }) });
   return { body: parseBody(bytes, facts), wantsCost };
 }
-
-const includeUsage: MemberEdit = (options) => {
-  const isAbsent = options === undefined || options.equals(Buffer.from("null"));
-  return editMembers(isAbsent ? Buffer.from("{}") : options, { include_usage: write(true) });
-};

@@ -92,6 +92,14 @@ export function within(edits: Readonly<Record<string, MemberEdit>>): MemberEdit 
   return (current) => (current === undefined ? undefined : editMembers(current, edits));
 }
 
+/** The same, of a member that becomes an object if it is absent or null. */
+export function withinObject(edits: Readonly<Record<string, MemberEdit>>): MemberEdit {
+  return (current) => editMembers(current === undefined || current.equals(NULL) ? EMPTY_OBJECT : current, edits);
+}
+
+const NULL = Buffer.from("null");
+const EMPTY_OBJECT = Buffer.from("{}");
+
 /** An array with its elements edited; the same buffer where none changed. An element that is undefined is left out. */
 export function editElements(array: Buffer, edit: (element: Buffer) => Buffer | undefined): Buffer {
   const elements = scanElements(array);

@@ -7,7 +7,7 @@ import { parseChatEnvelope, type ChatEnvelope } from "../../protocol/chat/reques
 import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { editMembers, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, remove, replace, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
@@ -78,10 +78,7 @@ function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: T
 function askForUsage({ continuousUsage }: Profile): MemberEdit {
   const members: Record<string, MemberEdit> = { include_usage: write(true) };
   if (continuousUsage) members["continuous_usage_stats"] = write(true);
-  return (current) => {
-    const isAbsent = current === undefined || current.equals(Buffer.from("null"));
-    return editMembers(isAbsent ? Buffer.from("{}") : current, members);
-  };
+  return withinObject(members);
 }
 
 interface AnswerRules {
