@@ -2,6 +2,7 @@ import type { Interface } from "../../contract/protocol.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
 import { applyCuts, editMembers, within, write, type Cut, type MemberEdit } from "../protocol/json/splice.ts";
 import { createSseParser, encodeSseEvent, type SseEvent } from "../protocol/sse.ts";
+import { changeOutput } from "../translate/change-output.ts";
 import type { StreamTranslation } from "../translate/translation.ts";
 
 /** `usage.cost` in USD, for clients that ask for it (cost-request.ts). @param body in the client's protocol. */
@@ -14,25 +15,13 @@ export function addCost(body: Buffer, nanoUsd: bigint): Buffer {
  * @param machine each of its outputs has whole events only. @param nanoUsd what the answer costs so far.
  */
 export function withCost(machine: StreamTranslation, client: Interface, nanoUsd: () => bigint): StreamTranslation {
-  function add(output: Buffer): Buffer {
+  return changeOutput(machine, (output) => {
     if (!output.includes('"usage"')) return output;
     const parser = createSseParser();
     const events = [...parser.push(output), ...parser.end()];
     const cuts = events.flatMap((event) => cutsOf(event, EDITS[client](event, nanoUsd)));
     return cuts.length === 0 ? output : applyCuts(output, cuts);
-  }
-
-  return {
-    ...machine,
-    push(chunk) {
-      const output = machine.push(chunk);
-      if (output !== "unchanged") return add(output);
-      const added = add(chunk);
-      return added === chunk ? output : added;
-    },
-    end: () => add(machine.end()),
-    stopForCredit: () => add(machine.stopForCredit()),
-  };
+  });
 }
 
 type Edits = Readonly<Record<string, MemberEdit>>;

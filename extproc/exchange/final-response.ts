@@ -1,5 +1,6 @@
 import { rawMember } from "../protocol/json/scan.ts";
 import { createSseParser } from "../protocol/sse.ts";
+import { changeOutput } from "../translate/change-output.ts";
 import type { StreamTranslation } from "../translate/translation.ts";
 
 /** A response that its client received completely, or up to a limit. */
@@ -24,22 +25,8 @@ export function withFinalResponse(machine: StreamTranslation, onResponse: (respo
     }
   }
 
-  return {
-    ...machine,
-    push(chunk) {
-      const output = machine.push(chunk);
-      look(output === "unchanged" ? chunk : output);
-      return output;
-    },
-    end() {
-      const output = machine.end();
-      look(output);
-      return output;
-    },
-    stopForCredit() {
-      const output = machine.stopForCredit();
-      look(output);
-      return output;
-    },
-  };
+  return changeOutput(machine, (output) => {
+    look(output);
+    return output;
+  });
 }

@@ -1,25 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { addCost, withCost } from "../../../../extproc/exchange/answer-cost.ts";
 import type { Interface } from "../../../../contract/protocol.ts";
-import type { StreamTranslation } from "../../../../extproc/translate/translation.ts";
+import { scriptedTranslation } from "../../../support/stream-translation.ts";
 
 const NANO_USD = 12_345n;
 
-function passing(machine: Partial<StreamTranslation>): StreamTranslation {
-  return {
-    push: () => "unchanged",
-    end: () => Buffer.alloc(0),
-    fail: () => Buffer.alloc(0),
-    stopForCredit: () => Buffer.alloc(0),
-    isEnding: () => false,
-    outcome: () => "open",
-    heldBytes: () => 0,
-    ...machine,
-  };
-}
-
 function pass(client: Interface, bytes: string): string {
-  const output = withCost(passing({}), client, () => NANO_USD).push(Buffer.from(bytes));
+  const output = withCost(scriptedTranslation({}), client, () => NANO_USD).push(Buffer.from(bytes));
   return output === "unchanged" ? output : output.toString("utf8");
 }
 
@@ -83,7 +70,7 @@ describe("streams", () => {
   test("the end and a stop for credit report it as well, a failure does not", () => {
     const bytes = Buffer.from('data: {"usage":{"total_tokens":3}}\n\n');
     const machine = withCost(
-      passing({ end: () => bytes, stopForCredit: () => bytes, fail: () => bytes }),
+      scriptedTranslation({ end: () => bytes, stopForCredit: () => bytes, fail: () => bytes }),
       "chat",
       () => NANO_USD,
     );

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { withFinalResponse } from "../../../../extproc/exchange/final-response.ts";
 import type { StreamTranslation } from "../../../../extproc/translate/translation.ts";
+import { scriptedTranslation } from "../../../support/stream-translation.ts";
 
 const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
 const response = { id: "resp_1", output: [] };
@@ -8,16 +9,7 @@ const response = { id: "resp_1", output: [] };
 /** @returns what was handed over. */
 function run(machine: Partial<StreamTranslation>, act: (machine: StreamTranslation) => void): unknown[] {
   const found: unknown[] = [];
-  const whole: StreamTranslation = {
-    push: (chunk) => chunk,
-    end: () => Buffer.alloc(0),
-    fail: () => Buffer.alloc(0),
-    stopForCredit: () => Buffer.alloc(0),
-    isEnding: () => false,
-    outcome: () => "open",
-    heldBytes: () => 0,
-    ...machine,
-  };
+  const whole = scriptedTranslation({ push: (chunk) => chunk, ...machine });
   act(withFinalResponse(whole, (bytes) => found.push(JSON.parse(String(bytes)))));
   return found;
 }
