@@ -18,5 +18,13 @@ export const EMBEDDINGS_PATH = "/embeddings";
 export const INTERFACES = [...PROTOCOLS, "embeddings"] as const;
 export type Interface = (typeof INTERFACES)[number];
 
+/** Where clients send requests that a model answers, by interface. */
+export const CLIENT_PATHS = {
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses",
+  embeddings: "/v1/embeddings",
+} as const satisfies Record<Interface, string>;
+
 /** The two formats of errors and lists: Responses and embeddings share those of chat completions. */
 export type Dialect = Exclude<Protocol, "responses">;

@@ -1,6 +1,6 @@
 import type { Capability } from "../../contract/capability.ts";
 import { isForEmbeddings, type CatalogueModel } from "../../contract/catalogue.ts";
-import type { Interface } from "../../contract/protocol.ts";
+import { CLIENT_PATHS } from "../../contract/protocol.ts";
 import { formatPicoUsd, type Price } from "../../ledger/money.ts";
 
 interface Described extends Omit<CatalogueModel, "backends"> {
@@ -61,16 +61,9 @@ function describeTerms({ price, interfaces }: Described) {
       input_cache_read: formatPicoUsd(price.cachedInputPicoUsd),
       input_cache_write: formatPicoUsd(price.cacheWritePicoUsd),
     },
-    supported_endpoints: interfaces.map((each) => ENDPOINTS[each]),
+    supported_endpoints: interfaces.map((each) => CLIENT_PATHS[each]),
   };
 }
-
-const ENDPOINTS = {
-  chat: "/v1/chat/completions",
-  messages: "/v1/messages",
-  responses: "/v1/responses",
-  embeddings: "/v1/embeddings",
-} as const satisfies Record<Interface, string>;
 
 /** Anthropic lists every capability that it knows; those that a Model cannot state do not exist in the gateway. */
 function describeCapabilities(stated: ReadonlySet<Capability>) {

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Interface } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
 import type { WorldKey, WorldModel, World } from "../world/world.ts";
 
 const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
@@ -54,7 +54,7 @@ function explain(
 ): string {
   const shown = JSON.stringify(name.slice(0, 128));
   if (model !== undefined && isAllowed(key, model)) {
-    const elsewhere = model.interfaces.filter((other) => other !== protocol).map((other) => PATHS[other]);
+    const elsewhere = model.interfaces.filter((other) => other !== protocol).map((other) => `POST ${CLIENT_PATHS[other]}`);
     return `The model ${shown} is not available on this interface, only on ${elsewhere.join(" and ")}.`;
   }
   const meant = world.findModel(tidyName(name));
@@ -85,11 +85,4 @@ const REMEDIES = {
   messages: "",
   responses: " The operator of this service can enable Responses for a model.",
   embeddings: " The operator of this service can add a model with the interface Embeddings.",
-} as const satisfies Record<Interface, string>;
-
-const PATHS = {
-  chat: "POST /v1/chat/completions",
-  messages: "POST /v1/messages",
-  responses: "POST /v1/responses",
-  embeddings: "POST /v1/embeddings",
 } as const satisfies Record<Interface, string>;

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import type { Dialect, Interface } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, type Dialect, type Interface } from "../../contract/protocol.ts";
 import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
@@ -42,15 +42,15 @@ export function findEndpoint(line: RequestLine): Endpoint {
   const [pathname, query] = split(line.path);
   const path = withoutTrailingSlashes(pathname);
   switch (path) {
-    case "/v1/chat/completions":
+    case CLIENT_PATHS.chat:
       return only(line, "POST", { kind: "generate", protocol: "chat" });
-    case "/v1/messages":
+    case CLIENT_PATHS.messages:
       return only(line, "POST", { kind: "generate", protocol: "messages" });
     case "/v1/messages/count_tokens":
       return only(line, "POST", { kind: "count_tokens", protocol: "messages" });
-    case "/v1/responses":
+    case CLIENT_PATHS.responses:
       return only(line, "POST", { kind: "generate", protocol: "responses" });
-    case "/v1/embeddings":
+    case CLIENT_PATHS.embeddings:
       return only(line, "POST", { kind: "generate", protocol: "embeddings" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });

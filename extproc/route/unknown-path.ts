@@ -1,10 +1,11 @@
+import { CLIENT_PATHS } from "../../contract/protocol.ts";
 /** Paths that are served, with their methods. */
 const SERVED: readonly (readonly [method: string, path: string])[] = [
-  ["POST", "/v1/chat/completions"],
-  ["POST", "/v1/messages"],
+  ["POST", CLIENT_PATHS.chat],
+  ["POST", CLIENT_PATHS.messages],
   ["POST", "/v1/messages/count_tokens"],
-  ["POST", "/v1/responses"],
-  ["POST", "/v1/embeddings"],
+  ["POST", CLIENT_PATHS.responses],
+  ["POST", CLIENT_PATHS.embeddings],
   ["GET", "/v1/models"],
   ["GET", "/v1/balance"],
   ["GET", "/v1/usage"],
