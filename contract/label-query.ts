@@ -1,5 +1,5 @@
 import { GatewayError } from "./errors.ts";
-import { END_USER, problemOfLabelValue, problemOfTagName, tagDimension, type Label } from "./labels.ts";
+import { END_USER, problemOfLabelValue, problemOfTagName, tagDimension, tagName, type Label } from "./labels.ts";
 
 /**
  * How the APIs and the pages write labels: `tag=team=search`, `end_user=user-17`, `group_by=tag:team`.
@@ -33,9 +33,8 @@ export function readLabel({ tag, endUser }: { tag?: string | undefined; endUser?
 
 /** What usage is grouped by. @throws GatewayError `invalid_request`. */
 export function readDimension(text: string): string {
-  if (text === END_USER) return text;
-  const name = text.startsWith("tag:") ? text.slice("tag:".length) : "";
-  if (problemOfTagName(name) === undefined) return tagDimension(name);
+  const name = tagName(text);
+  if (text === END_USER || (name !== undefined && problemOfTagName(name) === undefined)) return text;
   throw new GatewayError(
     "invalid_request",
     "`group_by` must be `model`, `end_user`, or `tag:` and the name of a tag, such as `tag:team`.",

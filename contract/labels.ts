@@ -32,6 +32,14 @@ export function endUserIn(labels: readonly Label[]): string | undefined {
   return labels.find(({ dimension }) => dimension === END_USER)?.value;
 }
 
+/** As the APIs show them. */
+export function describeLabels(labels: readonly Label[]): { tags: Record<string, string>; end_user: string | null } {
+  return {
+    tags: Object.fromEntries(tagsIn(labels).map(({ name, value }) => [name, value])),
+    end_user: endUserIn(labels) ?? null,
+  };
+}
+
 /** The request header that carries tags: `team=search, env=prod`. Envoy lets it through to extproc, which does not send it on. */
 export const TAGS_HEADER = "x-gateway-tags";
 

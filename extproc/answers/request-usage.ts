@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { endUserIn, tagsIn } from "../../contract/labels.ts";
+import { describeLabels } from "../../contract/labels.ts";
 import { isRequestId } from "../../ledger/usage/request-id-time.ts";
 import type { WorldKey } from "../world/world.ts";
 import { describeCharge, type UsageReport } from "./usage.ts";
@@ -39,7 +39,6 @@ export async function describeRequestUsage({ requestId, key, readUsage, nowMs }:
     outcome: request.outcome,
     is_estimated: request.isEstimated,
     ...describeCharge(request),
-    tags: Object.fromEntries(tagsIn(request.labels).map(({ name, value }) => [name, value])),
-    end_user: endUserIn(request.labels) ?? null,
+    ...describeLabels(request.labels),
   };
 }

@@ -44,7 +44,7 @@ export async function keepLabels(
   return (await database.execute("UPDATE account SET labels = $2 WHERE id = $1 AND labels <> $2", [accountId, wanted])) > 0;
 }
 
-/** Nothing new is kept, and what there is is deleted within minutes (erase-labels.ts). */
+/** Nothing new is kept, and what there is is deleted within minutes (upkeep.ts). */
 export async function eraseLabels(database: Queryable, accountId: string): Promise<void> {
   await database.execute("UPDATE account SET labels = 'erasing' WHERE id = $1 AND labels <> 'erasing'", [accountId]);
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { endUserIn, tagsIn, type Label } from "../../../contract/labels.ts";
+import { describeLabels, type Label } from "../../../contract/labels.ts";
 import { INTERFACES } from "../../../contract/protocol.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
@@ -82,8 +82,7 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
     amount: showMoney(request.chargeNanoUsd),
     price: showPricePerMillion(request.price),
     price_version: request.priceVersion,
-    tags: Object.fromEntries(tagsIn(request.labels).map(({ name, value }) => [name, value])),
-    end_user: endUserIn(request.labels) ?? null,
+    ...describeLabels(request.labels),
   };
 }
 
