@@ -40,10 +40,8 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   const { deps, protocol, startedMs } = context;
   context.requestBytes = bytes.length;
   context.heldBytes?.resize(bytes.length);
-  const { body, wantsCost } = readCostRequest(parseBody(bytes, { headers, interface: protocol }), {
-    headers,
-    interface: protocol,
-  });
+  const bodyFacts = { headers, interface: protocol };
+  const { body, wantsCost } = readCostRequest(parseBody(bytes, bodyFacts), bodyFacts);
   context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });

@@ -107,9 +107,9 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
     deferRound();
   }
 
-  function noteWork(share: Share, spentMs: number): void {
+  function noteWork(share: Share, spentMs: number, nowMs: number): void {
     share.workMs += spentMs;
-    if (spentMs >= LONG_MS) share.restsUntilMs = clock.nowMs() + Math.min(spentMs, MAX_REST_MS);
+    if (spentMs >= LONG_MS) share.restsUntilMs = nowMs + Math.min(spentMs, MAX_REST_MS);
   }
 
   function deferRound(): void {
@@ -132,13 +132,14 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
   /** A message that took longer than a turn is paid for with the following turns. */
   function turn(share: Share): void {
     share.turnMs = Math.min(share.turnMs + TURN_MS, TURN_MS);
-    while (share.turnMs > 0 && share.restsUntilMs <= clock.nowMs()) {
+    for (let nowMs = clock.nowMs(); share.turnMs > 0 && share.restsUntilMs <= nowMs;) {
       const lane = share.waiting.shift();
       if (lane === undefined) return;
-      const startedMs = clock.nowMs();
+      const startedMs = nowMs;
       if (lane.next()) share.waiting.push(lane);
-      const spentMs = Math.max(clock.nowMs() - startedMs, MIN_MS);
-      noteWork(share, spentMs);
+      nowMs = clock.nowMs();
+      const spentMs = Math.max(nowMs - startedMs, MIN_MS);
+      noteWork(share, spentMs, nowMs);
       share.turnMs -= spentMs;
     }
   }
@@ -154,8 +155,9 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
     function handleAtOnce(message: Buffer, startedMs: number): void {
       stream.handle(message);
       if (share === undefined) return;
-      const spentMs = clock.nowMs() - startedMs;
-      noteWork(share, spentMs);
+      const nowMs = clock.nowMs();
+      const spentMs = nowMs - startedMs;
+      noteWork(share, spentMs, nowMs);
       share.atOnce.leftMs -= spentMs;
       all.leftMs -= spentMs;
     }
