@@ -125,7 +125,7 @@ function start(
 ): Forwarded {
   const { deps, requestId, protocol, startedMs } = context;
   const backend = dispatch.backend();
-  const run = withLabels(deps, labels, (kept) =>
+  const run = withLabels(context, labels, (kept) =>
     startRun(
       { requestId, caller, model, backend, protocol, isStream: wantsStream, startedMs, meter, reservation, labels: kept },
       deps,
@@ -151,15 +151,15 @@ function start(
 
 /** A request that cannot begin gives their memory back; one that runs does so when it is settled. */
 function withLabels(
-  { labelBudget }: Pick<ExchangeContext["deps"], "labelBudget">,
+  { deps: { labelBudget }, requestId }: ExchangeContext,
   labels: readonly Label[],
   begin: (kept: readonly Label[]) => Run,
 ): Run {
-  const kept = labelBudget.take(labels);
+  const kept = labelBudget.take(requestId, labels);
   try {
     return begin(kept);
   } catch (error) {
-    labelBudget.release(kept);
+    labelBudget.release(requestId);
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import type { Label } from "../../contract/labels.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
+import { createFleetingMap } from "../../runtime/fleeting-map.ts";
 import { bytesOf } from "./read-labels.ts";
 
 /**
@@ -8,11 +9,11 @@ import { bytesOf } from "./read-labels.ts";
  */
 export interface LabelBudget {
   /** @returns the same labels, or none of them. */
-  take(labels: readonly Label[]): readonly Label[];
+  take(requestId: string, labels: readonly Label[]): readonly Label[];
   /** Postgres has these settlements. */
   settled(settlements: readonly Settlement[]): void;
   /** The request ended without a settlement. */
-  release(labels: readonly Label[]): void;
+  release(requestId: string): void;
   readonly bytes: number;
 }
 
@@ -20,28 +21,28 @@ export interface LabelBudget {
 const BYTES_OF_LABEL = 120;
 
 export function createLabelBudget({ maxBytes = 32 * 2 ** 20, onDropped }: { maxBytes?: number; onDropped(): void }): LabelBudget {
-  const held = new Map<readonly Label[], number>();
+  const held = createFleetingMap<string, number>();
   let bytes = 0;
 
-  function release(labels: readonly Label[]): void {
-    bytes -= held.get(labels) ?? 0;
-    held.delete(labels);
+  function release(requestId: string): void {
+    bytes -= held.get(requestId) ?? 0;
+    held.delete(requestId);
   }
 
   return {
-    take(labels) {
+    take(requestId, labels) {
       if (labels.length === 0) return labels;
       const wanted = bytesOf(labels) + labels.length * BYTES_OF_LABEL;
       if (bytes + wanted > maxBytes) {
         onDropped();
         return [];
       }
-      held.set(labels, wanted);
+      held.set(requestId, wanted);
       bytes += wanted;
       return labels;
     },
     settled(settlements) {
-      for (const { labels } of settlements) if (labels !== undefined) release(labels);
+      for (const { requestId, labels } of settlements) if (labels !== undefined) release(requestId);
     },
     release,
     get bytes() {
