@@ -66,7 +66,7 @@ function section({ name, measured, rounds, summaries }: Result): string {
       named(each.memoryMiB, 0),
     ];
   });
-  return `**${name}** (${measured}, medians of ${rounds} rounds)\n\n${markdownTable(HEAD, rows)}`;
+  return `**${name}** (${measured}, ${rounds === 1 ? "one round" : `medians of ${rounds} rounds`})\n\n${markdownTable(HEAD, rows)}`;
 }
 
 /** Without a gateway there is none of these numbers. */
