@@ -47,7 +47,10 @@ const MAX_PART = 4 / 5;
 const MAX_EVEN_PARTS = 2;
 /** By then a refusal takes as long as an answer should. */
 const LATE_MS = 250;
-/** By then even small users are better off with an immediate answer. */
+/**
+ * By then small users, too, are better off with an immediate answer, unless a few accounts cause it: refusing anybody else would
+ * let one account shut the others out, and gain nothing.
+ */
 const STUCK_MS = 1_000;
 /** Less strains nobody. */
 const MUCH_WORK_MS = FULL_WORK_MS / 10;
@@ -77,7 +80,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
     const { open: own, share } = load;
     const { workMs } = share;
     const late = lateness.meanMs;
-    if (open >= maxOpen || late >= STUCK_MS) return overloaded(open >= maxOpen ? "full" : "late");
+    if (open >= maxOpen) return overloaded("full");
     if (open >= busyFrom && own >= maxPerAccount) {
       onRefused("places");
       return new GatewayError(
@@ -101,7 +104,9 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
         COME_AGAIN,
       );
     }
-    return late >= LATE_MS && workMs >= LITTLE_WORK_MS && part >= LATE_PART * evenPart ? overloaded("late") : null;
+    const hasPart = part >= LATE_PART * evenPart;
+    if (late >= STUCK_MS && (hasPart || loads.size === 0)) return overloaded("late");
+    return late >= LATE_MS && workMs >= LITTLE_WORK_MS && hasPart ? overloaded("late") : null;
   }
 
   function noteAsker(load: AccountLoad, nowMs: number): void {

@@ -31,7 +31,7 @@ function setUp({
   const admission = createAdmission({
     loads: {
       get size() {
-        return loads.size;
+        return [...loads.values()].filter(({ share }) => share.workMs >= 20).length;
       },
       get workMs() {
         return [...loads.values()].reduce((sum, { share }) => sum + share.workMs, 0);
@@ -179,7 +179,21 @@ test("a process made late by one account's streams refuses that account, and kee
   expect(() => enter("fast streams")).toThrow(expect.objectContaining({ code: "rate_limited" }));
 });
 
-test("a process that is stuck refuses everybody", () => {
-  const { enter } = setUp({ lateMs: () => 1_000 });
-  expect(() => enter("newcomer")).toThrow(expect.objectContaining({ code: "overloaded" }));
+test("a stuck process refuses everybody if no account stands out", () => {
+  const { enter } = setUp({ lateMs: () => 1_000, work: { one: 10, other: 10 } });
+  for (const account of ["newcomer", "one"]) {
+    expect(() => enter(account)).toThrow(expect.objectContaining({ code: "overloaded" }));
+  }
+});
+
+test("a process that one account's heavy messages have stuck serves the others, and refuses that one", () => {
+  const { enter, refusals } = setUp({ lateMs: () => 3_000, work: { heavy: 1_500, customer: 19 } });
+  for (const account of ["newcomer", "customer"]) expect(() => enter(account, 12)).not.toThrow();
+  expect(() => enter("heavy")).toThrow(expect.objectContaining({ code: "rate_limited" }));
+  expect(refusals).toEqual(["work"]);
+});
+
+test("a process that is stuck because its machine is slow refuses nobody", () => {
+  const { enter } = setUp({ lateMs: () => 1_000, busyPart: () => 0.5 });
+  expect(() => enter("newcomer")).not.toThrow();
 });
