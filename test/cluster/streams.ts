@@ -10,26 +10,30 @@ interface Question {
   key: string;
   model: string;
   prompt: string;
+  /** Called when the headers of the answer are there. */
+  onBegun?: () => void;
 }
 
 /** What a client of chat completions gets. @throws Error if its connection breaks. */
-export async function streamChat({ url, key, model, prompt }: Question): Promise<StreamedAnswer> {
+export async function streamChat({ url, key, model, prompt, onBegun }: Question): Promise<StreamedAnswer> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content: prompt }] }),
   });
+  onBegun?.();
   const text = await response.text();
   return { status: response.status, text, isWhole: text.trimEnd().endsWith("data: [DONE]") };
 }
 
 /** What a client of messages gets. @throws Error if its connection breaks. */
-export async function streamMessages({ url, key, model, prompt }: Question): Promise<StreamedAnswer> {
+export async function streamMessages({ url, key, model, prompt, onBegun }: Question): Promise<StreamedAnswer> {
   const response = await fetch(`${url}/v1/messages`, {
     method: "POST",
     headers: { "x-api-key": key, "anthropic-version": "2023-06-01", "content-type": "application/json" },
     body: JSON.stringify({ model, stream: true, max_tokens: 256, messages: [{ role: "user", content: prompt }] }),
   });
+  onBegun?.();
   const text = await response.text();
   return { status: response.status, text, isWhole: text.includes('"type":"message_stop"') };
 }
