@@ -7,7 +7,7 @@ import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
 import type { AdmissionRefusal } from "./load/admission.ts";
 import type { FreeRequestRefusal } from "./load/free-requests.ts";
-import type { Doubt } from "./meter/meter.ts";
+import type { Anomaly } from "./meter/meter.ts";
 import type { StoreResult } from "./stored-responses/write-queue.ts";
 import { logText } from "./protocol/upstream-error-text.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
@@ -19,7 +19,7 @@ export interface Events {
   /** In addition to `requestRefused`: which limit of the process it met. */
   limited(reason: AdmissionRefusal | FreeRequestRefusal): void;
   /** In addition to `requestRefused`: the answer is delayed, because there were too many. */
-  refusalHeld(): void;
+  refusalDelayed(): void;
   /** A request waits to begin: its account has many in flight while others are active. */
   startDelayed(): void;
   /** The gateway answered a stream before its model server did. */
@@ -37,7 +37,7 @@ export interface Events {
     isLast: boolean;
   }): void;
   /** A model server's usage report was corrected before charging (meter/meter.ts). */
-  usageDoubted(report: { requestId: string; model: string; backend: string; doubt: Doubt }): void;
+  usageAnomaly(report: { requestId: string; model: string; backend: string; anomaly: Anomaly }): void;
   /** A client of another protocol got an ordinary end instead. */
   stopReasonUnknown(stop: { requestId: string; model: string; backend: string; reason: string }): void;
   /** The outcome of responses that were to be stored. */
@@ -102,8 +102,8 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     labelNames: ["reason"],
     registers,
   });
-  const heldRefusals = new Counter({
-    name: "gateway_held_refusals_total",
+  const delayedRefusals = new Counter({
+    name: "gateway_delayed_refusals_total",
     help: "Refusals delayed because their clients retried too fast.",
     registers,
   });
@@ -140,10 +140,10 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     help: "Journal records that could not be read during recovery.",
     registers,
   });
-  const doubtedReports = new Counter({
-    name: "gateway_doubted_usage_reports_total",
+  const usageAnomalies = new Counter({
+    name: "gateway_usage_anomalies_total",
     help: "Usage reports that were corrected before charging, by model and fault.",
-    labelNames: ["model", "doubt"],
+    labelNames: ["model", "anomaly"],
     registers,
   });
   const unknownReasons = new Counter({
@@ -203,7 +203,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   );
   metrics.registerMetric(
     gauge(
-      "gateway_event_loop_late_seconds",
+      "gateway_event_loop_delay_seconds",
       "How late the event loop is; beyond a bound, requests are refused.",
       gauges.lateSeconds,
       "max",
@@ -233,7 +233,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       accessLog.refused(refusal);
     },
     limited: (reason) => limited.inc({ reason }),
-    refusalHeld: () => heldRefusals.inc(),
+    refusalDelayed: () => delayedRefusals.inc(),
     startDelayed: () => delayedStarts.inc(),
     answeredEarly: (model) => earlyAnswers.inc({ model }),
     exchangeFailed({ requestId, error }) {
@@ -244,8 +244,8 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       failedAttempts.inc({ model: attempt.model, result: isLast ? "gave_up" : "next_backend" });
       log.warn(attempt, isLast ? "the last backend failed" : "a backend failed; trying the next one");
     },
-    usageDoubted(report) {
-      doubtedReports.inc({ model: report.model, doubt: report.doubt });
+    usageAnomaly(report) {
+      usageAnomalies.inc({ model: report.model, anomaly: report.anomaly });
       log.warn(report, "implausible usage reported by the model server; charging a corrected amount");
     },
     stopReasonUnknown({ reason, ...stop }) {

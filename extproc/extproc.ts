@@ -231,7 +231,7 @@ export async function startExtproc(
       clock: monotonic,
       maxHeld: config.maxOpenRequests,
       wait: (delayMs) => sleep(delayMs),
-      onHeld: events.refusalHeld,
+      onDelayed: events.refusalDelayed,
     }),
     events,
     settler,

@@ -51,9 +51,9 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     help: "Configuration pushes that an Envoy rejected.",
     registers,
   });
-  const late = new Counter({
-    name: "gateway_operator_late_total",
-    help: "Configuration pushes that an Envoy did not confirm in time.",
+  const acknowledgementTimeouts = new Counter({
+    name: "gateway_operator_acknowledgement_timeouts_total",
+    help: "Configuration pushes that an Envoy did not acknowledge in time.",
     registers,
   });
   const models = new Gauge({ name: "gateway_operator_models", help: "Models in the published catalogue.", registers });
@@ -110,7 +110,7 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       log.warn({ node, typeUrl }, `Envoy ${node} rejected a configuration: ${message}`);
     },
     envoysLate({ nodes, waitedMs }) {
-      late.inc(nodes.length);
+      acknowledgementTimeouts.inc(nodes.length);
       log.warn({ nodes, waitedMs }, "an Envoy did not confirm its configuration in time; publishing the catalogue without it");
     },
     published(result) {

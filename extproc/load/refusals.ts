@@ -18,16 +18,16 @@ export interface RefusalsDeps {
   maxHeld: number;
   /** Calls back later. */
   wait(delayMs: number): Promise<unknown>;
-  onHeld(): void;
+  onDelayed(): void;
 }
 
-export function createRefusals({ clock, maxHeld, wait, onHeld }: RefusalsDeps): Refusals {
+export function createRefusals({ clock, maxHeld, wait, onDelayed }: RefusalsDeps): Refusals {
   const strangers = createPace(REFUSALS);
   let held = 0;
 
   async function holdFor(delayMs: number): Promise<void> {
     held += 1;
-    onHeld();
+    onDelayed();
     await wait(delayMs);
     held -= 1;
   }

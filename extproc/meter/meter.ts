@@ -17,8 +17,8 @@ export interface MeteredUsage {
  * - "short": fewer output tokens than the delivered text can have;
  * - "stale": the answer went on behind the last report.
  */
-const DOUBTS = ["impossible", "over_limit", "empty", "falling", "short", "stale"] as const;
-export type Doubt = (typeof DOUBTS)[number];
+const ANOMALIES = ["impossible", "over_limit", "empty", "falling", "short", "stale"] as const;
+export type Anomaly = (typeof ANOMALIES)[number];
 
 /**
  * Counts one response. Everything that carries a response to the client takes a Meter, so that no path can forget to count. The
@@ -42,7 +42,7 @@ export interface Meter {
   unknownReason(): string | null;
   final(): MeteredUsage;
   /** The faults of the reports so far. */
-  doubts(): readonly Doubt[];
+  anomalies(): readonly Anomaly[];
 }
 
 /**
@@ -99,7 +99,7 @@ export interface MeterBounds {
 export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Meter {
   const { tokens: maxTokens = MAX_TOKENS, outputTokens: maxOutputTokens = Infinity } = bounds;
   const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), maxTokens);
-  const doubts = new Set<Doubt>();
+  const anomalies = new Set<Anomaly>();
   let prompt: ReportedPrompt | undefined;
   let output: ReportedOutput | undefined;
   let highestPrompt = 0;
@@ -111,8 +111,8 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
     const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
     const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxTokens;
-    if (!isPossible) doubts.add("impossible");
-    else if (sum === 0) doubts.add("empty");
+    if (!isPossible) anomalies.add("impossible");
+    else if (sum === 0) anomalies.add("empty");
     else {
       highestPrompt = Math.max(highestPrompt, sum);
       prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
@@ -121,7 +121,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function reportOutput(outputTokens: number, reasoningTokens = 0): void {
     if (!isCount(outputTokens) || promptTokensOf(promptUsage()) + outputTokens > maxTokens) {
-      doubts.add("impossible");
+      anomalies.add("impossible");
       return;
     }
     highestOutput = Math.max(highestOutput, outputTokens);
@@ -146,7 +146,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     return { inputTokens: Math.max(prompt.inputTokens ?? 0, rest), cachedInputTokens, cacheWriteTokens };
   }
 
-  /** A server may first estimate and later know: only extremely low counts are doubted. */
+  /** A server may first estimate and later know: only extremely low counts are anomalies. */
   function isPromptFalling({ inputTokens, cachedInputTokens, cacheWriteTokens }: ReportedPrompt): boolean {
     if (inputTokens === undefined) return false;
     const sum = inputTokens + cachedInputTokens + cacheWriteTokens;
@@ -180,8 +180,8 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     return bytes > last.atBytes;
   }
 
-  function outputDoubts(last: ReportedOutput): Doubt[] {
-    const found: Doubt[] = [];
+  function outputAnomalies(last: ReportedOutput): Anomaly[] {
+    const found: Anomaly[] = [];
     if (!last.isConsistent) found.push("impossible");
     if (isOverLimit(last)) found.push("over_limit");
     if (isFalling(last)) found.push("falling");
@@ -211,7 +211,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     unknownReason: () => unknownReason,
     final() {
       const total = outputTokens();
-      const isOutputOwn = output === undefined || outputDoubts(output).length > 0;
+      const isOutputOwn = output === undefined || outputAnomalies(output).length > 0;
       return {
         usage: {
           ...NO_USAGE,
@@ -222,13 +222,13 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
         isEstimated: prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn,
       };
     },
-    doubts() {
-      const found = new Set(doubts);
-      // A prompt reported later is no longer doubtful.
+    anomalies() {
+      const found = new Set(anomalies);
+      // A prompt reported later is no longer an anomaly.
       if (prompt !== undefined) found.delete("empty");
       if (prompt !== undefined && isPromptFalling(prompt)) found.add("falling");
-      if (output !== undefined) for (const doubt of outputDoubts(output)) found.add(doubt);
-      return DOUBTS.filter((doubt) => found.has(doubt));
+      if (output !== undefined) for (const anomaly of outputAnomalies(output)) found.add(anomaly);
+      return ANOMALIES.filter((anomaly) => found.has(anomaly));
     },
   };
 }

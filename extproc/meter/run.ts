@@ -164,7 +164,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     guard(() => journal.end(settlement));
     guard(() => settler.add(settlement));
     guard(() => events.requestSettled(settlement));
-    guard(() => noteDoubts(outcome));
+    guard(() => noteAnomalies(outcome));
     guard(noteUnknownReason);
   }
 
@@ -189,11 +189,11 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     return { usage, isEstimated: true, chargeNanoUsd: promptNanoUsd };
   }
 
-  function noteDoubts(outcome: Settlement["outcome"]): void {
-    for (const doubt of meter.doubts()) {
+  function noteAnomalies(outcome: Settlement["outcome"]): void {
+    for (const anomaly of meter.anomalies()) {
       // A cut stream has no last report.
-      if (doubt === "stale" && outcome !== "complete") continue;
-      events.usageDoubted({ requestId, model: model.name, backend: backend.name, doubt });
+      if (anomaly === "stale" && outcome !== "complete") continue;
+      events.usageAnomaly({ requestId, model: model.name, backend: backend.name, anomaly });
     }
   }
 

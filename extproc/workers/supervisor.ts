@@ -33,7 +33,7 @@ export async function startSupervisor(
   collectDefaultMetrics({ register: own, labels: { worker: "supervisor" } });
   registerLogMetrics(own, droppedLines);
   const restarts = new Counter({
-    name: "gateway_worker_ends_total",
+    name: "gateway_worker_exits_total",
     help: "Extproc processes that exited unexpectedly.",
     registers: [own],
   });

@@ -102,10 +102,10 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "one in twenty": { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+3x90" } },
   },
   {
-    alert: "GatewayUsageReportsAreDoubted",
-    labels: { model: "large", doubt: "short" },
-    fires: { [series("gateway_doubted_usage_reports_total", 'model="large",doubt="short"')]: "1x50 2x40" },
-    quiet: { "one long ago": { [series("gateway_doubted_usage_reports_total", 'model="large",doubt="short"')]: "0x20 1x70" } },
+    alert: "GatewayUsageAnomalies",
+    labels: { model: "large", anomaly: "short" },
+    fires: { [series("gateway_usage_anomalies_total", 'model="large",anomaly="short"')]: "1x50 2x40" },
+    quiet: { "one long ago": { [series("gateway_usage_anomalies_total", 'model="large",anomaly="short"')]: "0x20 1x70" } },
   },
   {
     alert: "GatewayIsDown",
@@ -141,8 +141,8 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "GatewayIsLate",
     labels: { pod: "a" },
-    fires: { [series("gateway_event_loop_late_seconds", 'pod="a"')]: "0.4x90" },
-    quiet: { busy: { [series("gateway_event_loop_late_seconds", 'pod="a"')]: "0.1x90" } },
+    fires: { [series("gateway_event_loop_delay_seconds", 'pod="a"')]: "0.4x90" },
+    quiet: { busy: { [series("gateway_event_loop_delay_seconds", 'pod="a"')]: "0.1x90" } },
   },
   {
     alert: "GatewayAnswersWithErrors",

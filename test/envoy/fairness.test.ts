@@ -151,7 +151,7 @@ test("a flood of wrong keys gets 200 refusals at once and then 200 per second; a
   expect(Object.fromEntries(statuses)).toEqual({ 401: 2_000 });
   expect(200 + 200 * seconds).toBeGreaterThanOrEqual(2_000 - 100);
   expect(answers).toEqual(whole(100));
-  expect((await scrape(stack.extprocAdminUrl)).get("gateway_held_refusals_total")).toBeGreaterThan(0);
+  expect((await scrape(stack.extprocAdminUrl)).get("gateway_delayed_refusals_total")).toBeGreaterThan(0);
 });
 
 test("an account runs two usage reports at a time, and another account gets its own", async () => {

@@ -14,16 +14,16 @@ const PROMPT = "word ".repeat(400);
 let answer: ModelAnswer = () => {};
 const stack = useScriptedModels((request, response, body) => answer(request, response, body));
 
-/** How many reports were doubted on the Model `as-chat`, by what was wrong with them. Other files may have counted some. */
-async function countDoubts(): Promise<ReadonlyMap<string, number>> {
+/** How many anomalies were counted on the Model `as-chat`, by what was wrong with them. Other files may have counted some. */
+async function countAnomalies(): Promise<ReadonlyMap<string, number>> {
   const metrics = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
-  const lines = metrics.matchAll(/^gateway_doubted_usage_reports_total\{model="as-chat",doubt="(\w+)"\} (\d+)$/gm);
-  return new Map([...lines].map(([, doubt = "", count]) => [doubt, Number(count)]));
+  const lines = metrics.matchAll(/^gateway_usage_anomalies_total\{model="as-chat",anomaly="(\w+)"\} (\d+)$/gm);
+  return new Map([...lines].map(([, anomaly = "", count]) => [anomaly, Number(count)]));
 }
 
-let doubtsBefore: ReadonlyMap<string, number>;
+let anomaliesBefore: ReadonlyMap<string, number>;
 beforeAll(async () => {
-  doubtsBefore = await countDoubts();
+  anomaliesBefore = await countAnomalies();
 });
 
 interface Asked {
@@ -173,9 +173,9 @@ test.for<[string, object]>([
 });
 
 test("each of them is counted, by model and fault", async () => {
-  const doubts = await countDoubts();
-  for (const doubt of ["stale", "falling", "short", "empty", "impossible", "over_limit"])
-    expect(doubts.get(doubt), doubt).toBeGreaterThan(doubtsBefore.get(doubt) ?? 0);
+  const anomalies = await countAnomalies();
+  for (const anomaly of ["stale", "falling", "short", "empty", "impossible", "over_limit"])
+    expect(anomalies.get(anomaly), anomaly).toBeGreaterThan(anomaliesBefore.get(anomaly) ?? 0);
 });
 
 const completion = (finishReason: string) => ({

@@ -109,7 +109,7 @@ test("a worker killed under load: the others continue, it returns, and each toke
   expect(broken.length).toBeLessThanOrEqual(CONCURRENCY);
 
   const metrics = await stack.idle();
-  expect(metrics.get("gateway_worker_ends_total")).toBe(1);
+  expect(metrics.get("gateway_worker_exits_total")).toBe(1);
   // A sum that fell would be read as a fresh start of all.
   expect(await countRequests()).toBeGreaterThan(countedThen);
   expect(metrics.get("gateway_open_holds")).toBe(0);

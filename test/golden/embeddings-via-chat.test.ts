@@ -53,9 +53,9 @@ function renderAnswer(request: Buffer, answer: Buffer): string {
   const { response, meter } = serve(request);
   const bytes = response(answer, meter);
   const { usage, isEstimated } = meter.final();
-  const doubts = meter.doubts().length === 0 ? "" : `, doubts: ${meter.doubts().join(", ")}`;
+  const anomalies = meter.anomalies().length === 0 ? "" : `, anomalies: ${meter.anomalies().join(", ")}`;
   const how = bytes === answer ? " (the very same bytes)" : "";
-  return `${bytes.toString("utf8")}\n===== usage${isEstimated ? " (estimated)" : ""}: ${JSON.stringify(usage)}${doubts}${how}\n`;
+  return `${bytes.toString("utf8")}\n===== usage${isEstimated ? " (estimated)" : ""}: ${JSON.stringify(usage)}${anomalies}${how}\n`;
 }
 
 function attempt(step: () => string): string {

@@ -14,7 +14,7 @@ function setUp(maxHeld = 1_000) {
       waits.push({ delayMs, resolve });
       return promise;
     },
-    onHeld: () => (held += 1),
+    onDelayed: () => (held += 1),
   });
   return { refusals, waits, held: () => held, pass: (ms: number) => (nowMs += ms) };
 }

@@ -26,14 +26,14 @@ function pieces(count: number): string[] {
 
 describe("reports that do not cover the delivered tokens (S38)", () => {
   const prompt = { inputTokens: 900 };
-  const cases: [string, (meter: Meter) => void, { outputTokens: number; doubts: string[] }][] = [
+  const cases: [string, (meter: Meter) => void, { outputTokens: number; anomalies: string[] }][] = [
     [
       "usage only in the first chunk",
       (meter) => {
         meter.report({ ...prompt, outputTokens: 0 });
         meter.produced(TEXT);
       },
-      { outputTokens: 400, doubts: ["stale"] },
+      { outputTokens: 400, anomalies: ["stale"] },
     ],
     [
       "usage in the middle only",
@@ -43,7 +43,7 @@ describe("reports that do not cover the delivered tokens (S38)", () => {
         meter.report({ ...prompt, outputTokens: 180 });
         meter.produced(second);
       },
-      { outputTokens: 380, doubts: ["stale"] },
+      { outputTokens: 380, anomalies: ["stale"] },
     ],
     [
       "falling numbers",
@@ -53,7 +53,7 @@ describe("reports that do not cover the delivered tokens (S38)", () => {
           meter.report({ ...prompt, outputTokens: 400 - index * 100 });
         }
       },
-      { outputTokens: 400, doubts: ["falling"] },
+      { outputTokens: 400, anomalies: ["falling"] },
     ],
     [
       "zeros at the end",
@@ -62,7 +62,7 @@ describe("reports that do not cover the delivered tokens (S38)", () => {
         meter.report({ ...prompt, outputTokens: 350 });
         meter.report({ inputTokens: 0, outputTokens: 0 });
       },
-      { outputTokens: 400, doubts: ["falling", "short"] },
+      { outputTokens: 400, anomalies: ["falling", "short"] },
     ],
     [
       "a tenth at the end",
@@ -70,20 +70,20 @@ describe("reports that do not cover the delivered tokens (S38)", () => {
         meter.produced(TEXT);
         meter.report({ ...prompt, outputTokens: 40 });
       },
-      { outputTokens: 400, doubts: ["short"] },
+      { outputTokens: 400, anomalies: ["short"] },
     ],
   ];
 
-  test.for(cases)("%s", ([, play, { outputTokens, doubts }]) => {
+  test.for(cases)("%s", ([, play, { outputTokens, anomalies }]) => {
     const meter = meterOf(play);
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 900, outputTokens }, isEstimated: true });
-    expect(meter.doubts()).toEqual(doubts);
+    expect(meter.anomalies()).toEqual(anomalies);
   });
 
   test("a prompt of no tokens is our own count", () => {
     const meter = meterOf((each) => each.report({ inputTokens: 0, outputTokens: 5 }));
     expect(meter.final()).toMatchObject({ usage: { inputTokens: PROMPT, outputTokens: 5 }, isEstimated: true });
-    expect(meter.doubts()).toEqual(["empty"]);
+    expect(meter.anomalies()).toEqual(["empty"]);
   });
 
   test("a prompt that is reported late is accepted", () => {
@@ -92,7 +92,7 @@ describe("reports that do not cover the delivered tokens (S38)", () => {
       each.report({ inputTokens: 200, cachedInputTokens: 800, outputTokens: 5 });
     });
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 200, cachedInputTokens: 800 }, isEstimated: false });
-    expect(meter.doubts()).toEqual([]);
+    expect(meter.anomalies()).toEqual([]);
   });
 });
 
@@ -109,7 +109,7 @@ describe("output beyond the limit that was sent (S30, S38)", () => {
       usage: { inputTokens: 900, outputTokens: 300, reasoningTokens: 300 },
       isEstimated: true,
     });
-    expect(meter.doubts()).toEqual(["over_limit"]);
+    expect(meter.anomalies()).toEqual(["over_limit"]);
   });
 
   test("is charged as far as it was delivered", () => {
@@ -118,7 +118,7 @@ describe("output beyond the limit that was sent (S30, S38)", () => {
       each.report({ inputTokens: 900, outputTokens: 100_000 });
     });
     expect(meter.final()).toMatchObject({ usage: { outputTokens: 400 }, isEstimated: true });
-    expect(meter.doubts()).toEqual(["over_limit"]);
+    expect(meter.anomalies()).toEqual(["over_limit"]);
   });
 
   test("is charged by the report if that is less than our own count of the delivered output", () => {
@@ -132,7 +132,7 @@ describe("output beyond the limit that was sent (S30, S38)", () => {
   test("a report that equals the limit is plausible", () => {
     const meter = limited((each) => each.report({ inputTokens: 900, outputTokens: 300 }));
     expect(meter.final()).toMatchObject({ usage: { outputTokens: 300 }, isEstimated: false });
-    expect(meter.doubts()).toEqual([]);
+    expect(meter.anomalies()).toEqual([]);
   });
 });
 
@@ -140,7 +140,7 @@ describe("parts that exceed their total (S38)", () => {
   test("a prompt with more cached tokens than tokens is our own count", () => {
     const meter = meterOf((each) => each.report({ inputTokens: -600, cachedInputTokens: 700, outputTokens: 5 }));
     expect(meter.final()).toMatchObject({ usage: { inputTokens: PROMPT, cachedInputTokens: 0 }, isEstimated: true });
-    expect(meter.doubts()).toEqual(["impossible"]);
+    expect(meter.anomalies()).toEqual(["impossible"]);
   });
 
   test.for([500, -1, 0.5, Number.NaN])(
@@ -151,7 +151,7 @@ describe("parts that exceed their total (S38)", () => {
         each.report({ inputTokens: 900, outputTokens: 350, reasoningTokens });
       });
       expect(meter.final()).toMatchObject({ usage: { outputTokens: 400, reasoningTokens: 0 }, isEstimated: true });
-      expect(meter.doubts()).toEqual(["impossible"]);
+      expect(meter.anomalies()).toEqual(["impossible"]);
     },
   );
 });
@@ -165,7 +165,7 @@ describe("plausible reports", () => {
       }
     });
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 900, outputTokens: 320 }, isEstimated: false });
-    expect(meter.doubts()).toEqual([]);
+    expect(meter.anomalies()).toEqual([]);
   });
 
   test("hidden reasoning is charged", () => {
@@ -182,7 +182,7 @@ describe("plausible reports", () => {
         each.report({ inputTokens: 900, outputTokens: Math.ceil(text.length / 100) });
       });
       expect(meter.final().isEstimated).toBe(false);
-      expect(meter.doubts()).toEqual([]);
+      expect(meter.anomalies()).toEqual([]);
     },
   );
 });
@@ -196,7 +196,7 @@ describe("impossible numbers", () => {
       each.report({ inputTokens: 900, outputTokens });
     });
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 900, outputTokens: 400 }, isEstimated: true });
-    expect(meter.doubts()).toEqual(["impossible"]);
+    expect(meter.anomalies()).toEqual(["impossible"]);
   });
 
   test.for(["inputTokens", "cachedInputTokens", "cacheWriteTokens"] as const)("so is a prompt with such %s", (name) => {
@@ -219,7 +219,7 @@ describe("impossible numbers", () => {
       usage: { inputTokens: 900, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 300, reasoningTokens: 0 },
       isEstimated: false,
     });
-    expect(meter.doubts()).toEqual(["impossible"]);
+    expect(meter.anomalies()).toEqual(["impossible"]);
   });
 });
 
@@ -354,12 +354,12 @@ describe("a prompt that shrinks (S38)", () => {
   ])("to %s is charged by our own count, at most by the earlier report, and flagged", ([, prompts, expected]) => {
     const meter = report(...prompts);
     expect(meter.final()).toMatchObject({ usage: expected, isEstimated: true });
-    expect(meter.doubts()).toEqual(["falling"]);
+    expect(meter.anomalies()).toEqual(["falling"]);
   });
 
   test("as a corrected estimate is charged as last reported", () => {
     const meter = report([900, 0], [400, 100]);
     expect(meter.final()).toMatchObject({ usage: { inputTokens: 400, cachedInputTokens: 100 }, isEstimated: false });
-    expect(meter.doubts()).toEqual([]);
+    expect(meter.anomalies()).toEqual([]);
   });
 });

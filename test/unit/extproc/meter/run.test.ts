@@ -90,10 +90,10 @@ describe("a run always ends, exactly once", () => {
   };
   const events = silentEvents();
   const broken: [string, Omit<TestRunOptions, "hold">][] = [
-    ["the meter", { meter: { ...createMeter(100), final: fail, doubts: fail } }],
+    ["the meter", { meter: { ...createMeter(100), final: fail, anomalies: fail } }],
     ["a meter's numbers", { meter: { ...createMeter(100), final: () => ({ usage: usageOf(-1), isEstimated: false }) } }],
     ["the journal", { journal: { start() {}, checkpoint() {}, end: fail } }],
-    ["the log", { events: { ...events, requestSettled: fail, usageDoubted: fail } }],
+    ["the log", { events: { ...events, requestSettled: fail, usageAnomaly: fail } }],
     ["the watch", { runWatch: { begin: () => ({ noteAlive: () => 0, over: fail }) } }],
   ];
 
