@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CAPABILITIES } from "./capability.ts";
 import { profileSchema } from "./profile.ts";
-import { INTERFACES, PROTOCOLS } from "./protocol.ts";
+import { INTERFACES, isInputInterface, PROTOCOLS } from "./protocol.ts";
 
 /**
  * What the operator publishes about a Model and extproc serves from: the contract between the control plane and the data plane,
@@ -40,10 +40,10 @@ export const catalogueModelSchema = z.strictObject({
   description: z.string().optional(),
   /** As stated by the administrator; unknown if absent. */
   capabilities: z.array(z.enum(CAPABILITIES)).optional(),
-  /** Interfaces that clients may use (S7); `embeddings` excludes the others. */
+  /** Interfaces that clients may use (S7); an input interface excludes all others. */
   interfaces: z.array(z.enum(INTERFACES)),
   contextWindow: z.int().positive().nullable(),
-  /** 0 for embeddings: vectors are not tokens. */
+  /** 0 for input interfaces. */
   maxOutputTokens: z.int().nonnegative(),
   /** Unix seconds; `created` in the model list. */
   createdSeconds: z.int().nonnegative(),
@@ -61,7 +61,7 @@ export const catalogueModelSchema = z.strictObject({
 });
 export type CatalogueModel = z.infer<typeof catalogueModelSchema>;
 
-/** Whether it answers with vectors. Then it serves no conversations, and its output has no price. */
-export function isForEmbeddings({ interfaces }: Pick<CatalogueModel, "interfaces">): boolean {
-  return interfaces.includes("embeddings");
+/** Whether only its input is charged: then it serves no conversations, and its output has no price. */
+export function isInputOnly({ interfaces }: Pick<CatalogueModel, "interfaces">): boolean {
+  return interfaces.some(isInputInterface);
 }

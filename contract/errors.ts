@@ -1,4 +1,4 @@
-import type { Interface } from "./protocol.ts";
+import { dialectOf, type Interface } from "./protocol.ts";
 
 /**
  * Every refusal and failure that a caller can see: HTTP status and the type in each dialect (S17–S23). Anything else is a bug and
@@ -97,10 +97,8 @@ export function toGatewayError(thrown: unknown): GatewayError {
 /** The error object of the caller's protocol (S17). In a stream it is the payload of the error event. */
 export function encodeError(protocol: Interface, error: GatewayError, requestId: string): object {
   const row = ERRORS[error.code];
-  switch (protocol) {
+  switch (dialectOf(protocol)) {
     case "chat":
-    case "responses":
-    case "embeddings":
       return {
         error: {
           message: error.message,

@@ -48,24 +48,20 @@ export function attemptPath(worker: number): string {
 /** gRPC metadata by which extproc distinguishes an attempt's stream from a client's. */
 export const STAGE = { header: "x-gateway-stage", attempt: "attempt" } as const;
 
-const OPENAI_RATE_LIMIT_HEADERS = {
-  requests: {
-    limit: "x-ratelimit-limit-requests",
-    remaining: "x-ratelimit-remaining-requests",
-    reset: "x-ratelimit-reset-requests",
-  },
-  tokens: {
-    limit: "x-ratelimit-limit-tokens",
-    remaining: "x-ratelimit-remaining-tokens",
-    reset: "x-ratelimit-reset-tokens",
-  },
-} as const;
-
-/** Rate-limit headers of each interface (S23). */
+/** Rate-limit headers of each dialect (S23). */
 export const RATE_LIMIT_HEADERS = {
-  chat: OPENAI_RATE_LIMIT_HEADERS,
-  responses: OPENAI_RATE_LIMIT_HEADERS,
-  embeddings: OPENAI_RATE_LIMIT_HEADERS,
+  chat: {
+    requests: {
+      limit: "x-ratelimit-limit-requests",
+      remaining: "x-ratelimit-remaining-requests",
+      reset: "x-ratelimit-reset-requests",
+    },
+    tokens: {
+      limit: "x-ratelimit-limit-tokens",
+      remaining: "x-ratelimit-remaining-tokens",
+      reset: "x-ratelimit-reset-tokens",
+    },
+  },
   messages: {
     requests: {
       limit: "anthropic-ratelimit-requests-limit",

@@ -9,14 +9,28 @@ export const UPSTREAM_PATHS = {
   responses: "/responses",
 } as const satisfies Record<Protocol, string>;
 
-/** The endpoint for vectors of a server that speaks chat completions, below its base path. */
-export const EMBEDDINGS_PATH = "/embeddings";
-
 /**
- * Interfaces for clients. A conversation reaches servers of every protocol; embeddings only those that speak chat completions.
+ * Interfaces whose answers have no tokens: only the input is charged. A request and its answer are one JSON object each, never a
+ * stream, and pass from and to a server that speaks chat completions with nothing changed but the model's name.
  */
-export const INTERFACES = [...PROTOCOLS, "embeddings"] as const;
+export const INPUT_INTERFACES = ["embeddings"] as const;
+export type InputInterface = (typeof INPUT_INTERFACES)[number];
+
+/** Their endpoints on a server, below its base path. */
+const INPUT_PATHS = { embeddings: "/embeddings" } as const satisfies Record<InputInterface, string>;
+
+/** Interfaces for clients. A conversation reaches servers of every protocol. */
+export const INTERFACES = [...PROTOCOLS, ...INPUT_INTERFACES] as const;
 export type Interface = (typeof INTERFACES)[number];
+
+export function isInputInterface(client: Interface): client is InputInterface {
+  return Object.hasOwn(INPUT_PATHS, client);
+}
+
+/** Where a server that speaks this protocol answers requests of this interface, below its base path. */
+export function upstreamPath(client: Interface, spoken: Protocol): string {
+  return isInputInterface(client) ? INPUT_PATHS[client] : UPSTREAM_PATHS[spoken];
+}
 
 /** Where clients send requests that a model answers, by interface. */
 export const CLIENT_PATHS = {
@@ -26,5 +40,9 @@ export const CLIENT_PATHS = {
   embeddings: "/v1/embeddings",
 } as const satisfies Record<Interface, string>;
 
-/** The two formats of errors and lists: Responses and embeddings share those of chat completions. */
+/** The two formats of errors and lists: Responses and the input interfaces share those of chat completions. */
 export type Dialect = Exclude<Protocol, "responses">;
+
+export function dialectOf(client: Interface): Dialect {
+  return client === "messages" ? "messages" : "chat";
+}

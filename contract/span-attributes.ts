@@ -1,4 +1,4 @@
-import type { Interface } from "./protocol.ts";
+import { isInputInterface, type InputInterface, type Interface } from "./protocol.ts";
 
 /** Envoy metadata namespace in which extproc reports attributes for a request's spans. */
 export const SPAN_METADATA = "gateway.extproc";
@@ -18,6 +18,6 @@ export const SPAN_ATTRIBUTES = [
 export type SpanAttribute = (typeof SPAN_ATTRIBUTES)[number];
 
 /** The conventions' operation name: all conversations are this one. */
-export function operationOf(client: Interface): "chat" | "embeddings" {
-  return client === "embeddings" ? client : "chat";
+export function operationOf(client: Interface): "chat" | InputInterface {
+  return isInputInterface(client) ? client : "chat";
 }

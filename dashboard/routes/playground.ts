@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { isForEmbeddings } from "../../contract/catalogue.ts";
+import { isInputOnly } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { issuePlaygroundKey } from "../../ledger/keys/playground-key.ts";
 import { listModels } from "../../ledger/models/model-list.ts";
@@ -19,7 +19,7 @@ export function playgroundRoutes(app: FastifyInstance, { database, pepper, publi
   app.get("/dashboard/playground", async (request, reply) => {
     const visitor = memberOf(request);
     const { model } = query.parse(request.query ?? {});
-    const models = (await listModels(database, Date.now())).filter(({ model }) => !isForEmbeddings(model));
+    const models = (await listModels(database, Date.now())).filter(({ model }) => !isInputOnly(model));
     return sendPage(reply, playgroundPage({ visitor, models, chosen: model, baseUrl: publicBaseUrl }));
   });
 

@@ -1,5 +1,5 @@
 import type { Capability } from "../../contract/capability.ts";
-import { isForEmbeddings, type CatalogueModel } from "../../contract/catalogue.ts";
+import { isInputOnly, type CatalogueModel } from "../../contract/catalogue.ts";
 import { CLIENT_PATHS } from "../../contract/protocol.ts";
 import { formatPicoUsd, type Price } from "../../ledger/money.ts";
 
@@ -19,7 +19,7 @@ export function describeForChat(model: Described, nowMs: number) {
     ...(displayName === undefined ? {} : { name: displayName }),
     ...(description === undefined ? {} : { description }),
     ...(contextWindow === null ? {} : { context_length: contextWindow }),
-    ...(isForEmbeddings(model) ? {} : { max_completion_tokens: maxOutputTokens }),
+    ...(isInputOnly(model) ? {} : { max_completion_tokens: maxOutputTokens }),
     ...(capabilities === undefined ? {} : { capabilities }),
     ...describeTerms(model),
     ...(model.deprecation === undefined ? {} : describeLifecycle(model, nowMs)),

@@ -1,4 +1,4 @@
-import type { Dialect, Interface } from "../../contract/protocol.ts";
+import { dialectOf, INTERFACES, type Dialect, type Interface } from "../../contract/protocol.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { chooseModel, listUsable } from "../route/choose-model.ts";
 import { pricedAt, type World, type WorldKey, type WorldModel } from "../world/world.ts";
@@ -39,8 +39,8 @@ interface ModelList {
 
 const LISTS = {
   chat: {
-    // One list serves all of OpenAI's interfaces: their clients request it in the same way.
-    interfaces: ["chat", "responses", "embeddings"],
+    // One list serves all interfaces of this dialect: their clients request it in the same way.
+    interfaces: INTERFACES.filter((each) => dialectOf(each) === "chat"),
     describe: describeForChat,
     list: (data) => ({ object: "list", data }),
   },

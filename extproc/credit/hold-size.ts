@@ -75,7 +75,7 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
 }
 
 /** The same for a request whose answer has no tokens. */
-export function sizePromptHold(promptTokens: number, price: Price): HoldSize {
+export function sizePromptHold(promptTokens: number, { price, remedy }: { price: Price; remedy: string }): HoldSize {
   const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens }, price);
   return {
     fullNanoUsd,
@@ -87,7 +87,7 @@ export function sizePromptHold(promptTokens: number, price: Price): HoldSize {
       const covered = price.inputPicoUsd === 0n ? promptTokens : Number((coveredNanoUsd * PICO_PER_NANO) / price.inputPicoUsd);
       return `covers ${inWords(covered)} input tokens, and this request may have ${inWords(promptTokens)}`;
     },
-    remedy: "Send fewer or shorter inputs",
+    remedy,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { GatewayError } from "../../contract/errors.ts";
-import type { Interface } from "../../contract/protocol.ts";
+import { dialectOf, type Dialect, type Interface } from "../../contract/protocol.ts";
 import type { Run } from "../meter/run.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
 import * as reply from "../reply.ts";
@@ -229,19 +229,14 @@ interface Ending {
 export const BROKEN_OFF = brokenOff();
 
 /** Content that a client of each interface ignores. */
-export function keepAliveBytes(protocol: Interface): Buffer {
-  return KEEP_ALIVES[protocol];
+export function keepAliveBytes(client: Interface): Buffer {
+  return KEEP_ALIVES[dialectOf(client)];
 }
 
-const COMMENT = Buffer.from(": keep-alive\n\n");
-
 const KEEP_ALIVES = {
-  chat: COMMENT,
-  responses: COMMENT,
-  // Never streamed.
-  embeddings: COMMENT,
+  chat: Buffer.from(": keep-alive\n\n"),
   messages: Buffer.from(encodeSseEvent("ping", '{"type": "ping"}')),
-} as const satisfies Record<Interface, Buffer>;
+} as const satisfies Record<Dialect, Buffer>;
 
 /** A machine that is still open at the end saw no ending: the answer was cut. */
 export function endOutcome(machine: StreamTranslation): Exclude<StreamOutcome, "open"> {

@@ -1,10 +1,11 @@
 import type { Label } from "../../contract/labels.ts";
+import { isInputInterface } from "../../contract/protocol.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
 import { readLabels } from "../labels/read-labels.ts";
-import { sizeEmbeddings } from "../meter/embeddings-size.ts";
+import { sizeInput } from "../meter/input-size.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun, type Run } from "../meter/run.ts";
 import { readCostRequest } from "../protocol/cost-request.ts";
@@ -63,7 +64,7 @@ const NO_LABELS: readonly Label[] = [];
 function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step | Promise<Step> {
   const { deps, protocol } = context;
   const { body, caller, model } = turn;
-  const size = protocol === "embeddings" ? sizeEmbeddings(body, model) : sizeRequest(body, { protocol, model });
+  const size = isInputInterface(protocol) ? sizeInput(body, { client: protocol, model }) : sizeRequest(body, { protocol, model });
   context.heldBytes?.reserve(context.requestBytes + size.answerBytes);
   const request = { ...turn, size };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });

@@ -1,5 +1,5 @@
 import { toGatewayError, type ErrorCode, type GatewayError } from "../../contract/errors.ts";
-import { EMBEDDINGS_PATH, UPSTREAM_PATHS } from "../../contract/protocol.ts";
+import { upstreamPath } from "../../contract/protocol.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
@@ -42,8 +42,8 @@ export function noteUpstream(
   { status, code }: { status: number; code: ErrorCode },
 ): void {
   const { name: backend, basePath, protocol: spoken } = run.backend();
-  const upstreamPath = basePath + (protocol === "embeddings" ? EMBEDDINGS_PATH : UPSTREAM_PATHS[spoken]);
-  deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath, status, code });
+  const path = basePath + upstreamPath(protocol, spoken);
+  deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath: path, status, code });
   run.settle("failed", status);
 }
 

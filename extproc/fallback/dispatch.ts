@@ -1,7 +1,7 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { GatewayError } from "../../contract/errors.ts";
 import { HELD_BODY } from "../../contract/held-body.ts";
-import type { Interface } from "../../contract/protocol.ts";
+import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import { attemptsChanges, requestChanges, type EarlyRelay } from "../headers.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
@@ -99,8 +99,8 @@ function straight(plan: DispatchPlan, { backend, translated }: { backend: Backen
 function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
   const { headers, model, requestId, early, wantsStream: isStream } = plan;
   const backends = orderBackends(model.backends, {
-    // Embeddings use no prompt cache, and their beginning need not be parsed.
-    affinity: plan.client === "embeddings" ? requestId : affinityOf(plan),
+    // Without a conversation there is no prompt cache, and the beginning need not be parsed.
+    affinity: isInputInterface(plan.client) ? requestId : affinityOf(plan),
     health: deps.health,
     nowMs: deps.clock.nowMs(),
   });

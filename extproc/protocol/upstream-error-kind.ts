@@ -1,16 +1,8 @@
 import { ERRORS, type ErrorKind } from "../../contract/errors.ts";
-import type { Interface, Protocol } from "../../contract/protocol.ts";
+import { dialectOf, type Interface, type Protocol } from "../../contract/protocol.ts";
 import { isObject, type JsonObject } from "./json/object.ts";
 import type { ErrorDetails } from "./upstream-error-details.ts";
 import { logText } from "./upstream-error-text.ts";
-
-/** Protocols of one family share their error names. */
-const FAMILIES = {
-  chat: "openai",
-  responses: "openai",
-  embeddings: "openai",
-  messages: "messages",
-} as const satisfies Record<Interface, string>;
 
 /** A protocol's own names. Servers also send class names, numbers and sentences here, which clients must not see. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
@@ -32,7 +24,8 @@ const MAX_TEXT = 200;
 
 /** The server's names for its refusal; null unless the client's protocol shares them. */
 export function keptKind(details: ErrorDetails, upstream: Protocol, client: Interface): ErrorKind | null {
-  if (FAMILIES[upstream] !== FAMILIES[client]) return null;
+  // Protocols of one dialect share their error names.
+  if (dialectOf(upstream) !== dialectOf(client)) return null;
   return { type: keptName(details.type), code: keptName(details.code) };
 }
 

@@ -1,5 +1,5 @@
 import { GatewayError, type ErrorCode } from "../../contract/errors.ts";
-import type { Interface, Protocol } from "../../contract/protocol.ts";
+import { dialectOf, type Dialect, type Interface, type Protocol } from "../../contract/protocol.ts";
 import { contextLengthMessage } from "./upstream-error-context.ts";
 import { readErrorDetails, type ErrorDetails } from "./upstream-error-details.ts";
 import { keptDetails, keptKind } from "./upstream-error-kind.ts";
@@ -74,7 +74,7 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
   if (status === 408 || status === 504 || status === 524)
     return fail("upstream_timeout", "The model server took too long to answer. Try again.");
   if (status === 503 || status === 529) {
-    return fail("overloaded", "The model server is overloaded. Try again later.", OVERLOADED[client ?? "chat"]);
+    return fail("overloaded", "The model server is overloaded. Try again later.", OVERLOADED[dialectOf(client ?? "chat")]);
   }
   if (status === 500) return fail("upstream_error", "The model server failed. Try again.", 500);
 
@@ -84,7 +84,7 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
   if (isAboutRequest(status)) {
     return new GatewayError("invalid_request", callerText(renameModel(details.message, model)), {
       cause,
-      status: status === 422 ? UNPROCESSABLE[client ?? "chat"] : status,
+      status: status === 422 ? UNPROCESSABLE[dialectOf(client ?? "chat")] : status,
       ...(details.field === null ? {} : { field: details.field }),
       ...(upstream === undefined || client === undefined
         ? {}
@@ -95,8 +95,8 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
 }
 
 /** Messages has a 529, and no 422. */
-const OVERLOADED = { chat: 503, responses: 503, embeddings: 503, messages: 529 } as const satisfies Record<Interface, number>;
-const UNPROCESSABLE = { chat: 422, responses: 422, embeddings: 422, messages: 400 } as const satisfies Record<Interface, number>;
+const OVERLOADED = { chat: 503, messages: 529 } as const satisfies Record<Dialect, number>;
+const UNPROCESSABLE = { chat: 422, messages: 400 } as const satisfies Record<Dialect, number>;
 
 /** The gateway's own credential, credit or configuration: not caused by the caller. */
 function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {

@@ -1,9 +1,9 @@
-import type { Interface, Protocol } from "../../contract/protocol.ts";
+import { isInputInterface, type Interface, type Protocol } from "../../contract/protocol.ts";
 import type { Meter } from "../meter/meter.ts";
 import { CLIENTS } from "./client.ts";
 import type { ReadAnswerContext } from "./conversation/answer.ts";
 import { createChatPassthrough } from "./passthrough/chat.ts";
-import { createEmbeddings } from "./passthrough/embeddings.ts";
+import { createInputPassthrough } from "./passthrough/input.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
 import { createResponsesPassthrough } from "./passthrough/responses.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
@@ -22,7 +22,7 @@ const PASSTHROUGHS = {
  * @throws GatewayError `invalid_request` that names the field that is invalid or cannot be translated (S21).
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
-  if (client === "embeddings") return createEmbeddings(input);
+  if (isInputInterface(client)) return createInputPassthrough(client, input);
   const { protocol } = input.backend;
   return client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);
 }

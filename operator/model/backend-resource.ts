@@ -8,8 +8,10 @@ import { upstreamUrl } from "./upstream-url.ts";
 
 /** Protocols of servers, as in manifests. */
 export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages", "Responses"] as const;
-/** Interfaces for clients: a conversation reaches servers of every protocol, embeddings only those of ChatCompletions. */
-export const INTERFACES = [...UPSTREAM_PROTOCOLS, "Embeddings"] as const;
+/** Interfaces whose answers have no tokens: they reach servers of ChatCompletions only. */
+export const INPUT_INTERFACES = ["Embeddings"] as const;
+/** Interfaces for clients: a conversation reaches servers of every protocol. */
+export const INTERFACES = [...UPSTREAM_PROTOCOLS, ...INPUT_INTERFACES] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_HTTPS = "needs an https url";

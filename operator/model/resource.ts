@@ -4,8 +4,8 @@ import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
-import { EMBEDDINGS_RULES, embeddingsProblems } from "./embeddings-rules.ts";
 import { describeProblems, must } from "./field-message.ts";
+import { anyOf, INPUT_ONLY_RULES, inputOnlyProblems, isInputInterfaceName } from "./input-only-rules.ts";
 import { presentation } from "./presentation.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
@@ -248,12 +248,12 @@ export const modelSpecSchema = z
         .min(1, "must name at least one of ChatCompletions, Messages, Responses and Embeddings")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
-        .refine((names) => names.length === 1 || !names.includes("Embeddings"), ALONE)
+        .refine((names) => names.length === 1 || !names.some(isInputInterfaceName), ALONE)
         .optional()
         .meta(
           explain(
             "Interfaces on which clients may use the Model: Embeddings alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
-            { list: "set", rules: [{ rule: 'self.size() == 1 || !("Embeddings" in self)', message: ALONE }] },
+            { list: "set", rules: [{ rule: `self.size() == 1 || !(${anyOf("self")})`, message: ALONE }] },
           ),
         ),
       limits: limits.default({}),
@@ -281,7 +281,7 @@ export const modelSpecSchema = z
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
   .superRefine(
     (spec, { addIssue }) => {
-      for (const problem of embeddingsProblems(spec)) addIssue({ code: "custom", ...problem });
+      for (const problem of inputOnlyProblems(spec)) addIssue({ code: "custom", ...problem });
     },
     // A missing price is reported with all other problems.
     { when: () => true },
@@ -295,7 +295,7 @@ export const modelSpecSchema = z
           field: "modelName",
         },
         { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
-        ...EMBEDDINGS_RULES,
+        ...INPUT_ONLY_RULES,
       ],
     }),
   );

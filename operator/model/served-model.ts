@@ -1,4 +1,5 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
+import { isInputInterface } from "../../contract/protocol.ts";
 import { PROFILES, type Profile, type ProfileName } from "../../contract/profile.ts";
 import type { Price } from "../../ledger/money.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
@@ -34,18 +35,18 @@ export function serveModel(
   refusedAliases: ReadonlyMap<string, string> = new Map(),
 ): ServedModel {
   const { modelName, aliases, limits, pricing, cost } = resource.spec;
-  const interfaces = resource.spec.interfaces ?? usualInterfaces(resource.spec.backends);
-  const isForEmbeddings = interfaces.includes("Embeddings");
+  const interfaces = (resource.spec.interfaces ?? usualInterfaces(resource.spec.backends)).map((name) => INTERFACE_OF[name]);
+  const inputInterface = interfaces.find(isInputInterface);
   const contextWindow = limits.contextWindow ?? null;
   return {
     model: {
       name: modelName,
       aliases: aliases.filter((alias) => !refusedAliases.has(alias)),
       ...toPresentation(resource.spec),
-      ...(isForEmbeddings ? { capabilities: ["embeddings" as const] } : {}),
-      interfaces: interfaces.map((name) => INTERFACE_OF[name]),
+      ...(inputInterface === undefined ? {} : { capabilities: [inputInterface] }),
+      interfaces,
       contextWindow,
-      maxOutputTokens: isForEmbeddings ? 0 : maxOutputTokensOf(limits),
+      maxOutputTokens: inputInterface === undefined ? maxOutputTokensOf(limits) : 0,
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
       ...toTimeouts(resource.spec.timeouts),
@@ -129,7 +130,7 @@ function toPrice(prices: Prices): Price {
     // A missing price is that of ordinary input: an omission never makes anything free.
     cachedInputPicoUsd: prices.cachedInputPerMillion ?? prices.inputPerMillion,
     cacheWritePicoUsd: prices.cacheWritePerMillion ?? prices.inputPerMillion,
-    // Absent only for embeddings, whose answers have no tokens.
+    // Absent only for input interfaces, whose answers have no tokens.
     outputPicoUsd: prices.outputPerMillion ?? 0n,
   };
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { encodeError, toGatewayError } from "../../contract/errors.ts";
-import { sizeEmbeddings } from "../../extproc/meter/embeddings-size.ts";
+import { sizeInput } from "../../extproc/meter/input-size.ts";
 import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
 import { catalogueModel } from "../support/ledger.ts";
@@ -38,7 +38,7 @@ function serve(request: Buffer) {
   if (first === undefined) throw new Error("the model has no backend");
   const backend = { ...first, upstreamModel: "upstream-model" };
   const body = parseBody(request, { headers: new Map(), interface: "embeddings" });
-  const { hold, meter } = sizeEmbeddings(body, { contextWindow: model.contextWindow, price: PRICE });
+  const { hold, meter } = sizeInput(body, { client: "embeddings", model: { contextWindow: model.contextWindow, price: PRICE } });
   const input = { body, headers: new Map(), model, backend, outputTokens: 0, requestId: REQUEST_ID, nowSeconds: 1_800_000_000 };
   return { ...createTranslation("embeddings", input), hold, meter: meter(0) };
 }

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { isForEmbeddings, type CatalogueModel } from "../../../contract/catalogue.ts";
+import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ModelHistory } from "../../../ledger/models/price-history.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
 import { showPrice } from "../../money.ts";
@@ -35,7 +35,7 @@ function aboutModel(model: CatalogueModel): string {
   const { interfaces, aliases, contextWindow, maxOutputTokens } = model;
   const context = contextWindow === null ? "" : ` Context: ${contextWindow.toLocaleString("en-US")} tokens.`;
   const others = aliases.length === 0 ? "" : ` Aliases: ${aliases.join(", ")}.`;
-  const output = isForEmbeddings(model) ? "" : ` Max output: ${maxOutputTokens.toLocaleString("en-US")} tokens.`;
+  const output = isInputOnly(model) ? "" : ` Max output: ${maxOutputTokens.toLocaleString("en-US")} tokens.`;
   return `Interfaces: ${interfaces.join(", ")}.${context}${output}${others}`;
 }
 

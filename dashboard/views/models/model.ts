@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { isForEmbeddings, type CatalogueModel } from "../../../contract/catalogue.ts";
+import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import { dayOf } from "../../../contract/days.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { ModelDay } from "../../../ledger/usage/model-hours.ts";
@@ -28,7 +28,7 @@ export function modelPage({ visitor, listed, days, baseUrl, language, nowMs }: M
   const body = html`<p class="crumb"><a href="/dashboard/models">Models</a></p>
     <div class="title">
       <h1>${model.displayName ?? model.name} !${isLegacy(model, nowMs) ? LEGACY : ""}</h1>
-      !${isForEmbeddings(model) ? "" : tryIt(model)}
+      !${isInputOnly(model) ? "" : tryIt(model)}
     </div>
     !${model.description === undefined ? "" : html`<p>${model.description}</p>`} !${retirement(model, nowMs)}
     <dl class="facts card">!${facts(model).map(([term, words]) => fact(term, words))}</dl>
@@ -66,7 +66,7 @@ function facts(model: CatalogueModel): [string, string][] {
 function sizes(model: CatalogueModel): [string, string][] {
   const { contextWindow, maxOutputTokens } = model;
   const context = contextWindow === null ? "Not stated" : `${contextWindow.toLocaleString("en-US")} tokens`;
-  if (isForEmbeddings(model)) return [["Max input", contextWindow === null ? context : `${context} each`]];
+  if (isInputOnly(model)) return [["Max input", contextWindow === null ? context : `${context} each`]];
   return [
     ["Context", context],
     ["Max output", `${maxOutputTokens.toLocaleString("en-US")} tokens`],

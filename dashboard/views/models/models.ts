@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { isForEmbeddings, type CatalogueModel } from "../../../contract/catalogue.ts";
+import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -58,7 +58,7 @@ function table(models: readonly ListedModel[]): string {
 
 function row({ model, price, schedule }: ListedModel): string {
   // Vectors have no tokens, and embeddings use no cache.
-  const ofTokens = (figure: string) => (isForEmbeddings(model) ? "–" : figure);
+  const ofTokens = (figure: string) => (isInputOnly(model) ? "–" : figure);
   return html`<tr>
     <th scope="row" class="wrap" data-label="Model">
       <span

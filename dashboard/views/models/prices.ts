@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { isForEmbeddings } from "../../../contract/catalogue.ts";
+import { isInputOnly } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
@@ -10,7 +10,7 @@ const NOW = html` <span class="badge active">now</span>`;
 
 /** Prices of each class of tokens, at all times of the day and from later days on. */
 export function prices({ model, price, standardPrice, schedule }: ListedModel): string {
-  const classes = isForEmbeddings(model) ? CLASSES.slice(0, 1) : CLASSES;
+  const classes = isInputOnly(model) ? CLASSES.slice(0, 1) : CLASSES;
   const rows = [
     row("Standard", { price: standardPrice, classes, isInForce: price === standardPrice }),
     ...schedule.map((rule) => row(whenOf(rule), { price: rule.price, classes, isInForce: rule.price === price })),

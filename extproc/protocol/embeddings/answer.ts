@@ -1,14 +1,13 @@
-import { GatewayError } from "../../../contract/errors.ts";
-import type { Usage } from "../../../contract/usage.ts";
+import type { GatewayError } from "../../../contract/errors.ts";
+import { noAnswer, type InputAnswer } from "../input-answer.ts";
 import { count } from "../json/count.ts";
 import { NO_MEDIA } from "../json/media.ts";
-import { isObject, parseObject, type JsonObject } from "../json/object.ts";
+import { parseObject, type JsonObject } from "../json/object.ts";
 import type { Outline } from "../json/outline.ts";
 import { scanMembers } from "../json/scan.ts";
-import { readUpstreamErrorPayload } from "../upstream-error.ts";
 
-/** An answer, read without its vectors: these are nearly all of it, and unused here. */
-export interface EmbeddingsAnswer {
+/** An answer without its vectors. */
+interface Rest {
   /** The text with `data` empty. */
   readonly outline: Outline;
   readonly json: JsonObject;
@@ -18,20 +17,24 @@ const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 /** The rest of the answer: a model's name and a few counts. */
 const MAX_REST_BYTES = 64 * 1024;
-const UPSTREAM = "embeddings";
 
-/** @throws GatewayError `upstream_error` if it is not a list of embeddings; the upstream's own error if it is one. */
-export function readEmbeddingsAnswer(body: Buffer): EmbeddingsAnswer {
-  const answer = betweenOuterBrackets(body) ?? byMembers(body);
-  if (answer === null) throw readNoList(body);
-  return answer;
+/**
+ * Reads an answer without its vectors: these are nearly all of it, and unused here.
+ * @throws GatewayError `upstream_error` if it is not a list of embeddings; the upstream's own error if it is one.
+ */
+export function readEmbeddingsAnswer(body: Buffer): InputAnswer {
+  const rest = betweenOuterBrackets(body) ?? byMembers(body);
+  if (rest === null) throw readNoList(body);
+  const { usage } = rest.json;
+  // Vectors are not tokens: only the prompt is counted.
+  return { outline: rest.outline, inputTokens: count(usage, "prompt_tokens") ?? count(usage, "total_tokens") };
 }
 
 /**
  * In all known servers' answers, `data` is the only array: it reaches from the first bracket to the last.
  * @returns null if the rest lacks required members: they may be between two arrays.
  */
-function betweenOuterBrackets(body: Buffer): EmbeddingsAnswer | null {
+function betweenOuterBrackets(body: Buffer): Rest | null {
   const start = body.indexOf(OPEN_BRACKET);
   const end = body.lastIndexOf(CLOSE_BRACKET);
   const answer = start < 0 || end < start ? null : without(body, { start: start + 1, end });
@@ -39,13 +42,13 @@ function betweenOuterBrackets(body: Buffer): EmbeddingsAnswer | null {
 }
 
 /** Scans every byte. */
-function byMembers(body: Buffer): EmbeddingsAnswer | null {
+function byMembers(body: Buffer): Rest | null {
   const data = scanMembers(body).findLast(({ name }) => name === "data");
   if (data === undefined || body[data.value.start] !== OPEN_BRACKET) return null;
   return without(body, { start: data.value.start + 1, end: data.value.end - 1 });
 }
 
-function without(body: Buffer, { start, end }: { start: number; end: number }): EmbeddingsAnswer | null {
+function without(body: Buffer, { start, end }: { start: number; end: number }): Rest | null {
   if (start + body.length - end > MAX_REST_BYTES) return null;
   const text = Buffer.concat([body.subarray(0, start), body.subarray(end)]);
   const json = parseObject(text.toString("utf8"));
@@ -57,13 +60,5 @@ function without(body: Buffer, { start, end }: { start: number; end: number }): 
 
 function readNoList(body: Buffer): GatewayError {
   const json = body.length > MAX_REST_BYTES ? null : parseObject(body.toString("utf8"));
-  // Some servers send their error with a 200.
-  if (json !== null && (isObject(json["error"]) || json["object"] === "error")) return readUpstreamErrorPayload(json, UPSTREAM);
-  return new GatewayError("upstream_error", "The model server's answer is not a list of embeddings.");
-}
-
-/** Vectors are not tokens: only the prompt is counted. Undefined if the server reports nothing. */
-export function embeddingsUsage({ usage }: JsonObject): Partial<Usage> | undefined {
-  const prompt = count(usage, "prompt_tokens") ?? count(usage, "total_tokens");
-  return prompt === undefined ? undefined : { inputTokens: prompt };
+  return noAnswer(json, "The model server's answer is not a list of embeddings.");
 }

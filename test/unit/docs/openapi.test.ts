@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../../contract/errors.ts";
 import { MESSAGES_VERSIONS, RATE_LIMIT_HEADERS } from "../../../contract/headers.ts";
-import type { Interface } from "../../../contract/protocol.ts";
+import type { Dialect } from "../../../contract/protocol.ts";
 import { findEndpoint } from "../../../extproc/route/endpoint.ts";
 import { describeUnknownPath } from "../../../extproc/route/unknown-path.ts";
 import { readOpenapi, type OpenapiDocument } from "../../support/openapi.ts";
@@ -48,9 +48,9 @@ test("its error types and codes are those of the error table, in both dialects (
 
 test("answers of each interface have its own rate-limit headers, and no others (S23)", () => {
   const described = (id: string) => document.headersOf(id, 200).filter((name) => name.includes("ratelimit"));
-  const named = ({ requests, tokens }: (typeof RATE_LIMIT_HEADERS)[Interface]) => [requests, tokens].flatMap(Object.values);
+  const named = ({ requests, tokens }: (typeof RATE_LIMIT_HEADERS)[Dialect]) => [requests, tokens].flatMap(Object.values);
   expect(described("createChatCompletion")).toEqual(named(RATE_LIMIT_HEADERS.chat));
-  expect(described("createResponse")).toEqual(named(RATE_LIMIT_HEADERS.responses));
+  expect(described("createResponse")).toEqual(named(RATE_LIMIT_HEADERS.chat));
   expect(described("createMessage")).toEqual(named(RATE_LIMIT_HEADERS.messages));
 });
 

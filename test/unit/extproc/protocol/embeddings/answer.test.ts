@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../../contract/errors.ts";
-import { embeddingsUsage, readEmbeddingsAnswer } from "../../../../../extproc/protocol/embeddings/answer.ts";
+import { readEmbeddingsAnswer } from "../../../../../extproc/protocol/embeddings/answer.ts";
 import { editMembers, replace } from "../../../../../extproc/protocol/json/splice.ts";
 
 const VECTOR = { object: "embedding", index: 0, embedding: [0.25, -1e-9] };
@@ -23,18 +23,20 @@ describe("an answer is read without its vectors", () => {
     ["without vectors", { data: [], ...REST }],
   ])("%s", ([, answer]) => {
     const text = typeof answer === "string" ? answer : JSON.stringify(answer);
-    const { json, outline } = read(text);
-    expect(embeddingsUsage(json)).toEqual({ inputTokens: 5 });
-    expect(json["data"]).toEqual([]);
+    const { inputTokens, outline } = read(text);
+    expect(inputTokens).toBe(5);
+    expect(JSON.parse(outline.text.toString("utf8"))).toMatchObject({ data: [] });
     const renamed = editMembers(Buffer.from(text), { model: replace("mine") }, outline).toString("utf8");
     expect(JSON.parse(renamed)).toEqual({ ...JSON.parse(text), model: "mine" });
   });
 
-  test("a server that reports nothing, or nonsense, has no count", () => {
-    expect(embeddingsUsage({})).toBeUndefined();
-    expect(embeddingsUsage({ usage: null })).toBeUndefined();
-    expect(embeddingsUsage({ usage: { total_tokens: 4 } })).toEqual({ inputTokens: 4 });
-    expect(embeddingsUsage({ usage: { prompt_tokens: "4" } })).toEqual({ inputTokens: Number.NaN });
+  test.for<[string, object, number | undefined]>([
+    ["reports nothing", {}, undefined],
+    ["reports null", { usage: null }, undefined],
+    ["reports a total", { usage: { total_tokens: 4 } }, 4],
+    ["reports nonsense", { usage: { prompt_tokens: "4" } }, Number.NaN],
+  ])("of a server that %s", ([, reported, tokens]) => {
+    expect(read({ data: [VECTOR], ...reported }).inputTokens).toBe(tokens);
   });
 });
 

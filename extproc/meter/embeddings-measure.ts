@@ -1,12 +1,10 @@
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
-import type { Price } from "../../ledger/money.ts";
-import { sizePromptHold } from "../credit/hold-size.ts";
 import { readEmbeddingsRequest } from "../protocol/embeddings/request.ts";
 import type { Inputs } from "../protocol/embeddings/input.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { HELD_BYTES_PER_TOKEN } from "./held-prompt.ts";
-import { createMeter, estimateTokens, MAX_TOKENS } from "./meter.ts";
-import type { RequestSize } from "./request-size.ts";
+import type { InputMeasure } from "./input-measure.ts";
+import { estimateTokens, MAX_TOKENS } from "./meter.ts";
 
 /** Tokens that servers add around each input: its beginning, its end, an instruction of the model. */
 const FRAME_TOKENS = 8;
@@ -18,31 +16,23 @@ const LIKELY_DIMENSIONS = 3_072;
 /** Four bytes in base64; a sign, a point and ten digits as text. */
 const BYTES_PER_DIMENSION = { base64: 5.4, float: 13 } as const;
 
-interface PricedModel {
-  /** Of one input. */
-  contextWindow: number | null;
-  price: Price;
-}
-
 /**
- * The possible usage of a request for embeddings: its inputs, each at most the model's context. Vectors cost nothing.
+ * The inputs of a request for embeddings, each at most the model's context.
  * @throws GatewayError `invalid_request` (S21).
  */
-export function sizeEmbeddings(body: RequestBody, { contextWindow, price }: PricedModel): RequestSize {
+export function measureEmbeddings(body: RequestBody, contextWindow: number | null): InputMeasure {
   const { inputs, dimensions, format } = readEmbeddingsRequest(body);
   const read = (tokens: number) => Math.min(tokens, contextWindow ?? Infinity);
-  const promptTokens = sumOf(inputs, {
-    ofText: (bytes) => read(Math.ceil(bytes / HELD_BYTES_PER_TOKEN) + FRAME_TOKENS),
-    ofIds: (ids) => read(ids + FRAME_TOKENS),
-  });
-  const likelyTokens = sumOf(inputs, { ofText: (bytes) => read(estimateTokens(bytes)), ofIds: read });
   const count = inputs.textBytes.length + inputs.tokens.length;
   return {
-    hold: sizePromptHold(promptTokens, price),
-    wantsStream: false,
+    heldTokens: sumOf(inputs, {
+      ofText: (bytes) => read(Math.ceil(bytes / HELD_BYTES_PER_TOKEN) + FRAME_TOKENS),
+      ofIds: (ids) => read(ids + FRAME_TOKENS),
+    }),
+    likelyTokens: sumOf(inputs, { ofText: (bytes) => read(estimateTokens(bytes)), ofIds: read }),
+    maxTokens: Math.min(count * (contextWindow ?? MAX_TOKENS), MAX_TOKENS),
     answerBytes: Math.min(Math.ceil(count * (dimensions ?? LIKELY_DIMENSIONS) * BYTES_PER_DIMENSION[format]), MAX_ANSWER_BYTES),
-    meter: () =>
-      createMeter(likelyTokens, { tokens: Math.min(count * (contextWindow ?? MAX_TOKENS), MAX_TOKENS), outputTokens: 0 }),
+    remedy: "Send fewer or shorter inputs",
   };
 }
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Rule } from "../crd/explain.ts";
+import { INPUT_INTERFACES } from "./backend-resource.ts";
 
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
@@ -12,7 +13,7 @@ const CHAT_ONLY =
 
 const anything = z.unknown().optional();
 
-/** Rules for embeddings in a Model's specification; other invalid fields are reported as well. */
+/** What the rules read of a Model's specification; other invalid fields are reported as well. */
 const pricedSpec = z.object({
   interfaces: z.array(z.unknown()).default([]),
   capabilities: anything,
@@ -32,13 +33,12 @@ interface Problem {
   message: string;
 }
 
-/** A Model for embeddings has only an input price; every other one has an output price. */
-export function embeddingsProblems(spec: unknown): Problem[] {
+/** A Model of an input interface has only an input price; every other one has an output price. */
+export function inputOnlyProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];
   const { interfaces, capabilities, limits, pricing, cost, backends } = parsed.data;
-  const isForEmbeddings = interfaces.includes("Embeddings");
-  const checks: [isWrong: boolean, path: string[], message: string][] = isForEmbeddings
+  const checks: [isWrong: boolean, path: string[], message: string][] = interfaces.some(isInputInterfaceName)
     ? [
         [!isInputOnly(pricing), ["pricing"], INPUT_ONLY],
         [!pricing.schedule.every(isInputOnly), ["pricing", "schedule"], INPUT_ONLY],
@@ -55,33 +55,37 @@ export function embeddingsProblems(spec: unknown): Problem[] {
   return checks.flatMap(([isWrong, path, message]) => (isWrong ? [{ path, message }] : []));
 }
 
+export function isInputInterfaceName(name: unknown): boolean {
+  return INPUT_INTERFACES.some((each) => each === name);
+}
+
 function isInputOnly({ cachedInputPerMillion, cacheWritePerMillion, outputPerMillion }: Prices): boolean {
   return cachedInputPerMillion === undefined && cacheWritePerMillion === undefined && outputPerMillion === undefined;
 }
 
-const IS_FOR_EMBEDDINGS = 'has(self.interfaces) && "Embeddings" in self.interfaces';
+const IS_INPUT_ONLY = `has(self.interfaces) && ${anyOf("self.interfaces")}`;
 const inputOnly = (prices: string) =>
   `!has(${prices}.cachedInputPerMillion) && !has(${prices}.cacheWritePerMillion) && !has(${prices}.outputPerMillion)`;
-const ofEmbeddings = (rule: string) => `!(${IS_FOR_EMBEDDINGS}) || ${rule}`;
-const ofOthers = (rule: string) => `(${IS_FOR_EMBEDDINGS}) || ${rule}`;
+const ofInputOnly = (rule: string) => `!(${IS_INPUT_ONLY}) || ${rule}`;
+const ofOthers = (rule: string) => `(${IS_INPUT_ONLY}) || ${rule}`;
 
 /** The same for the API server. */
-export const EMBEDDINGS_RULES: readonly Rule[] = [
-  { rule: ofEmbeddings(`(${inputOnly("self.pricing")})`), message: INPUT_ONLY, field: "pricing" },
+export const INPUT_ONLY_RULES: readonly Rule[] = [
+  { rule: ofInputOnly(`(${inputOnly("self.pricing")})`), message: INPUT_ONLY, field: "pricing" },
   {
-    rule: ofEmbeddings(`!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${inputOnly("each")})`),
+    rule: ofInputOnly(`!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${inputOnly("each")})`),
     message: INPUT_ONLY,
     field: "pricing.schedule",
   },
-  { rule: ofEmbeddings(`!has(self.cost) || (${inputOnly("self.cost")})`), message: INPUT_ONLY, field: "cost" },
+  { rule: ofInputOnly(`!has(self.cost) || (${inputOnly("self.cost")})`), message: INPUT_ONLY, field: "cost" },
   {
-    rule: ofEmbeddings("!has(self.limits) || !has(self.limits.maxOutputTokens)"),
+    rule: ofInputOnly("!has(self.limits) || !has(self.limits.maxOutputTokens)"),
     message: NO_OUTPUT_LIMIT,
     field: "limits.maxOutputTokens",
   },
-  { rule: ofEmbeddings("!has(self.capabilities)"), message: NO_CAPABILITIES, field: "capabilities" },
+  { rule: ofInputOnly("!has(self.capabilities)"), message: NO_CAPABILITIES, field: "capabilities" },
   {
-    rule: ofEmbeddings('self.backends.all(each, each.protocol == "ChatCompletions")'),
+    rule: ofInputOnly('self.backends.all(each, each.protocol == "ChatCompletions")'),
     message: CHAT_ONLY,
     field: "backends",
   },
@@ -97,3 +101,8 @@ export const EMBEDDINGS_RULES: readonly Rule[] = [
     field: "cost.outputPerMillion",
   },
 ];
+
+/** Whether a list names one of them, as an expression for the API server. */
+export function anyOf(names: string): string {
+  return INPUT_INTERFACES.map((each) => `"${each}" in ${names}`).join(" || ");
+}

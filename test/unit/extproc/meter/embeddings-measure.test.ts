@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { sizeEmbeddings } from "../../../../extproc/meter/embeddings-size.ts";
+import { sizeInput } from "../../../../extproc/meter/input-size.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 
 const PRICE = { inputPicoUsd: 20_000n, cachedInputPicoUsd: 20_000n, cacheWritePicoUsd: 20_000n, outputPicoUsd: 0n };
 
 function sizeOf(input: unknown, contextWindow: number | null = 8_192) {
   const body = Buffer.from(JSON.stringify({ model: "m", input }));
-  return sizeEmbeddings(parseBody(body, { headers: new Map(), interface: "embeddings" }), { contextWindow, price: PRICE });
+  return sizeInput(parseBody(body, { headers: new Map(), interface: "embeddings" }), {
+    client: "embeddings",
+    model: { contextWindow, price: PRICE },
+  });
 }
 
 describe("the hold of an embeddings request (S30)", () => {
@@ -37,7 +40,8 @@ describe("the hold of an embeddings request (S30)", () => {
 describe("the memory reserved for its vectors (S40)", () => {
   const answerBytesOf = (fields: object) => {
     const body = Buffer.from(JSON.stringify({ model: "m", input: ["a", "b"], ...fields }));
-    return sizeEmbeddings(parseBody(body, { headers: new Map(), interface: "embeddings" }), { contextWindow: null, price: PRICE })
+    const model = { contextWindow: null, price: PRICE };
+    return sizeInput(parseBody(body, { headers: new Map(), interface: "embeddings" }), { client: "embeddings", model })
       .answerBytes;
   };
 

@@ -1,0 +1,18 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { isObject, type JsonObject } from "./json/object.ts";
+import type { Outline } from "./json/outline.ts";
+import { readUpstreamErrorPayload } from "./upstream-error.ts";
+
+/** An answer of an input interface, as far as the gateway reads it. */
+export interface InputAnswer {
+  /** Of the whole answer, without what nobody reads here. */
+  readonly outline: Outline;
+  /** As the server reports them, unchecked; NaN for what is no number, undefined if it reports nothing. */
+  readonly inputTokens: number | undefined;
+}
+
+/** Why a 2xx answer is none: the server's own error, which some send with a 200, or the sentence. */
+export function noAnswer(json: JsonObject | null, sentence: string): GatewayError {
+  if (json !== null && (isObject(json["error"]) || json["object"] === "error")) return readUpstreamErrorPayload(json, "chat");
+  return new GatewayError("upstream_error", sentence);
+}

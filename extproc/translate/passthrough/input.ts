@@ -1,0 +1,41 @@
+import { upstreamPath, type InputInterface } from "../../../contract/protocol.ts";
+import { readEmbeddingsAnswer } from "../../protocol/embeddings/answer.ts";
+import type { InputAnswer } from "../../protocol/input-answer.ts";
+import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { editMembers, replace, write } from "../../protocol/json/splice.ts";
+import type { Translation, TranslationInput } from "../translation.ts";
+import { refusePriceModifiers } from "./price-modifiers.ts";
+
+/**
+ * A request of an input interface and its answer: every byte passes unchanged, except for the model's name. The request is checked
+ * before, when it is measured (meter/input-size.ts).
+ */
+export function createInputPassthrough(client: InputInterface, { body, backend, model }: TranslationInput): Translation {
+  refusePriceModifiers(body);
+  const { upstreamModel } = backend;
+  const asked = body.member("model");
+  const name = typeof asked === "string" ? asked : model.name;
+  const readAnswer = READERS[client](body);
+  return {
+    upstream: {
+      path: upstreamPath(client, backend.protocol),
+      body: body.edit({ model: write(upstreamModel) }),
+      headers: {},
+    },
+    dropped: [],
+    wantsStream: false,
+    response(received, meter) {
+      const { inputTokens, outline } = readAnswer(received);
+      meter.report({ inputTokens, outputTokens: 0 });
+      return name === upstreamModel ? received : editMembers(received, { model: replace(name) }, outline);
+    },
+    stream() {
+      throw new Error(`${client} is never streamed`);
+    },
+  };
+}
+
+/** How the answer to a request is read. A reader keeps nothing of the request but what it compares the answer with. */
+const READERS: Readonly<Record<InputInterface, (body: RequestBody) => (answer: Buffer) => InputAnswer>> = {
+  embeddings: () => readEmbeddingsAnswer,
+};
