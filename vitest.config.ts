@@ -3,10 +3,7 @@ import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
 import { createProject, RUN } from "./test/support/projects.ts";
 import { keepTemporaryFilesInMemory } from "./test/support/temporary-directory.ts";
 
-/** What the night run adds on the node: faults under load, which take long and need the machine for themselves. */
-const AT_NIGHT = ["kills", "outages"];
-
-/** Every promise of the product. `npm run test:night` takes more time and other seeds. */
+/** Every promise of the product. What `npm run test:night` adds is in files `*.night.test.ts`, and in long forms of others. */
 // Before any set-up: projects' own come before the run's.
 await keepTemporaryFilesInMemory();
 
@@ -24,7 +21,7 @@ export default defineConfig({
       createProject("clients"),
       createProject("kube"),
       createProject("chart"),
-      ...(whyNoCluster() === undefined ? [createProject("cluster", { exclude: AT_NIGHT })] : []),
+      ...(whyNoCluster() === undefined ? [createProject("cluster")] : []),
     ],
   },
 });

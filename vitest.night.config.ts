@@ -1,11 +1,11 @@
 import { defineConfig } from "vitest/config";
 import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
-import { createProject, RUN } from "./test/support/projects.ts";
+import { createProject, NIGHT_FILES, RUN } from "./test/support/projects.ts";
 import { keepTemporaryFilesInMemory } from "./test/support/temporary-directory.ts";
 
 /**
- * What proves nothing new at every change: the long forms of tests that `npm test` runs in a short one, and random
- * examples with a new seed each night. Seeds are printed; set them to repeat a failure.
+ * What need not be proven again at every change: files named `*.night.test.ts`, the long forms of tests that `npm test` runs in
+ * a short one, and random examples with a new seed each night. Seeds are printed; set them to repeat a failure.
  */
 const HOUR_MS = 3_600_000;
 const SEEDS = ["PROPERTY_SEED", "GATEWAY_MODEL_SEED", "FUZZ_SEED", "CHAOS_SEED"];
@@ -26,18 +26,19 @@ export default defineConfig({
     provide: { isNight: true },
     projects: [
       createProject("unit", { env }),
-      createProject("golden", { testTimeout: HOUR_MS }),
-      createProject("postgres", { env, include: ["model", "settle"], testTimeout: HOUR_MS }),
+      createProject("golden", { include: ["**/*"], testTimeout: HOUR_MS }),
+      createProject("postgres", { env, include: [NIGHT_FILES, "model", "settle"], testTimeout: HOUR_MS }),
       createProject("envoy", {
         env,
-        include: ["chaos", "golden-streams", "soak"],
+        include: [NIGHT_FILES, "bad-input", "chaos", "damaged-journal", "golden-streams", "rolling-restart"],
         testTimeout: HOUR_MS,
       }),
-      createProject("browser", { include: ["journey", "month", "widths"], testTimeout: HOUR_MS }),
+      createProject("browser", { include: [NIGHT_FILES, "failures", "journey", "playground", "widths"], testTimeout: HOUR_MS }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),
-      createProject("clients", { include: ["sdks", "tools"], testTimeout: HOUR_MS }),
-      createProject("kube", { env, include: ["crds/verdicts"], testTimeout: HOUR_MS }),
-      ...(whyNoCluster() === undefined ? [createProject("cluster", { include: ["kills", "outages"] })] : []),
+      createProject("clients", { include: [NIGHT_FILES, "sdks", "settings-files", "tools"], testTimeout: HOUR_MS }),
+      createProject("kube", { env, include: [NIGHT_FILES], testTimeout: HOUR_MS }),
+      createProject("chart", { include: [NIGHT_FILES, "earlier-values", "render"], testTimeout: HOUR_MS }),
+      ...(whyNoCluster() === undefined ? [createProject("cluster", { include: [NIGHT_FILES] })] : []),
     ],
   },
 });

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { stringify } from "yaml";
 import { beforeAll, describe, expect, test } from "vitest";
+import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { NAME, NAMESPACE, RELEASE, CHART } from "./harness-render.ts";
 
@@ -11,7 +12,7 @@ beforeAll(async () => {
   for (const name of [NAMESPACE, "team-a", "team-b", "elsewhere"]) await api().kubectl(["create", "namespace", name]);
   await api().kubectl(["label", "namespace", "team-a", "modelgateway.dev/account=team-a"]);
   await install({ watchNamespaces: ["team-a", "team-b"] });
-  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await untilEstablished(api());
 });
 
 async function install(values: object): Promise<void> {

@@ -10,6 +10,7 @@ import { freePorts, LOOPBACK } from "../../local/process/ports.ts";
 import { startSimulator, type Simulator } from "../../local/simulator/simulator.ts";
 import { startEnvoyProcess, type EnvoyProcess } from "../support/envoy-process.ts";
 import { eventually } from "../support/eventually.ts";
+import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { useOwnPostgres } from "../support/postgres.ts";
 import { createShell, guideSteps } from "./harness-guide.ts";
@@ -149,7 +150,7 @@ test("the guide's commands lead from nothing to the first paid request", async (
   // Helm waits for the Job: the migration has run before anything else is there.
   const [notes] = await Promise.all([shell.run(install), node.runJob(`${NAME}-migrate`)]);
   expect(notes).toContain("Base address: https://gateway.example\n");
-  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await untilEstablished(api());
   await shell.run(backUp);
   expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
   const programs = { xds, operatorAdmin, workers, extprocAdmin, dashboard, dashboardAdmin };

@@ -1,3 +1,4 @@
+import { inject } from "vitest";
 import { EXTERNAL_DATABASE, type Values } from "./harness-render.ts";
 
 const POSTGRES = { postgres: { enabled: true } };
@@ -195,3 +196,16 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
     },
   },
 ];
+
+/** Each of them sets much at once, and together they use most of what the others set one by one. */
+const BROADEST = [
+  "an external Postgres",
+  "a certificate from cert-manager, and a Gateway before it",
+  "everything that watches it",
+  "everything of a platform's own",
+  "everything that can be left out left out",
+  "every setting of pods, images and storage",
+];
+
+/** The broadest by day, all at night. */
+export const chosenOfMatrix = () => (inject("isNight") ? MATRIX : MATRIX.filter(({ name }) => BROADEST.includes(name)));

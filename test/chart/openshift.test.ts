@@ -2,6 +2,7 @@ import path from "node:path";
 import { stringify } from "yaml";
 import { beforeAll, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { podsOf, type Pod } from "./harness-pods.ts";
 import { CHART, NAMESPACE, parseObjects, RELEASE, render, type Values } from "./harness-render.ts";
@@ -15,7 +16,7 @@ beforeAll(async () => {
   const withoutGroup = podsOf(await render(api(), TRIAL));
   expect(withoutGroup.map(({ spec }) => spec["securityContext"])).toContainEqual(expect.objectContaining({ runAsUser: 65532 }));
   await api().kubectl(["apply", "--filename", path.join(import.meta.dirname, "foreign/restricted-v2.yaml")]);
-  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await untilEstablished(api());
 });
 
 function create(pods: readonly Pod[]): Promise<string> {

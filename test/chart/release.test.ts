@@ -1,20 +1,16 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import process from "node:process";
 import { stringify } from "yaml";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
-import { findHelm4 } from "../support/helm-4.ts";
-import { createCommand } from "../support/kube/commands.ts";
+import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { CHART, NAME, NAMESPACE, RELEASE, type Values } from "./harness-render.ts";
 
 const api = useKubeApi();
 const TRIAL: Values = { postgres: { enabled: true } };
-let helm4Program: string;
 
 beforeAll(async () => {
-  helm4Program = await findHelm4({ environment: process.env, onProgress: (line) => console.log(line) });
   await api().kubectl(["create", "namespace", NAMESPACE]);
   await api().kubectl(["label", "namespace", NAMESPACE, "modelgateway.dev/account=team-a"]);
   await api().kubectl(["config", "set-context", "--current", "--namespace", NAMESPACE]);
@@ -44,7 +40,7 @@ async function nextVersion(): Promise<string> {
 
 test("install, upgrade, roll back, uninstall: custom resources, their definitions and Secrets remain", async () => {
   await helm(["install", RELEASE, CHART], TRIAL);
-  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await untilEstablished(api());
   const model = {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
@@ -115,29 +111,4 @@ test("an upgrade from an earlier version leaves the trial's Postgres running, so
   expect(await strategy()).toContain("RollingUpdate");
   await helm(["upgrade", RELEASE, CHART], TRIAL);
   expect(JSON.parse(await strategy())).toStrictEqual({ type: "OnDelete" });
-});
-
-test("Helm 4 upgrades, rolls back and uninstalls a release of Helm 3", async () => {
-  const helm4 = createCommand(helm4Program, api());
-  const run = (...words: string[]) => helm4([...words, "--namespace", NAMESPACE]);
-  const generation = () => get(`statefulset/${NAME}`, "jsonpath={.metadata.generation}");
-  const pepper = () => get(`secret/${NAME}-key-pepper`, "jsonpath={.data}");
-  const drainSeconds = () => get(`statefulset/${NAME}`, "jsonpath={.spec.template.spec.terminationGracePeriodSeconds}");
-  const before = { generation: await generation(), pepper: await pepper(), drainSeconds: await drainSeconds() };
-
-  await run("upgrade", RELEASE, CHART, "--reuse-values");
-  expect(await generation(), "the same chart and values").toBe(before.generation);
-  await run("upgrade", RELEASE, CHART, "--reset-then-reuse-values", "--set", "gateway.drainSeconds=30");
-  expect(await drainSeconds()).toBe("90");
-  // Fields that Helm 3 set are Helm 4's only by force.
-  await run("upgrade", RELEASE, CHART, "--reuse-values", "--server-side=true", "--force-conflicts");
-  expect(await drainSeconds()).toBe("90");
-  await run("rollback", RELEASE);
-  await run("rollback", RELEASE, "1");
-  expect(await drainSeconds()).toBe(before.drainSeconds);
-  expect(await pepper()).toBe(before.pepper);
-
-  await run("uninstall", RELEASE);
-  expect(await pepper()).toBe(before.pepper);
-  expect((await api().kubectl(["get", "deployments,services,statefulsets", "--output", "name"])).trim()).toBe("");
 });

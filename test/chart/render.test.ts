@@ -2,10 +2,11 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
 import { beforeAll, describe, expect, test } from "vitest";
+import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { CHART, NAMESPACE, parseObjects, render, renderText, title, type KubeObject } from "./harness-render.ts";
 import { podsOf } from "./harness-pods.ts";
-import { MATRIX } from "./harness-values.ts";
+import { chosenOfMatrix, MATRIX } from "./harness-values.ts";
 
 const api = useKubeApi();
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
   for (const name of [NAMESPACE, "team-a", "team-b"]) await api().kubectl(["create", "namespace", name]);
   const restricted = ["pod-security.kubernetes.io/enforce=restricted", "pod-security.kubernetes.io/warn=restricted"];
   await api().kubectl(["label", "namespace", NAMESPACE, ...restricted]);
-  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await untilEstablished(api());
   await api().kubectl(["config", "set-context", "--current", "--namespace", NAMESPACE]);
 });
 
@@ -25,7 +26,7 @@ async function tryToApply(objects: readonly KubeObject[]): Promise<string> {
   return api().kubectl(["apply", "--dry-run=server", "--validate=strict", "--filename", "-"], { input });
 }
 
-describe.for(MATRIX)("with $name", ({ values }) => {
+describe.for(chosenOfMatrix())("with $name", ({ values }) => {
   let objects: readonly KubeObject[];
   beforeAll(async () => {
     objects = await render(api(), values);
@@ -109,7 +110,7 @@ test("the notes show the base address, a Model, an ApiKey and how to read the ke
   expect(manifests.map(({ kind }) => kind)).toEqual(["Model", "ApiKey"]);
   expect(notes).toContain("get secret my-key -o jsonpath='{.data.api-key}' | base64 -d");
   await api().kubectl(["apply", "--filename", path.join(CHART, "../../crds")]);
-  await api().kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await untilEstablished(api());
   expect(await tryToApply(manifests)).toContain("created (server dry run)");
 });
 

@@ -129,8 +129,12 @@ function codexPatch(file: string): string {
   return `*** Begin Patch\n*** Update File: ${file}\n@@\n one\n-two\n+three\n*** End Patch\n`;
 }
 
-/** Each tool once; at night also on the second interface of those that have two, which others speak by day. */
+/**
+ * By day one tool for each interface, and one that edits by text; at night all, those with two interfaces on each. The installer
+ * sets all of them up by day, too (settings-files.test.ts, installer.test.ts).
+ */
 export function casesOf({ isNight }: { isNight: boolean }): readonly Case[] {
-  const messages = (tool: Case): Case[] => (isNight ? [{ ...tool, interface: "messages" }] : []);
-  return [claudeCode, opencode, ...messages(opencode), qwenCode, codex, aider, continueDev, ...messages(continueDev), cline];
+  if (!isNight) return [claudeCode, opencode, codex, aider];
+  const messages = (tool: Case): Case => ({ ...tool, interface: "messages" });
+  return [claudeCode, opencode, messages(opencode), qwenCode, codex, aider, continueDev, messages(continueDev), cline];
 }

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import type { Dialect } from "../../contract/protocol.ts";
 import { scanMembers } from "../../extproc/protocol/json/scan.ts";
 import { eventually } from "../support/eventually.ts";
@@ -167,8 +167,11 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
   });
 
   test("is told the field with the wrong type, for every field", async () => {
-    const variants = [...wrongTypesOf(rich(cell)), ...missingFieldsOf(rich(cell))];
-    expect(variants.length).toBeGreaterThan(500);
+    const all = [...wrongTypesOf(rich(cell)), ...missingFieldsOf(rich(cell))];
+    expect(all.length).toBeGreaterThan(500);
+    // By day, where nothing is translated, every third: each field still has several wrong types.
+    const isWhole = cell.client !== cell.upstream || inject("isNight");
+    const variants = isWhole ? all : all.filter((_, index) => index % 3 === 0);
     const faults = await inParallel(variants, async (variant) =>
       faultOf(variant, await send(cell, JSON.stringify(variant.body))),
     );

@@ -30,7 +30,7 @@ export async function startEnvoyProcess(config: {
   const file = join(directory, "envoy.json");
   await writeFile(file, JSON.stringify(config.bootstrap));
   const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
-  const child = spawn(binary, ["-c", file, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning"], {
+  const child = spawn(binary, ["-c", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   let log = "";

@@ -14,13 +14,12 @@ const LONG = [
   "envoy/long-answer",
   "clients/tools",
   "kube/operator/faults",
-  "cluster/exchange",
   "clients/sdks",
   "envoy/broken-answers",
 ];
 
 /** Files that take longest in their project, but need programs that may still be building when the run begins. */
-const FIRST_OF_PROJECT = ["cluster/outages"];
+const FIRST_OF_PROJECT = ["cluster/outages.night"];
 
 /** Kubernetes' programs may still be building when a run begins, and short files fill the gaps at its end. */
 const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "chart", "cluster", "golden", "unit"];

@@ -78,24 +78,26 @@ export const RUN = {
   reporters: ["default", "./test/support/closing-line.ts"],
 };
 
+/** The names of tests that only the night run has. */
+export const NIGHT_FILES = "**/*.night";
+
 interface ProjectChanges {
   env?: Record<string, string>;
-  /** Files below the project's folder, without `.test.ts`. */
+  /** Files below the project's folder, without `.test.ts`: all but those of the night where not given. */
   include?: readonly string[];
-  exclude?: readonly string[];
   testTimeout?: number;
 }
 
 export function createProject(
   name: keyof typeof PROJECTS,
-  { include = ["**/*"], exclude = [], ...changes }: ProjectChanges = {},
+  { include, ...changes }: ProjectChanges = {},
 ): TestProjectInlineConfiguration {
   const pathsOf = (files: readonly string[]) => files.map((file) => `test/${name}/${file}.test.ts`);
   return {
     test: {
       name,
-      include: pathsOf(include),
-      exclude: pathsOf(exclude),
+      include: pathsOf(include ?? ["**/*"]),
+      exclude: include === undefined ? pathsOf([NIGHT_FILES]) : [],
       maxWorkers: FILES_AT_ONCE,
       maxConcurrency: TESTS_AT_ONCE,
       expect: { poll: POLL },

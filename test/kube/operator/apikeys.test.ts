@@ -196,6 +196,30 @@ test("usage and spend are written to the status under a separate field manager",
   );
 });
 
+test("an ApiKey created while Postgres is unavailable reports what it waits for; existing ones stay unchanged", async () => {
+  const { team } = stage();
+  const ready = async (name: string) => (await team.conditions("apikey", name))["Ready"];
+  await team.apply(apiKey("before"));
+  await until(async () => expect(await ready("before")).toMatchObject({ status: "True" }));
+  const before = await team.writes("apikey", "before");
+  await stage().withoutPostgres(async () => {
+    await team.apply(apiKey("during"));
+    // Looked at again, for a reason that changes nothing about it.
+    await team.run(["label", "secret", "before", "touched=yes"]);
+    await until(async () =>
+      expect(await ready("during")).toMatchObject({
+        status: "False",
+        reason: "ReconcileFailed",
+        message: "the ledger's database cannot be used at the moment; the operator's log says why; the operator keeps trying",
+      }),
+    );
+    await until(async () => expect(await team.events("during")).toContain("Warning ReconcileFailed"));
+    expect(await team.writes("apikey", "before")).toBe(before);
+  });
+  await until(async () => expect(await ready("during")).toMatchObject({ status: "True", reason: "Active" }));
+  await until(async () => expect(await team.events("during")).toContain("Normal Active"));
+});
+
 test("the operator had permission for everything that it requested", async () => {
   expect(await api().kubectl(["get", "lease", "--all-namespaces", "--no-headers"])).toContain("operator-0_");
   for (const { metric } of stage().operators)

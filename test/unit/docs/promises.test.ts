@@ -52,6 +52,13 @@ test("every promise that is kept, even partly, names tests that cite it", async 
   expect(wanting.flat()).toEqual([]);
 });
 
+test("every promise that is kept, even partly, has a test that `npm test` runs", () => {
+  const nocturnal = promises.filter(
+    ({ state, tests }) => !state.startsWith("planned") && tests.every((name) => name.endsWith(".night.test.ts")),
+  );
+  expect(nocturnal).toEqual([]);
+});
+
 test("code and docs cite only documents in the repository", async () => {
   const files = await repositoryFiles("**/*.{ts,md,json,yaml}");
   const cited = await Promise.all(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { soak } from "../support/soak-load.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 const WARM_UP = { requests: 500, streams: 100 };
-const LOAD = inject("isNight") ? { requests: 20_000, streams: 2_000 } : { requests: 2_000, streams: 500 };
+const LOAD = { requests: 20_000, streams: 2_000 };
 /** Idle connections to the database, and the one that asks for metrics, come and go. */
 const SPARE_HANDLES = 8;
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
-import { beforeAll, expect, inject, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { useOwnCluster } from "../support/cluster/use-own-cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { failures, startLoad, type Load } from "./load.ts";
@@ -29,11 +29,10 @@ const WITHIN = { withinMs: 60_000, everyMs: 250 };
 const CHECK = ["exec", `deployment/${NAMES.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];
 let release: Release;
 
-/** Short leases: what happens once they have expired is seen sooner. The night run has the usual ones. */
-const LEASE_SECONDS = inject("isNight") ? 90 : 45;
+const LEASE_SECONDS = 90;
 const SERVED_MS = (LEASE_SECONDS - 30) * 1_000;
 /** Longer than leases last and than the longest pause between two attempts of the operator. */
-const POSTGRES_AWAY_MS = inject("isNight") ? 600_000 : 60_000;
+const POSTGRES_AWAY_MS = 600_000;
 /** Longer than a Lease of the operator lasts. */
 const API_AWAY_MS = 20_000;
 
