@@ -1,7 +1,15 @@
 import { END_USER, tagDimension } from "../../contract/labels.ts";
 import { readAccountLabels } from "../../ledger/labels/account-labels.ts";
 import type { Reader } from "../../ledger/postgres/database.ts";
-import { labelDays, listTagNames, usageByLabel, usageWithLabel, type LabelUsagePage } from "../../ledger/usage/label-reports.ts";
+import {
+  labelDays,
+  labelHours,
+  listTagNames,
+  usageByLabel,
+  usageWithLabel,
+  type LabelUsagePage,
+  type UsageOfLabel,
+} from "../../ledger/usage/label-reports.ts";
 import { NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums.ts";
 import { bucketOf, stepOf, type Step } from "../charts/buckets.ts";
 import { MAX_SERIES, restOf, type Bar } from "../charts/series.ts";
@@ -23,12 +31,6 @@ interface Grouped {
 export async function readLabelChoices(database: Reader, accountId: string): Promise<LabelChoices> {
   const { hasSome } = await readAccountLabels(database, accountId);
   return { hasSome, tagNames: hasSome ? await listTagNames(database, accountId) : [] };
-}
-
-/** Labels are added up by day: an hour's are not known. */
-export function chartStep({ by }: Grouped, range: DayRange): Step {
-  const step = stepOf(range);
-  return step === "hour" && (by === "tag" || by === "user") ? "day" : step;
 }
 
 /** Usage by the values of a tag, or by end user. */
@@ -54,23 +56,51 @@ export async function readLabelUsage(
   return { ...page, dimension, labelled };
 }
 
-/** By bucket and value, of as many as have a colour; the rest together, with the requests that have none. */
+/** A day of an account with a million requests a month: they are read in about as long as another report of the page. */
+const MAX_HOURLY_REQUESTS = 30_000;
+
+/** By bucket and value. */
+export interface LabelBars {
+  step: Step;
+  bars: Bar[];
+}
+
+/**
+ * Usage of as many values as have a colour. Labels are added up by day, so hours are read from the requests: where these are too
+ * many, or deleted already, or values are not told apart, a day or two are drawn by day.
+ */
 export async function readLabelBars(
   database: Reader,
-  {
-    accountId,
-    range,
-    step,
-    byLabel: { dimension, values },
-    bars,
-  }: { accountId: string; range: DayRange; step: Step; byLabel: LabelUsage; bars: readonly Bar[] },
-): Promise<Bar[]> {
-  const shown = values.slice(0, MAX_SERIES - 1).map(({ value }) => value);
+  { accountId, range, byLabel: { dimension, values } }: { accountId: string; range: DayRange; byLabel: LabelUsage },
+): Promise<LabelBars> {
   const { fromDay, toDay } = range;
-  const rows = await labelDays(database, { accountId, fromDay, toDay, dimension, shown });
-  const drawn = rows.map(({ value, day, ...usage }) => ({ ...usage, group: shownValue(value), bucket: bucketOf(day, step) }));
-  const rest = restOf(bars, drawn, values.length > shown.length ? "All others" : nameOfNone(dimension));
-  return rest.some(({ requests }) => requests > 0) ? [...drawn, ...rest] : drawn;
+  const drawn = values.slice(0, MAX_SERIES - 1);
+  const query = { accountId, fromDay, toDay, dimension, shown: drawn.map(({ value }) => value) };
+  const step = stepOf(range);
+  if (step === "hour") {
+    const known = countRequests(drawn);
+    const isReadable = known <= MAX_HOURLY_REQUESTS && drawn.every(({ value }) => value !== "");
+    const hours = isReadable ? await labelHours(database, query) : [];
+    if (isReadable && countRequests(hours) >= known)
+      return { step, bars: hours.map(({ hour, ...used }) => barOf(used, bucketOf(hour, step))) };
+  }
+  const dayStep = step === "hour" ? "day" : step;
+  const days = await labelDays(database, query);
+  return { step: dayStep, bars: days.map(({ day, ...used }) => barOf(used, bucketOf(day, dayStep))) };
+}
+
+function barOf({ value, ...usage }: UsageOfLabel, bucket: string): Bar {
+  return { ...usage, group: shownValue(value), bucket };
+}
+
+function countRequests(rows: readonly UsageSums[]): number {
+  return rows.reduce((sum, { requests }) => sum + requests, 0);
+}
+
+/** These, and all other requests together: with further values, or with none. */
+export function withRest(drawn: readonly Bar[], { dimension, values }: LabelUsage, all: readonly Bar[]): Bar[] {
+  const rest = restOf(all, drawn, values.length > MAX_SERIES - 1 ? "All others" : nameOfNone(dimension));
+  return rest.some(({ requests }) => requests > 0) ? [...drawn, ...rest] : [...drawn];
 }
 
 /** Values beyond the bound of a day are one group. */
@@ -80,5 +110,5 @@ export function shownValue(value: string): string {
 
 /** How the requests without a value are called. */
 export function nameOfNone(dimension: string): string {
-  return dimension === END_USER ? "No end user" : "No such tag";
+  return dimension === END_USER ? "No end user" : "Without this tag";
 }

@@ -3,7 +3,7 @@ import type { DaySpan } from "../../contract/days.ts";
 import { tagName } from "../../contract/labels.ts";
 import type { Reader } from "../postgres/database.ts";
 import { cutPage } from "../postgres/page.ts";
-import { USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 /** Whose usage: of all keys and models of an account, or of some. */
 export interface LabelScope extends DaySpan {
@@ -77,6 +77,25 @@ export async function labelDays(
            WHERE account_id = $1 AND dimension = $2 AND day BETWEEN $3 AND $4 AND value = ANY($5) GROUP BY value, day ORDER BY day, value`,
     values: [accountId, dimension, range.fromDay, range.toDay, shown],
     row: dayRow,
+  });
+}
+
+const hourRow = z.strictObject({ value: z.string(), hour: z.string(), ...usageSumsShape });
+
+/** The same by UTC hour, ISO 8601: from the requests themselves, so it is for few of them. */
+export async function labelHours(
+  database: Reader,
+  { accountId, dimension, shown, ...range }: { accountId: string; dimension: string; shown: readonly string[] } & DaySpan,
+): Promise<(UsageOfLabel & { hour: string })[]> {
+  return database.query({
+    text: `SELECT value, to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI') AS hour, ${USAGE_SUMS} FROM (
+             SELECT label.value, usage_hour(event.request_id) AS hour, 1 AS requests, ${SUMMED_COLUMNS.slice(1).join(", ")}
+             FROM usage_label AS label JOIN usage_event AS event USING (day, request_id, attempt)
+             WHERE label.account_id = $1 AND dimension = $2 AND label.day BETWEEN $3 AND $4 AND label.value = ANY($5)
+               AND event.account_id = $1 AND event.day BETWEEN $3 AND $4
+           ) AS usage GROUP BY value, hour ORDER BY hour, value`,
+    values: [accountId, dimension, range.fromDay, range.toDay, shown],
+    row: hourRow,
   });
 }
 

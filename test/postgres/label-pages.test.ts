@@ -103,7 +103,7 @@ test("logs, a request's page and its files show tags and end users, and nothing 
 });
 
 test("usage is grouped by tag and by end user, in the chart, in a table and in files", async () => {
-  const { ann, use } = await open();
+  const { ann, database, use } = await open();
   await ann.post("/dashboard/settings/tags", { isOn: "yes" });
   await use([], { chargeNanoUsd: 5n });
   expect(plain((await ann.get("/dashboard/usage")).body)).not.toMatch(/by=tag|by=user/);
@@ -113,10 +113,15 @@ test("usage is grouped by tag and by end user, in the chart, in a table and in f
   expect(offered).toContain("by=user");
 
   const byTeam = plain((await ann.get("/dashboard/usage?range=today&by=tag&tag=team")).body);
-  expect(byTeam).toMatch(/By tag team[^]*team-0[^]*team-7[^]*No such tag/);
+  expect(byTeam).toMatch(/By tag team[^]*team-0[^]*team-7[^]*Without this tag/);
   expect(byTeam).toContain("All others");
   expect(byTeam).toMatch(/<option selected>team<\/option>/);
   expect(byTeam).toContain("/dashboard/usage/requests?range=today&tag=team%3Dteam-3");
+  // By hour from the requests, while they are there; after that by day.
+  expect(byTeam).toContain("USD by hour and tag team");
+  await database.execute("DELETE FROM usage_label WHERE value = 'team-3'");
+  const later = plain((await ann.get("/dashboard/usage?range=today&by=tag&tag=team")).body);
+  expect(later).toContain("USD by day and tag team");
   const byUser = (await ann.get("/dashboard/usage?by=user")).body;
   expect(byUser).toMatch(/By end user[^]*u-1[^]*No end user/);
   // A tag that there is not is another one that there is.

@@ -15,6 +15,7 @@ import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import {
   labelDays,
+  labelHours,
   labelUsageByModelAndDay,
   listTagNames,
   usageByLabel,
@@ -81,6 +82,10 @@ test("usage is added up by tag and end user, once however often it is settled (S
   expect(await labelDays(database, { ...scope, dimension: TEAM, shown: ["search", "ads"] })).toMatchObject([
     { day: TODAY, value: "search", requests: 2 },
     { day: "2026-11-21", value: "ads", requests: 1 },
+  ]);
+  expect(await labelHours(database, { ...scope, dimension: TEAM, shown: ["search", "ads"] })).toMatchObject([
+    { hour: `${TODAY}T12:00`, value: "search", requests: 2, inputTokens: 200, chargeNanoUsd: 180_000n },
+    { hour: "2026-11-21T12:00", value: "ads", requests: 1, chargeNanoUsd: 7n },
   ]);
   expect(await labelUsageByModelAndDay(database, { ...scope, dimension: TEAM, value: "search" })).toMatchObject([
     { day: TODAY, model: "modelx-v4-flash", requests: 1 },

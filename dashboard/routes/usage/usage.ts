@@ -12,7 +12,7 @@ import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
 import { sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
-import { chartStep, readLabelBars, readLabelChoices, readLabelUsage, type LabelChoices } from "../../usage/labels.ts";
+import { readLabelBars, readLabelChoices, readLabelUsage, withRest, type LabelChoices } from "../../usage/labels.ts";
 import { readMemberNames } from "../../usage/member-names.ts";
 import { readRange, type DayRange } from "../../usage/range.ts";
 import type { ChartChoice } from "../../views/usage/usage-chart.ts";
@@ -36,15 +36,16 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const range = readRange(request.query, dayOf(Date.now()));
     const labels = await readLabelChoices(reports, accountId);
     const choice = readChoice(request.query, labels);
-    const step = chartStep(choice, range);
-    const [balance, bars, byKey, totals, byMember, modelRanks, byLabel] = await Promise.all([
+    const byLabel = await readLabelUsage(reports, { accountId, range, choice });
+    const ofLabels = byLabel && (await readLabelBars(reports, { accountId, range, byLabel }));
+    const step = ofLabels?.step ?? stepOf(range);
+    const [balance, bars, byKey, totals, byMember, modelRanks] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range, step),
       usageByKey(reports, { accountId, ...range, limit: SHOWN_KEYS }),
       usageTotals(reports, { accountId, today: dayOf(Date.now()) }),
       usageByMember(reports, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
       listModelRanks(database),
-      readLabelUsage(reports, { accountId, range, choice }),
     ]);
     const memberNames = await readMemberNames(
       database,
@@ -82,7 +83,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
           return readMemberBars(accountId, { range, byMember, memberNames, bars });
         case "tag":
         case "user":
-          return byLabel === undefined ? [] : readLabelBars(reports, { accountId, range, step, byLabel, bars });
+          return byLabel === undefined || ofLabels === undefined ? [] : withRest(ofLabels.bars, byLabel, bars);
         case "model":
         case "class":
           return [];

@@ -4,6 +4,7 @@ import { migrate } from "../../../ledger/postgres/migrate.ts";
 import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
 import {
   labelDays,
+  labelHours,
   labelUsageByModelAndDay,
   listTagNames,
   usageByLabel,
@@ -91,6 +92,12 @@ const REPORTS: Record<string, Read> = {
   "five teams by day": (database, fromDay, toDay) =>
     labelDays(database, {
       ...scopeOf(fromDay, toDay),
+      dimension: tagDimension("team"),
+      shown: [1, 2, 3, 4, 5].map((number) => `team-${number}`),
+    }),
+  "five teams by hour of the last two days": (database, _fromDay, toDay) =>
+    labelHours(database, {
+      ...scopeOf(dayBefore(toDay, 1), toDay),
       dimension: tagDimension("team"),
       shown: [1, 2, 3, 4, 5].map((number) => `team-${number}`),
     }),
