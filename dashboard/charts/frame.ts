@@ -66,6 +66,8 @@ type Size = (typeof SIZES)[keyof typeof SIZES];
 
 const EDGE = { top: 12, right: 8, bottom: 28 } as const;
 const TICKS = 4;
+/** A bar of few stays a bar. */
+const MAX_BANDWIDTH = 64;
 /** Of the axis' font, about. */
 const DIGIT_WIDTH = 7;
 
@@ -89,10 +91,12 @@ function draw({ title, buckets, highest, showTick, column: drawColumn, across }:
     .domain(buckets.keys())
     .range([left, size.width - EDGE.right])
     .padding(0.2);
+  const middleOf = (column: number) => (x(column) ?? 0) + x.bandwidth() / 2;
+  const bandwidth = Math.min(x.bandwidth(), MAX_BANDWIDTH);
   const room: Room = {
-    left: (column) => round(x(column) ?? 0),
-    middle: (column) => round((x(column) ?? 0) + x.bandwidth() / 2),
-    bandwidth: round(x.bandwidth()),
+    left: (column) => round(middleOf(column) - bandwidth / 2),
+    middle: (column) => round(middleOf(column)),
+    bandwidth: round(bandwidth),
     y: (value) => round(y(value)),
   };
 

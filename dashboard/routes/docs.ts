@@ -9,6 +9,7 @@ import { readReference, type Reference } from "../reference/document.ts";
 import { sendPage } from "../http/reply.ts";
 import { defaultModel } from "../views/default-model.ts";
 import { DOCS, quickstartPage } from "../views/docs/docs.ts";
+import { inlineCode } from "../views/docs/inline-code.ts";
 import { referencePage } from "../views/docs/reference.ts";
 import { LANGUAGES } from "../views/quickstart.ts";
 
@@ -61,7 +62,7 @@ export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: base
         reference: ofManagement,
         lead: html`<p>
           Base URL: <code>${baseUrl}/api/v1</code>. Send a <a href="/dashboard/tokens">management token</a> as
-          <code>authorization: Bearer mgmt_…</code>. ${ofManagement.description ?? ""}
+          <code>authorization: Bearer mgmt_…</code>. !${inlineCode(ofManagement.description ?? "")}
         </p>`,
         source: "/api/v1/openapi.json",
       }),

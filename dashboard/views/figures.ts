@@ -29,17 +29,20 @@ const SUFFIXES = [
 ] as const;
 /** A number below this is short enough. */
 const MIN_COMPACT = 10_000;
+/** In a column it would stand apart from those with a unit. */
+const MIN_COMPACT_CELL = 1_000;
 
 /** A short count, "142.1 M"; the exact one is in its title. */
 export function compact(count: number): string {
   const exact = count.toLocaleString("en-US");
-  const { digits, unit } = shorten(count);
+  const { digits, unit } = shorten(count, MIN_COMPACT);
   return html`<span class="nowrap" title="${exact}">${digits}${unit === "" ? "" : `\u00A0${unit}`}</span>`;
 }
 
 /** The same in a column: points are aligned, whatever unit follows. */
 export function compactCell(count: number): string {
-  const { digits, unit } = shorten(count);
+  if (count === 0) return "0";
+  const { digits, unit } = shorten(count, MIN_COMPACT_CELL);
   const [whole = "", decimals] = digits.split(".");
   const end = decimals === undefined ? html`<span class="blank" aria-hidden="true">.0</span>` : html`.${decimals}`;
   return html`<span class="nowrap" title="${count.toLocaleString("en-US")}"
@@ -47,8 +50,8 @@ export function compactCell(count: number): string {
   >`;
 }
 
-function shorten(count: number): { digits: string; unit: string } {
-  if (count < MIN_COMPACT) return { digits: count.toLocaleString("en-US"), unit: "" };
+function shorten(count: number, from: number): { digits: string; unit: string } {
+  if (count < from) return { digits: count.toLocaleString("en-US"), unit: "" };
   // Rounded first: 999,950 is 1.0 M, not 1,000.0 K.
   const [unit, size] = SUFFIXES.find(([, each]) => count >= each * 0.99995) ?? ["K", 1e3];
   return { digits: (count / size).toFixed(1), unit };

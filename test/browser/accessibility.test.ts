@@ -15,7 +15,7 @@ test("everything but copying works without scripts", async () => {
   await callBoth(stack().baseUrl, key);
   await stack().idle();
   await page.goto("/dashboard/usage/requests");
-  expect(await page.getByRole("table").getByText("completed", { exact: true }).count()).toBe(2);
+  expect(await page.getByRole("table").getByText("Completed", { exact: true }).count()).toBe(2);
 });
 
 test("signing up and creating a key works with the keyboard alone", async () => {

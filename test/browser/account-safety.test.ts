@@ -77,7 +77,7 @@ test("an old session requires a new sign-in before a card is saved", async () =>
   await signUpByMail(service, page, { name: "Ann", email: EMAIL, password: OWN_PASSWORD });
   await service.database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   await page.goto("/dashboard/credit");
-  await page.getByLabel("When the balance falls below (USD)").fill("5");
+  await page.getByLabel("Balance below (USD)").fill("5");
   await page.getByLabel("Charge (USD)").fill("20");
   await page.getByLabel("Monthly limit (USD)").fill("100");
   await page.getByRole("button", { name: "Continue to add a card" }).click();

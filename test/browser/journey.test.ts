@@ -53,7 +53,7 @@ describe.each(looks())("on a $device, $scheme", ({ device, scheme }) => {
     await page.getByRole("table").getByText("modelx-v4-pro").first().waitFor();
     await look("usage");
     await page.goto("/dashboard/usage/requests");
-    expect(await page.getByRole("table").getByText("completed", { exact: true }).count()).toBe(2);
+    expect(await page.getByRole("table").getByText("Completed", { exact: true }).count()).toBe(2);
     await look("requests");
     for (const each of ["Chat completions", "Messages"]) {
       await page.goto("/dashboard/playground");

@@ -150,6 +150,8 @@ test("other tabs take over the key, and each continues with another", async () =
 test("two models side by side fit at every width in both themes", { timeout: 300_000 }, async () => {
   const { page } = await open("compare@example.com");
   await page.getByLabel("Compare").check();
+  const preselected = await page.getByLabel("Model", { exact: true }).inputValue();
+  expect(await page.getByLabel("Second model").inputValue()).not.toBe(preselected);
   await page.getByLabel("Second model").selectOption("modelx-v4-flash");
   const long = "anextraordinarilylongwordthatnobodybreaks".repeat(4);
   await send(

@@ -133,6 +133,22 @@ test("a chart explains its columns to keyboard, mouse and touch, and its legend 
   await phone?.close();
 });
 
+test("a day's uptime has a colour of its own for no failures, few, many, and no requests", async () => {
+  const { page, database } = await open();
+  await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
+  for (const [daysAgo, failed] of [0, 10, 900].entries())
+    await database.execute(
+      `INSERT INTO model_hour (model, hour, answered, failed)
+       VALUES ('modelx-v4-pro', date_trunc('day', now(), 'UTC') - $1 * interval '1 day', 1000, $2)`,
+      [daysAgo, failed],
+    );
+  await page.goto("/dashboard/models/modelx-v4-pro");
+  const colours = await page.evaluate<string[]>(
+    "[...document.querySelectorAll('.uptime .bars span')].slice(-4).map((bar) => getComputedStyle(bar).backgroundColor)",
+  );
+  expect(new Set(colours).size).toBe(4);
+});
+
 test("logs follow new requests while Live is on, and a key's value disappears once someone confirms the copy", async () => {
   const { page, database, accountId, look, complaints } = await open();
   await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);

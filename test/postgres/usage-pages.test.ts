@@ -59,7 +59,7 @@ test("requests are filtered by key, model and result, on the page and in its fil
   expect((await ann.get("/dashboard/usage/csv/requests?outcome=sold")).statusCode).toBe(400);
 
   const { body } = await ann.get(`${path}?outcome=aborted&range=7d`);
-  expect(body).toMatch(/<option value="aborted" selected>cancelled/);
+  expect(body).toMatch(/<option value="aborted" selected>Cancelled/);
   expect(plain(body)).toContain("/dashboard/usage/requests?range=today&outcome=aborted");
   const file = await ann.get("/dashboard/usage/csv/requests?range=7d&outcome=aborted&key=&model=");
   expect(file.body.trim().split("\n")).toHaveLength(2);
@@ -76,14 +76,14 @@ test("a request's own page has the tokens of each class, the price and how the c
   for (const words of [
     id,
     "laptop",
-    "out of credit. Your credit ran out mid-response. What was delivered until then is charged.",
+    "Out of credit. Your credit ran out mid-response. What was delivered until then is charged.",
     "Price version 1",
     "0.120 s",
-    "Input 200 $0.30 0.000060",
-    "Cached input 800 $0.03 0.000024",
-    "Cache write 3 $0.30 0.0000009",
-    "Output 1,500 $1.20 0.001800",
-    "Charged: 0.001884900 USD",
+    "Input 200 $0.30 $0.000060",
+    "Cached input 800 $0.03 $0.000024",
+    "Cache write 3 $0.30 $0.0000009",
+    "Output 1,500 $1.20 $0.001800",
+    "Charged: $0.001884900",
     "1,200 reasoning tokens",
     "the gateway counted the tokens",
   ])

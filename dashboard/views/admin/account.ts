@@ -121,7 +121,7 @@ function usageTable(models: readonly UsageByModel[]): string {
     ({ model, requests, outputTokens, chargeNanoUsd, ...tokens }) =>
       html`<tr>
         <th scope="row" data-label="Model">!${clipped(model)}</th>
-        <td data-label="Requests" class="number">!${compactCell(requests)}</td>
+        <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>

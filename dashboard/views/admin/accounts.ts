@@ -86,8 +86,8 @@ function row(account: ListedAccount): string {
         >!${usd(account.postedNanoUsd)}!${account.leasedNanoUsd === 0n ? "" : html`<span class="sub">!${usd(account.leasedNanoUsd)} held</span>`}</span
       >
     </td>
-    <td data-label="Members" class="number">${account.members}</td>
-    <td data-label="Keys" class="number">${account.keys}</td>
+    <td data-label="Members" class="number">${account.members.toLocaleString("en-US")}</td>
+    <td data-label="Keys" class="number">${account.keys.toLocaleString("en-US")}</td>
     <td data-label="Spend, 30 days" class="number">!${usd(account.spentNanoUsd)}</td>
   </tr>`;
 }

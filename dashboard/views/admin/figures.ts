@@ -58,7 +58,8 @@ function picker(range: DayRange): string {
 }
 
 function rate(answered: number, failed: number): string {
-  return answered === 0 ? "–" : `${((failed / answered) * 100).toFixed(2)}%`;
+  if (answered === 0) return "–";
+  return failed === 0 ? "0%" : `${((failed / answered) * 100).toFixed(2)}%`;
 }
 
 const NO_COST = html`<p class="muted small">
@@ -81,7 +82,7 @@ function modelTable(models: readonly ModelFigures[]): string {
     ({ model, requests, answered, failed, outputTokens, chargeNanoUsd, margin, ...tokens }) =>
       html`<tr>
         <th scope="row" data-label="Model"><code>!${clipped(model)}</code></th>
-        <td data-label="Requests" class="number">!${compactCell(requests)}</td>
+        <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Errors" class="number">${rate(answered, failed)}</td>
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
@@ -103,7 +104,7 @@ function accountTable(accounts: readonly AccountFigures[]): string {
             ><span class="sub">!${clipped(accountId)}</span></span
           >
         </th>
-        <td data-label="Requests" class="number">!${compactCell(requests)}</td>
+        <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
       </tr>`,
   );

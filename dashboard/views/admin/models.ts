@@ -63,7 +63,7 @@ function priceTable(versions: ModelHistory["versions"]): string {
     ({ version, effectiveFrom, schedule, ...price }, index) =>
       html`<tr>
         <th scope="row" data-label="Price version">
-          ${version}!${index === 0 ? ' <span class="badge active">current</span>' : ""}
+          <span>${version}!${index === 0 ? ' <span class="badge active">current</span>' : ""}</span>
         </th>
         <td data-label="Effective from">!${moment(effectiveFrom)}</td>
         <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>

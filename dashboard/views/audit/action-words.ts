@@ -42,7 +42,7 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "ledger.checked": "Checked the ledger",
   "member.changed": "Changed a member's role",
   "member.invitation_revoked": "Revoked an invitation",
-  "member.invited": "Invited somebody",
+  "member.invited": "Invited a member",
   "member.joined": "Joined the account",
   "member.removed": "Removed a member",
   "person.changed_email": "Changed email address",

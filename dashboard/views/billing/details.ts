@@ -17,7 +17,7 @@ export function billingDetailsCard(visitor: Member, form: FormState, details: Bi
     !${field({ name: "name", label: "Company or name", autocomplete: "organization", isRequired: true }, filled)}
     !${textArea({ name: "address", label: "Address", autocomplete: "street-address", rows: 4, help: "With the country, up to six lines." }, filled)}
     !${field({ name: "taxId", label: "Tax ID", help: "Optional, such as a VAT number." }, filled)}
-    <button>Save</button>
+    <button class="primary">Save</button>
   </form>`;
 }
 

@@ -43,7 +43,7 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
     <form method="post" action="${PATH}" class="card stack" aria-labelledby="auto-top-up">
       !${csrfField(visitor.csrf)} !${state(autoTopUp, card)}
       <div class="grid">
-        !${field({ name: "below", label: "When the balance falls below (USD)", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
+        !${field({ name: "below", label: "Balance below (USD)", inputMode: "decimal", placeholder: "5.00", isRequired: true }, shown)}
         !${field({ name: "charge", label: "Charge (USD)", inputMode: "decimal", placeholder: "20.00", isRequired: true }, shown)}
         !${field({ name: "monthly", label: "Monthly limit (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
       </div>

@@ -5,7 +5,6 @@ import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { isLegacy } from "../default-model.ts";
 import { empty } from "../empty.ts";
-import { compact } from "../figures.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
@@ -73,8 +72,10 @@ function row({ model, price, schedule }: ListedModel): string {
     <td data-label="Cached input" class="number">!${ofTokens(showPrice(price.cachedInputPicoUsd))}</td>
     <td data-label="Cache write" class="number">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
     <td data-label="Output" class="number">!${ofTokens(showPrice(price.outputPicoUsd))}</td>
-    <td data-label="Context" class="number">!${model.contextWindow === null ? "–" : compact(model.contextWindow)}</td>
-    <td data-label="Max output" class="number">!${ofTokens(compact(model.maxOutputTokens))}</td>
+    <td data-label="Context" class="number">
+      !${model.contextWindow === null ? "–" : model.contextWindow.toLocaleString("en-US")}
+    </td>
+    <td data-label="Max output" class="number">!${ofTokens(model.maxOutputTokens.toLocaleString("en-US"))}</td>
   </tr>`;
 }
 

@@ -33,7 +33,7 @@ function topList(title: string, head: string, rows: readonly Row[]): string {
     ({ name, link, usage }) =>
       html`<tr>
         <th scope="row" data-label="${head}"><a href="/dashboard/usage/requests?range=30d&${link}">!${clipped(name)}</a></th>
-        <td data-label="Requests" class="number">!${compactCell(usage.requests)}</td>
+        <td data-label="Requests" class="number">${usage.requests.toLocaleString("en-US")}</td>
         <td data-label="Tokens" class="number">!${compactCell(totalTokensOf(usage))}</td>
         <td data-label="Spend" class="number">!${usd(usage.chargeNanoUsd)}</td>
       </tr>`,

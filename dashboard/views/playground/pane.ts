@@ -1,20 +1,17 @@
 import { html } from "ghtml";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
-import { defaultModel } from "../default-model.ts";
 
 export interface Pane {
   id: "first" | "second";
   /** Label of its model selection. */
   name: string;
   models: readonly ListedModel[];
-  /** Undefined, or an unknown name: the default. */
-  chosen: string | undefined;
+  preselected: ListedModel | undefined;
   isHidden?: boolean;
 }
 
 /** A model and its conversation. */
-export function pane({ id, name, models, chosen, isHidden = false }: Pane): string {
-  const preselected = models.find(({ model }) => model.name === chosen) ?? defaultModel(models);
+export function pane({ id, name, models, preselected, isHidden = false }: Pane): string {
   return html`<section
     class="card pane"
     id="${id}"

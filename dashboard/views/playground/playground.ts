@@ -4,6 +4,7 @@ import { asset } from "../../assets.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
+import { defaultModel } from "../default-model.ts";
 import { empty } from "../empty.ts";
 import { layout } from "../layout.ts";
 import { pane } from "./pane.ts";
@@ -12,7 +13,7 @@ import { settings } from "./settings.ts";
 export interface Playground {
   visitor: Member;
   models: readonly ListedModel[];
-  /** Name of the model requested by a link. */
+  /** Name of the model requested by a link; undefined, or an unknown name: the default. */
   chosen: string | undefined;
   baseUrl: string;
 }
@@ -21,6 +22,9 @@ export interface Playground {
 export function playgroundPage({ visitor, models, chosen, baseUrl }: Playground): string {
   const page = { title: "Playground", visitor, path: "/dashboard/playground" };
   if (models.length === 0) return layout({ ...page, body: `<h1>Playground</h1>${empty("No models available")}` });
+  const first = models.find(({ model }) => model.name === chosen) ?? defaultModel(models);
+  // A comparison is of two models, where there are two.
+  const second = defaultModel(models.filter((each) => each !== first)) ?? first;
   const mayUse = isAllowed(visitor.membership.role, "usePlayground");
   const body = html`<div class="title">
       <h1>Playground</h1>
@@ -36,8 +40,8 @@ export function playgroundPage({ visitor, models, chosen, baseUrl }: Playground)
       !${csrfField(visitor.csrf)}
       <div class="chat">
         <div class="panes">
-          !${pane({ id: "first", name: "Model", models, chosen })}
-          !${pane({ id: "second", name: "Second model", models, chosen: undefined, isHidden: true })}
+          !${pane({ id: "first", name: "Model", models, preselected: first })}
+          !${pane({ id: "second", name: "Second model", models, preselected: second, isHidden: true })}
         </div>
         !${composer(mayUse)}
       </div>

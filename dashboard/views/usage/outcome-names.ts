@@ -2,12 +2,12 @@ import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
 /** Display names of outcomes. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
-  complete: "completed",
-  truncated: "interrupted",
-  failed: "failed",
-  aborted: "cancelled",
-  stopped: "out of credit",
-  lost: "lost",
+  complete: "Completed",
+  truncated: "Interrupted",
+  failed: "Failed",
+  aborted: "Cancelled",
+  stopped: "Out of credit",
+  lost: "Lost",
 };
 
 /** The badge of each. */

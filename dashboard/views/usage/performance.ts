@@ -8,7 +8,7 @@ import type { Member } from "../../session/visitor.ts";
 import { answeredOf, groupsOf, linesOf, METRICS, valueOf, type PerformanceMetric, type Share } from "../../usage/performance.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
-import { compact, compactCell, figure } from "../figures.ts";
+import { compact, figure } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { rangePicker, rangeQuery } from "./range-picker.ts";
@@ -108,7 +108,7 @@ function groupTable(by: keyof typeof GROUPINGS, bins: readonly PerformanceBin[],
       html`<td data-label="${label}" class="number">${show(metric, valueOf(metric, own, at))}</td>`;
     return html`<tr>
       <th scope="row" data-label="${head}">!${clipped(nameOf(group))}</th>
-      <td data-label="Requests" class="number">!${compactCell(answeredOf(own))}</td>
+      <td data-label="Requests" class="number">${answeredOf(own).toLocaleString("en-US")}</td>
       !${cell("Error rate", "errors")} !${cell("Latency p50", "latency")} !${cell("Latency p95", "latency", "p95")}
       !${cell("TTFT p50", "first-token")} !${cell("TTFT p95", "first-token", "p95")} !${cell("Tokens/s", "speed")}
     </tr>`;

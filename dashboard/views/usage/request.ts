@@ -7,7 +7,7 @@ import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
 import { showPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
-import { tokensPerSecond } from "../figures.ts";
+import { grouped, tokensPerSecond } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { OUTCOME_NAMES, OUTCOME_NOTES } from "./outcome-names.ts";
 import { responsiveTable } from "../responsive-table.ts";
@@ -91,14 +91,14 @@ function charge(request: ListedRequest): string {
   );
   return html`!${responsiveTable(["Tokens", { number: "Count" }, { number: "Price per million" }, { number: "Cost" }], rows, "narrow")}
     <p>
-      Charged: <strong>${formatNanoUsd(request.chargeNanoUsd)} USD</strong>, rounded once.
+      Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded once.
       !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
 }
 
-/** 1_500_000n as "0.0000015". */
+/** 1_500_000n as "$0.0000015". */
 function showPico(picoUsd: bigint): string {
   const digits = picoUsd.toString().padStart(13, "0");
   const decimals = digits.slice(-12).replace(/0{1,6}$/, "");
-  return `${digits.slice(0, -12)}.${decimals}`;
+  return `$${grouped(`${digits.slice(0, -12)}.${decimals}`)}`;
 }

@@ -100,7 +100,7 @@ function filters({ range, keys, members, models, filter, hasLabels }: RequestsVi
 
 function labelFilters({ tag, endUser }: RequestFilter): string {
   return html`<label
-      ><span class="hidden">Tag</span><input name="tag" value="${tag ?? ""}" placeholder="Tag, such as team=search"
+      ><span class="hidden">Tag, such as team=search</span><input name="tag" value="${tag ?? ""}" placeholder="team=search"
     /></label>
     <label><span class="hidden">End user</span><input name="end_user" value="${endUser ?? ""}" placeholder="End user" /></label>`;
 }
@@ -152,6 +152,7 @@ function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, 
 function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMap<string, string>; hasLabels: boolean }): string {
   const at = request.startedAt.toISOString();
   const cached = request.cachedInputTokens + request.cacheWriteTokens;
+  const speed = tokensPerSecond(request);
   return html`<tr>
     <th scope="row" data-label="Time (UTC)">
       <a href="${PATH}/${request.requestId}"
@@ -177,7 +178,7 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
     <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>
     <td data-label="TTFT" class="number">${seconds(request.firstTokenMs)}</td>
     <td data-label="Duration" class="number">
-      <span>${seconds(request.durationMs)}<span class="sub">${tokensPerSecond(request)} tok/s</span></span>
+      <span>${seconds(request.durationMs)}!${speed === "–" ? "" : html`<span class="sub">${speed} tok/s</span>`}</span>
     </td>
     <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
   </tr>`;
@@ -187,11 +188,12 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
 const SHOWN_TAGS = 3;
 
 function labelCell({ labels }: LabelledRequest): string {
+  if (labels.length === 0) return "";
   const tags = tagsIn(labels);
   const endUser = endUserIn(labels);
   const shown = tags.slice(0, SHOWN_TAGS).map(({ name, value }) => clipped(`${name}=${value}`));
   const more = tags.length > SHOWN_TAGS ? html`<span class="sub">and ${tags.length - SHOWN_TAGS} more</span>` : "";
   return html`<span
-    >!${shown.map((tag) => html`<span class="sub">!${tag}</span>`).join("")}!${more}!${endUser === undefined ? "" : html`<span class="sub">User: !${clipped(endUser)}</span>`}</span
+    >!${shown.map((tag) => html`<span class="sub">!${tag}</span>`).join("")}!${more}!${endUser === undefined ? "" : html`<span class="sub">!${clipped(`User: ${endUser}`)}</span>`}</span
   >`;
 }

@@ -126,7 +126,7 @@ function labelSection({ bars }: UsageView, { dimension, values, next, labelled }
     <h2 id="by-label">${title}</h2>
     !${isCut ? html`<p class="muted small">Other: values beyond the first ${LABEL_BOUNDS.valuesADay.toLocaleString("en-US")} of a day.</p>` : ""}
     !${table(name === undefined ? "End user" : "Value", [...rows, ...(none.requests > 0 ? [{ name: nameOfNone(dimension), ...none }] : [])])}
-    <p class="more">!${next === null ? "" : `The ${values.length} dearest. `}Export all: !${files.join(", ")}</p>
+    <p class="more">!${next === null ? "" : `The ${values.length} with the highest spend. `}Export all: !${files.join(", ")}</p>
   </section>`;
 }
 
@@ -147,7 +147,7 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
     (row) =>
       html`<tr>
         <th scope="row" data-label="${head}"><span>!${row.name}</span></th>
-        <td data-label="Requests" class="number">!${compactCell(row.requests)}</td>
+        <td data-label="Requests" class="number">${row.requests.toLocaleString("en-US")}</td>
         <td data-label="Input" class="number">!${compactCell(row.inputTokens)}</td>
         <td data-label="Cached input" class="number">!${compactCell(row.cachedInputTokens)}</td>
         <td data-label="Cache write" class="number">!${compactCell(row.cacheWriteTokens)}</td>
@@ -191,7 +191,7 @@ function files(query: string): string {
 }
 
 function balanceNote({ leasedNanoUsd }: Balance, lastsDays: number | undefined): string {
-  const held = html`!${usd(leasedNanoUsd)} held for requests in progress`;
-  if (lastsDays === undefined) return held;
-  return html`Lasts ${runway(lastsDays)} at the pace of the last 7 days. !${held}.`;
+  const held = leasedNanoUsd === 0n ? [] : [html`!${usd(leasedNanoUsd)} held for requests in progress.`];
+  const lasts = lastsDays === undefined ? [] : [html`Lasts ${runway(lastsDays)} at the pace of the last 7 days.`];
+  return [...lasts, ...held].join(" ");
 }
