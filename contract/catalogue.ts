@@ -14,6 +14,8 @@ const backendSchema = z.strictObject({
   protocol: z.enum(PROTOCOLS),
   /** Path before `/chat/completions` or `/v1/messages`; empty or `/…` without a trailing slash. */
   basePath: z.string(),
+  /** Query parameter `api-version` of each request. */
+  apiVersion: z.string().optional(),
   /** Model name on the upstream. */
   upstreamModel: z.string(),
   weight: z.int().nonnegative(),

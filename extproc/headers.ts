@@ -39,7 +39,7 @@ export interface EarlyRelay {
 export function requestChanges(input: RequestChangesInput): HeaderChanges {
   const { headers, backend, upstream, requestId, isTimed = false, isStream = false, early = null } = input;
   const set: Record<string, string> = {
-    ":path": backend.basePath + upstream.path,
+    ":path": pathOn(backend, upstream.path),
     [HEADERS.backend]: backend.cluster,
     [HEADERS.requestId]: requestId,
     "content-type": "application/json",
@@ -51,6 +51,10 @@ export function requestChanges(input: RequestChangesInput): HeaderChanges {
   if (isTimed) set[HEADERS.timed] = "1";
   if (isStream && early === null) set[HEADERS.streamed] = "1";
   return { set, remove: namesToRemove(headers, (name) => PASSED_UPSTREAM.has(name) || Object.hasOwn(set, name)) };
+}
+
+function pathOn({ basePath, apiVersion }: Backend, path: string): string {
+  return apiVersion === undefined ? basePath + path : `${basePath}${path}?api-version=${apiVersion}`;
 }
 
 function earlyHeaders(early: EarlyRelay | null): Readonly<Record<string, string>> {

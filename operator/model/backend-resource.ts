@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 import { explain } from "../crd/explain.ts";
+import { credentialHeader } from "./credential-header.ts";
 import { durationSchema } from "./duration.ts";
 import { must } from "./field-message.ts";
 import { secretReference } from "./secret-reference.ts";
@@ -15,6 +16,7 @@ export const INTERFACES = [...UPSTREAM_PROTOCOLS, ...INPUT_INTERFACES] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_HTTPS = "needs an https url";
+const NEEDS_CREDENTIAL = "needs a credentialRef";
 
 const tls = z.strictObject(
   {
@@ -88,6 +90,15 @@ export const backendResourceSchema = z
       })
         .optional()
         .describe("Secret in the Model's namespace with the server's API key. Envoy adds it to requests; clients never see it."),
+      credentialHeader: credentialHeader.optional(),
+      apiVersion: z
+        .string(must("be a version such as 2025-04-01-preview"))
+        .regex(/^[A-Za-z0-9][-.A-Za-z0-9]*$/, "must be a version such as 2025-04-01-preview")
+        .max(64, "must be at most 64 characters")
+        .optional()
+        .describe(
+          "Version of the server's API, sent as the query parameter api-version: Azure's addresses of deployments require it.",
+        ),
       tls: tls.optional().describe("How the server's certificate is verified. Requires an https url."),
       timeouts: timeouts.optional().describe("Timeouts for the server."),
       profile: profile
@@ -98,11 +109,16 @@ export const backendResourceSchema = z
   )
   .refine(({ protocol, url }) => protocol !== "Messages" || !/\/v1\/*$/.test(url), { path: ["url"], message: TWO_VERSIONS })
   .refine(({ tls, url }) => tls === undefined || url.startsWith("https:"), { path: ["tls"], message: NEEDS_HTTPS })
+  .refine(({ credentialHeader, credentialRef }) => credentialHeader === undefined || credentialRef !== undefined, {
+    path: ["credentialHeader"],
+    message: NEEDS_CREDENTIAL,
+  })
   .meta(
     explain("A server that serves the Model.", {
       rules: [
         { rule: `self.protocol != "Messages" || !self.url.matches("/v1/*$")`, message: TWO_VERSIONS, field: "url" },
         { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
+        { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
       ],
     }),
   );

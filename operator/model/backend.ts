@@ -7,6 +7,7 @@ import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
+import { credentialHeaderOf } from "./credential-header.ts";
 import type { ConditionReason } from "./status.ts";
 
 /** A backend with its Secrets resolved: ready to be a cluster, or why not. */
@@ -30,14 +31,6 @@ export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings" } as cons
   (typeof INTERFACES)[number],
   Interface
 >;
-
-/** The header for a server's key, and its value. */
-const BEARER = { header: "authorization", form: "bearer", valueOf: (key: string) => `Bearer ${key}` } as const;
-const CREDENTIALS = {
-  ChatCompletions: BEARER,
-  Responses: BEARER,
-  Messages: { header: "x-api-key", form: "plain", valueOf: (key: string) => key },
-} as const satisfies Record<BackendResource["protocol"], object>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
 const SYSTEM_ROOTS = "roots/system";
@@ -81,7 +74,7 @@ export function resolveBackend(
         `Secret ${found.name}, key ${resource.credentialRef.key}, must be printable text without spaces`,
       );
     }
-    const { header, form, valueOf } = CREDENTIALS[resource.protocol];
+    const { name: header, form, valueOf } = credentialHeaderOf(resource);
     const secret = `credential/${found.name}/${resource.credentialRef.key}/${form}`;
     used.set(secret, { kind: "credential", headerValue: valueOf(value) });
     fingerprints = fingerprintsOf?.(value) ?? [];

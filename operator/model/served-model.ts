@@ -154,6 +154,7 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     protocol: PROTOCOL_OF[resource.protocol],
     // Only for Messages does the path below it begin with `/v1` (S2); for the others `/v1` is part of the address.
     basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
+    ...(resource.apiVersion === undefined ? {} : { apiVersion: resource.apiVersion }),
     upstreamModel: resource.upstreamModel ?? modelName,
     weight: resource.weight,
     priority: resource.priority,

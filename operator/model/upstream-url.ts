@@ -21,7 +21,7 @@ const REFUSED = [
     pattern: /^[^/]*\/\/[^/?#]*@/,
     message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",
   },
-  { pattern: /[?#]/, message: "must not contain a query or a fragment" },
+  { pattern: /[?#]/, message: "must not contain a query or a fragment; if the server requires api-version, set apiVersion" },
   {
     pattern: /\/(chat\/completions|messages|responses)\/*$/,
     message: "must be the base address only; the gateway appends the rest",

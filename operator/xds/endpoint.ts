@@ -21,7 +21,8 @@ export interface EndpointTls {
 }
 
 export interface EndpointCredential {
-  header: "authorization" | "x-api-key";
+  /** Its name, in lower case. */
+  header: string;
   /** Name of the SDS secret with the header's whole value. */
   secret: string;
 }

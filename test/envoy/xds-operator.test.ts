@@ -138,7 +138,7 @@ test("an invalid manifest is rejected with a message and changes neither; deleti
   await save(manifest(`http://127.0.0.1:${upstream.port}/v1?key=x`, "very-secret"));
   await eventually(() =>
     expect(logLines.join("")).toContain(
-      "models.yaml: Model modelx: spec.backends[0].url must not contain a query or a fragment; the last valid version stays in force",
+      "models.yaml: Model modelx: spec.backends[0].url must not contain a query or a fragment; if the server requires api-version, set apiVersion; the last valid version stays in force",
     ),
   );
   await eventually(async () => expect(await request(first)).toBe(200));

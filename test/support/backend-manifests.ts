@@ -15,6 +15,9 @@ export interface TestBackend {
   weight?: number;
   /** The provider's key. */
   credential?: string;
+  /** In place of the protocol's. */
+  credentialHeader?: string;
+  apiVersion?: string;
   /** PEM of the authority of an https server. */
   ca?: string;
 }
@@ -70,11 +73,11 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       ...(streaming === undefined ? {} : { streaming }),
       // JSON leaves out what is undefined.
       limits: { maxOutputTokens, contextWindow },
-      backends: backends.map(({ name: backend, protocol, url, upstreamModel, priority = 0, weight = 1, credential, ca }) => ({
+      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, ...others }) => ({
         name: backend,
         protocol: PROTOCOL_NAMES[protocol],
         url: protocol === "messages" ? url : `${url}/v1`,
-        upstreamModel,
+        ...others,
         priority,
         weight,
         ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),

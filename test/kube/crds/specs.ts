@@ -119,6 +119,11 @@ const backendFields = {
   weight: mostly([1, 5, 1_000_000], [0, -1, 1_000_001, 0.5, "1"]),
   priority: mostly([0, 1, 15], [-1, 16, 0.5, "1"]),
   credentialRef: reference,
+  credentialHeader: mostly(
+    ["api-key", "authorization", "x-key"],
+    ["", "Api-Key", "host", "x-envoy-a", "a".repeat(65), ...NOT_TEXT],
+  ),
+  apiVersion: mostly(["2024-10-21", "v1", "a".repeat(64)], ["", "-1", "a&b=c", "a b", "a".repeat(65), ...NOT_TEXT]),
   timeouts: object({ connect: connectTimeouts }, []),
   profile,
 };

@@ -150,7 +150,11 @@ describe("a Model is rejected with the field and the remedy", () => {
       backend({ url: "ftp://x/v1" }),
       "spec.backends[0].url must be an absolute http or https URL such as https://models.example.com/v1",
     ],
-    ["a query", backend({ url: "https://x/v1?a=b" }), "spec.backends[0].url must not contain a query or a fragment"],
+    [
+      "a query",
+      backend({ url: "https://x/v1?a=b" }),
+      "spec.backends[0].url must not contain a query or a fragment; if the server requires api-version, set apiVersion",
+    ],
     [
       "a credential in the url",
       backend({ url: "https://u:p@x/v1" }),
