@@ -46,7 +46,7 @@ export function readDays({ from, to }: { from?: string | undefined; to?: string 
   if (days < 1)
     throw new GatewayError("invalid_request", "`from` is after `to`. Send the earlier day as `from`.", { field: "from" });
   if (days > MAX_DAYS)
-    throw new GatewayError("invalid_request", `The range has more than ${MAX_DAYS} days. Ask for a shorter one.`, {
+    throw new GatewayError("invalid_request", `The range has more than ${MAX_DAYS} days. Request a shorter one.`, {
       field: "from",
     });
   return { fromDay, toDay };

@@ -89,7 +89,7 @@ export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   return new GatewayError(
     "internal_error",
-    "Something failed inside the gateway. The request id in this response helps support to find it.",
+    "The gateway failed to process this request. Contact support with the request id of this response.",
     { cause: thrown },
   );
 }

@@ -56,7 +56,7 @@ export async function startDashboard(
   log.info({ listen: config.listen, admin: admin.port }, "ready");
 
   const budgets = startBudgetWatch({ ...config, database, mailer, log });
-  lifecycle.onShutdown({ name: "stop looking at budgets", deadlineMs: 5_000, run: () => budgets.stop() });
+  lifecycle.onShutdown({ name: "stop checking budgets", deadlineMs: 5_000, run: () => budgets.stop() });
   const deliveries = startDeliveries({ ...config, database, log });
   lifecycle.onShutdown({ name: "finish webhook deliveries", deadlineMs: 12_000, run: () => deliveries.stop() });
   if (mailer !== undefined) {

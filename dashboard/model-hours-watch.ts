@@ -15,7 +15,7 @@ export function startModelHoursWatch({ database, log }: { database: Database; lo
     },
     {
       everyMs: EVERY_MS,
-      onFailure: (error) => log.warn({ err: error }, "failed to sum up the models' hours; retrying"),
+      onFailure: (error) => log.warn({ err: error }, "failed to aggregate the models' hours; retrying"),
     },
   );
 }

@@ -204,7 +204,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   metrics.registerMetric(
     gauge(
       "gateway_event_loop_delay_seconds",
-      "How late the event loop is; beyond a bound, requests are refused.",
+      "Delay of the event loop; above a bound, requests are refused.",
       gauges.lateSeconds,
       "max",
     ),

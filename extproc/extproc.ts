@@ -295,7 +295,7 @@ export async function startExtproc(
   // A predecessor whose supervisor was killed may still have finished its streams when this process started.
   const recoveries = startRounds(found.look, {
     everyMs: RECOVER_EVERY_MS,
-    onFailure: (error) => log.warn({ err: error }, "failed to look for journals of ended processes"),
+    onFailure: (error) => log.warn({ err: error }, "failed to check for journals of ended processes"),
   });
   const leaseRenewal = startLeaseRenewal({ credit, bank, log });
   const limitExchange = startLimitExchange({ limits, log });

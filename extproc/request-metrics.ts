@@ -32,7 +32,7 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
   });
   const charged = new Counter({
     name: "gateway_charged_usd_total",
-    help: "Money charged, in USD; for graphs, the ledger is exact.",
+    help: "Charges in USD, rounded for graphs; the ledger has exact amounts.",
     labelNames: ["model"],
     registers,
   });
@@ -44,7 +44,7 @@ export function createRequestMetrics(metrics: Registry): RequestMetrics {
   });
   const durations = new Histogram({
     name: "gen_ai_server_request_duration_seconds",
-    help: "From the request's headers to its settlement. No error type: it succeeded.",
+    help: "From the request's headers to its settlement. The error type is empty if the request succeeded.",
     labelNames: [...SERVER_LABELS, "error_type"],
     buckets: DURATION_BUCKETS_S,
     registers,

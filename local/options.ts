@@ -55,8 +55,8 @@ export function createCommand(onParsed: (values: Values) => void): Command {
       new Option("--host <address>", "address for clients; 0.0.0.0 allows other machines").default(LOOPBACK).argParser(parseHost),
     )
     .addOption(new Option("--port <port>", "where clients connect").default(8080).argParser(parsePort))
-    .option("--data <dir>", "directory of all data", ".data")
-    .option("--manifests <dir>", "folder of Model manifests, watched; without it, the one in the data directory")
+    .option("--data <dir>", "directory for all data", ".data")
+    .option("--manifests <dir>", "folder of Model manifests to watch; if absent, the one in the data directory")
     .addOption(
       new Option("--upstream-chat <url>", "a real server for chat completions, with /v1: http://127.0.0.1:11434/v1").argParser(
         parseChatUrl,

@@ -116,7 +116,7 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     published(result) {
       rollouts.inc({ outcome: "published" });
       models.set(result.models);
-      log.info({ ...result }, "resources are in effect");
+      log.info({ ...result }, "resources applied");
     },
     certificatesUnusable({ error }) {
       log.error({ err: error }, "invalid certificates; keeping the last valid ones");

@@ -59,7 +59,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
         errorResponseBuilder: (_request, { ttl }) =>
           new GatewayError(
             "rate_limited",
-            `All tokens of an account together can send ${ACCOUNT_BOUNDS.apiRequestsAMinute} requests per minute. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
+            `The tokens of an account can together send ${ACCOUNT_BOUNDS.apiRequestsAMinute} requests per minute. Try again in ${Math.ceil(ttl / 1000)} seconds.`,
           ),
       });
       const api = scope.withTypeProvider<ZodTypeProvider>();

@@ -8,7 +8,7 @@ export type Notify = (letter: Letter) => void;
 export function createNotifier({ mailer, log }: Pick<AppDeps, "mailer" | "log">): Notify {
   return (letter) => {
     if (mailer === undefined) return;
-    void mailer.send(letter).catch((error: unknown) => log.warn({ err: error }, "failed to send a security mail"));
+    void mailer.send(letter).catch((error: unknown) => log.warn({ err: error }, "failed to send a security email"));
   };
 }
 

@@ -19,7 +19,7 @@ const EVERY_MS = 60_000;
 /** Notifies the owners of accounts that run out of credit, once for each fall, by whichever replica sees it first. */
 export function startLowBalanceWatch(deps: LowBalanceWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to look for low balances");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to check for low balances");
   return startRounds(() => sendLowBalanceAlerts(deps), { everyMs, onFailure });
 }
 

@@ -38,6 +38,6 @@ export function createAnswerRoom({ reserve, onLate }: AnswerRoomDeps): AnswerRoo
 
 function late(): GatewayError {
   const size = `${LARGE_BYTES / 1024 / 1024} MiB`;
-  const message = `The model server did not finish its answer within ${ENDS_WITHIN_MS / 1000} seconds after the first ${size}. Ask for less in one request, or for a stream.`;
+  const message = `The model server did not finish its answer within ${ENDS_WITHIN_MS / 1000} seconds after the first ${size}. Request less at a time, or a stream.`;
   return new GatewayError("upstream_timeout", message);
 }

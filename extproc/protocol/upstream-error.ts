@@ -69,7 +69,7 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
     new GatewayError(code, message, { cause, headers: retry, status: forStatus });
 
   if (isAccountTrouble(status, details))
-    return fail("upstream_error", "The model server refused the gateway. This is not about your key or balance.");
+    return fail("upstream_error", "The model server refused the gateway. Your key and balance are not the cause.");
   if (status === 429) return fail("rate_limited", "The model server is not accepting requests right now. Try again later.");
   if (status === 408 || status === 504 || status === 524)
     return fail("upstream_timeout", "The model server took too long to answer. Try again.");

@@ -69,7 +69,7 @@ export function startStoredResponses(config: StoredResponsesConfig): StoredRespo
   }
   const bounds = startRounds(bound, {
     everyMs: BOUND_EVERY_MS,
-    onFailure: (error) => log.warn({ err: error }, "failed to bound the stored responses; retrying"),
+    onFailure: (error) => log.warn({ err: error }, "failed to enforce the bounds on stored responses; retrying"),
   });
   return {
     get bytes() {

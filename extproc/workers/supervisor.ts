@@ -106,7 +106,7 @@ export async function startSupervisor(
     metrics: { contentType: own.contentType, metrics: metricsPage },
     notReadyBecause,
   });
-  log.info({ workers: config.workers, admin: admin.port }, "supervising");
+  log.info({ workers: config.workers, admin: admin.port }, "supervising workers");
 
   lifecycle.onShutdown({
     name: "stop the workers",

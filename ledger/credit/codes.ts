@@ -33,7 +33,7 @@ export async function createRedeemCode(
   if (amountNanoUsd <= 0n)
     throw new GatewayError("invalid_request", "A code needs an amount above zero.", { field: "amountNanoUsd" });
   if (!Number.isSafeInteger(maxUses) || maxUses <= 0)
-    throw new GatewayError("invalid_request", "A code needs to be usable at least once.", { field: "maxUses" });
+    throw new GatewayError("invalid_request", "A code must allow at least one use.", { field: "maxUses" });
   const id = uuidv7();
   // 32 characters: five bits of each byte choose one, all equally likely.
   const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join("");

@@ -78,7 +78,7 @@ export async function admitTopUp(database: Queryable, accountId: string): Promis
   if (unpaid >= most)
     throw new GatewayError(
       "rate_limited",
-      `An account can leave at most ${most} payments unpaid in 24 hours. Pay one of them, or try again later.`,
+      `An account can have at most ${most} unpaid payments from the last 24 hours. Pay one of them, or try again later.`,
       { headers: { "retry-after": "3600" } },
     );
 }

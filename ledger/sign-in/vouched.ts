@@ -55,7 +55,7 @@ async function link(
 function neverProved(email: string): GatewayError {
   return new GatewayError(
     "permission_denied",
-    `Somebody has signed up here as ${email} with a password, and has not proved yet that the address is theirs. Choose a new password with the link that "Forgot your password?" sends you, then sign in this way again. If it was not you who signed up, look through the account's keys, tokens and members then, and delete those that are not yours. Without that link on the sign-in page, ask the operator of this service.`,
+    `Somebody has signed up here as ${email} with a password, and has not confirmed the address yet. Choose a new password with the link that "Forgot your password?" sends you, then sign in this way again. If you did not sign up yourself, then review the account's keys, tokens and members, and delete those that are not yours. If the sign-in page has no such link, ask the operator of this service.`,
   );
 }
 

@@ -17,4 +17,4 @@ const lifecycle = createLifecycle(log);
 exitOnSignals(lifecycle);
 const simulator = await startSimulator({ host: settings.SIMULATOR_HOST, port: settings.SIMULATOR_PORT });
 lifecycle.onShutdown({ name: "close the server", deadlineMs: 2_000, run: () => simulator.close() });
-log.info({ url: simulator.url }, "the simulated model server listens");
+log.info({ url: simulator.url }, "the simulated model server is listening");

@@ -44,7 +44,7 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
   });
   const lastEvents = new Gauge({
     name: "gateway_operator_last_event_timestamp_seconds",
-    help: "When a watch last received something; normally within the last two minutes.",
+    help: "Time of a watch's last message; normally within the last two minutes.",
     labelNames: ["kind"],
     registers,
   });
@@ -91,7 +91,7 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
     },
     watchEnded({ kind, error, failures }) {
       // A single break is normal: the next attempt continues where this one ended.
-      log[failures === 1 ? "info" : "warn"]({ kind, err: error, failures }, `the watch of ${kind} broke; retrying`);
+      log[failures === 1 ? "info" : "warn"]({ kind, err: error, failures }, `the watch on ${kind} failed; retrying`);
     },
     eventSeen({ kind }) {
       lastEvents.set({ kind }, Date.now() / 1000);

@@ -19,12 +19,14 @@ export type Peer = (typeof PEERS)[number];
 export function parseOptions(words: readonly string[]): BenchOptions {
   const { peers, workers, rounds, quick, only, keep } = new Command("npm run bench --")
     .description("Measures this gateway, Envoy alone and other gateways under the same load, in turns.")
-    .addOption(new Option("--peers <names>", `which others, separated by commas: ${PEERS.join(", ")}`).default("portkey"))
-    .addOption(new Option("--workers <counts>", "with how many processes of extproc: 1,2,4").default("1"))
-    .option("--rounds <count>", "how often each is measured; the median counts")
-    .option("--only <pattern>", 'measures what matches: "JSON, 1 KB.*chat → chat"', "")
+    .addOption(
+      new Option("--peers <names>", `other gateways to measure, separated by commas: ${PEERS.join(", ")}`).default("portkey"),
+    )
+    .addOption(new Option("--workers <counts>", "numbers of extproc processes to measure with, such as 1,2,4").default("1"))
+    .option("--rounds <count>", "measurements of each; the median is reported")
+    .option("--only <pattern>", 'measures only matching cases, such as "JSON, 1 KB.*chat → chat"', "")
     .option("--quick", "fewer requests, fewer rounds", false)
-    .option("--keep", "writes what was measured into docs/performance.md", false)
+    .option("--keep", "writes the results into docs/performance.md", false)
     .allowExcessArguments(false)
     .parse(words, { from: "user" })
     .opts<{ peers: string; workers: string; rounds?: string; only: string; quick: boolean; keep: boolean }>();

@@ -12,8 +12,8 @@ export interface CommandOptions {
 export function parseOptions(words: readonly string[]): CommandOptions {
   const { minutes, seed, workers, report } = new Command("npm run chaos --")
     .description("Lets model servers and every process fail under load, and accounts for each request.")
-    .option("--minutes <count>", "how long faults come", "10")
-    .option("--seed <number>", "of what is asked and what fails when; by chance where not given")
+    .option("--minutes <count>", "how long faults are injected", "10")
+    .option("--seed <number>", "seed of the requests and faults; random if absent")
     .option("--workers <count>", "requests at once", "16")
     .option("--report", "writes the table into docs/operating.md", false)
     .allowExcessArguments(false)

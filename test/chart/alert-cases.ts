@@ -35,13 +35,13 @@ const rollouts = (outcome: string) => series("gateway_operator_rollouts_total", 
 /** Ninety minutes of each; alerts are asked for at the end of the first sixty. */
 export const ALERT_CASES: readonly AlertCase[] = [
   {
-    alert: "GatewayLedgerDoesNotAddUp",
+    alert: "GatewayLedgerInconsistent",
     labels: {},
     fires: { [series("gateway_ledger_differences", 'pod="a"')]: NONE, [series("gateway_ledger_differences", 'pod="b"')]: "1x90" },
     quiet: { "all adds up": { [series("gateway_ledger_differences", 'pod="a"')]: NONE } },
   },
   {
-    alert: "GatewaySettlementsWait",
+    alert: "GatewaySettlementsQueued",
     labels: {},
     fires: {
       [series("gateway_queued_settlements", 'pod="a"')]: "600x90",
@@ -53,7 +53,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewaySettlementsAreRefused",
+    alert: "GatewaySettlementsRejected",
     labels: {},
     fires: {
       [series("gateway_refused_settlements", 'pod="a"')]: NONE,
@@ -62,7 +62,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "one that was accepted later": { [series("gateway_refused_settlements", 'pod="a"')]: "0x40 1x3 0x47" } },
   },
   {
-    alert: "GatewayJournalGrows",
+    alert: "GatewayJournalFillingUp",
     labels: { pod: "b" },
     fires: {
       [series("gateway_journal_bytes", 'pod="a"')]: "1000x90",
@@ -71,7 +71,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "two pods that are half as full": { [series("gateway_journal_bytes", 'pod="a"')]: "200000000x90" } },
   },
   {
-    alert: "GatewayJournalFails",
+    alert: "GatewayJournalNotWritable",
     labels: { pod: "b" },
     fires: {
       [series("gateway_journal_failing", 'pod="a"')]: NONE,
@@ -80,7 +80,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "a disk that was full for a moment": { [series("gateway_journal_failing", 'pod="a"')]: "0x30 1x1 0x59" } },
   },
   {
-    alert: "GatewayJournalIsDamaged",
+    alert: "GatewayJournalDamaged",
     labels: { pod: "b" },
     // A new process had counted before it was first scraped.
     fires: {
@@ -96,7 +96,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayUsageIsEstimated",
+    alert: "GatewayUsageEstimated",
     labels: { model: "large" },
     fires: { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+12x90" },
     quiet: { "one in twenty": { ...requests, [series("gateway_estimated_requests_total", 'model="large"')]: "0+3x90" } },
@@ -108,20 +108,20 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "one long ago": { [series("gateway_usage_anomalies_total", 'model="large",anomaly="short"')]: "0x20 1x70" } },
   },
   {
-    alert: "GatewayIsDown",
+    alert: "GatewayDown",
     labels: { namespace: NAMESPACE },
     fires: { 'gateway_open_streams{namespace="elsewhere"}': NONE },
     silence: {},
     quiet: { "one pod of several is left": { [series("gateway_open_streams", 'pod="b"')]: NONE } },
   },
   {
-    alert: "GatewayFailsInside",
+    alert: "GatewayInternalErrors",
     labels: {},
     fires: { [series("gateway_internal_failures_total", 'pod="a"')]: "0x55 1x35" },
     quiet: { "a failure of an hour ago": { [series("gateway_internal_failures_total", 'pod="a"')]: "0x5 1x85" } },
   },
   {
-    alert: "GatewayUpstreamFails",
+    alert: "GatewayUpstreamErrors",
     labels: { model: "large" },
     fires: { ...requests, [upstreamFailures("upstream_error")]: "0+8x90", [upstreamFailures("rate_limited")]: "0+8x90" },
     quiet: {
@@ -130,7 +130,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayBackendFails",
+    alert: "GatewayBackendFailing",
     labels: { model: "large" },
     fires: { ...requests, [failedAttempts("next_backend")]: "0+6x90" },
     quiet: {
@@ -139,13 +139,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayIsLate",
+    alert: "GatewayOverloaded",
     labels: { pod: "a" },
     fires: { [series("gateway_event_loop_delay_seconds", 'pod="a"')]: "0.4x90" },
     quiet: { busy: { [series("gateway_event_loop_delay_seconds", 'pod="a"')]: "0.1x90" } },
   },
   {
-    alert: "GatewayAnswersWithErrors",
+    alert: "GatewayErrorRateHigh",
     labels: {},
     fires: { [answers("2")]: SIXTY_A_MINUTE, [answers("5")]: "0+6x90" },
     quiet: {
@@ -154,7 +154,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayRowsAreUnreadable",
+    alert: "GatewayRowsUnreadable",
     labels: { kind: "key" },
     fires: {
       [series("gateway_unreadable_rows", 'kind="key",pod="a"')]: "2x90",
@@ -163,7 +163,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "an upgrade under way": { [series("gateway_unreadable_rows", 'kind="key",pod="a"')]: "0x60 2x15 0x15" } },
   },
   {
-    alert: "GatewayLogIsLost",
+    alert: "GatewayLogLinesLost",
     labels: { pod: "b" },
     fires: {
       [series("gateway_dropped_log_lines_total", 'pod="a"')]: NONE,
@@ -172,19 +172,19 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "a disk that was full an hour ago": { [series("gateway_dropped_log_lines_total", 'pod="b"')]: "0x5 900x85" } },
   },
   {
-    alert: "GatewayConfigurationRefused",
+    alert: "GatewayConfigurationRejected",
     labels: {},
     fires: { [series("gateway_operator_rejections_total", 'pod="a"')]: "0x55 1x35" },
     quiet: { "none for an hour": { [series("gateway_operator_rejections_total", 'pod="a"')]: "4x90" } },
   },
   {
-    alert: "GatewayRolloutFails",
+    alert: "GatewayRolloutFailing",
     labels: {},
     fires: { [rollouts("failed")]: "0+1x90", [rollouts("published")]: "3x90" },
     quiet: { "rollouts that succeed": { [rollouts("failed")]: "2x90", [rollouts("published")]: "0+1x90" } },
   },
   {
-    alert: "GatewayEnvoysAreUnconnected",
+    alert: "GatewayEnvoysDisconnected",
     labels: {},
     silence: envoys,
     fires: { ...envoys, [series("gateway_operator_envoys", 'pod="o"')]: "1x90" },
@@ -197,7 +197,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayCertificateEnds",
+    alert: "GatewayCertificateExpiring",
     labels: { secret: "envoy" },
     // Seconds since the epoch: five days and ninety.
     fires: {
@@ -211,7 +211,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayHasNoWriter",
+    alert: "GatewayOperatorWithoutLeader",
     labels: {},
     silence: {},
     fires: {
@@ -226,13 +226,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    alert: "GatewayLacksRights",
+    alert: "GatewayOperatorForbidden",
     labels: {},
     fires: { [calls("403")]: "_x50 1+1x40", [calls("200")]: SIXTY_A_MINUTE },
     quiet: { "all is allowed": { [calls("200")]: SIXTY_A_MINUTE } },
   },
   {
-    alert: "GatewayHearsNothing",
+    alert: "GatewayWatchStalled",
     labels: { kind: "models" },
     // Seconds since the epoch, at which promtool's time begins.
     fires: {

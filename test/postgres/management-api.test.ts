@@ -293,7 +293,7 @@ test("an account with too many requests is asked to wait, and no other account i
   for (let sent = 0; sent < 600; sent += 20) await Promise.all(Array.from({ length: 20 }, () => program.get("/api/v1/account")));
   const [status, type, , message] = await refusal(program.get("/api/v1/account"));
   expect([status, type]).toEqual([429, "rate_limited"]);
-  expect(message).toMatch(/^All tokens of an account together can send 600 requests per minute\. Try again in \d+ seconds\.$/);
+  expect(message).toMatch(/^The tokens of an account can together send 600 requests per minute\. Try again in \d+ seconds\.$/);
   expect(Number((await program.get("/api/v1/account")).headers["retry-after"])).toBeGreaterThan(0);
   expect((await ann.get("/api/v1/account")).statusCode).toBe(429);
   expect((await (await owner("bob@example.com")).get("/api/v1/account")).statusCode).toBe(200);

@@ -83,7 +83,7 @@ test("someone who signed up with another's unconfirmed address does not share th
   const squatter = await owner("ann@example.com");
   const { status, answer, session } = await signIn(ANN);
   expect([status, session]).toEqual([403, undefined]);
-  expect(answer.body).toContain("has not proved yet that the address is theirs");
+  expect(answer.body).toContain("has not confirmed the address yet");
   expect((await squatter.get("/dashboard")).statusCode).toBe(200);
 });
 

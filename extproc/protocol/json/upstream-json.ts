@@ -8,8 +8,8 @@ export function parseUpstreamJson(text: string): JsonObject {
   try {
     json = parseWithin(text, ANSWER_BOUNDS);
   } catch (cause) {
-    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+    throw new GatewayError("upstream_error", "The model server sent data that is not JSON.", { cause });
   }
-  if (!isObject(json)) throw new GatewayError("upstream_error", "The model server sent something that is not a JSON object.");
+  if (!isObject(json)) throw new GatewayError("upstream_error", "The model server sent data that is not a JSON object.");
   return json;
 }

@@ -43,7 +43,7 @@ export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   const raw = scanElements(rawMember(body, "content") ?? Buffer.alloc(0));
   const content = parsed.data.content.map((block, index) => parseBlock(block, raw[index] ?? Buffer.alloc(0)));
   if (content.every(({ type }) => type === "other") && parsed.data.content.some(isForeign))
-    throw new GatewayError("upstream_error", "The model server's answer has no content blocks that a messages answer may have.");
+    throw new GatewayError("upstream_error", "The model server's answer has none of the content blocks of a message.");
   return {
     id: parsed.data.id ?? "",
     content,

@@ -261,7 +261,7 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 const MAX_CITATIONS = 1_000;
 
 function tooMuchWaits(): GatewayError {
-  return new GatewayError("upstream_error", "The model server began a tool call and sent too much before the call was complete.");
+  return new GatewayError("upstream_error", "The model server sent too much other content before a tool call was complete.");
 }
 
 function within({ start, end }: { start: number; end: number }, blockStart: number): Citation["range"] {

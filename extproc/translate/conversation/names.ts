@@ -27,7 +27,7 @@ export function createToolNames(names: Iterable<string>): ToolNames {
     if (other !== undefined && other !== name) {
       throw new GatewayError(
         "invalid_request",
-        "Two tool names are the same in the form that the model accepts. Rename one of them.",
+        "Two tool names become identical in the form that this model accepts. Rename one of them.",
         {
           field: "tools",
         },

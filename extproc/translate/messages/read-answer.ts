@@ -147,7 +147,10 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
   /** @throws GatewayError `upstream_error` for an answer whose only text is in deltas that the protocol does not have. */
   function finish(): AnswerEvent[] {
     if (hasUnread && meter.outputBytes() === 0)
-      throw new GatewayError("upstream_error", "The model server's answer has no text where a messages answer has it.");
+      throw new GatewayError(
+        "upstream_error",
+        "The model server's answer has text only in events that the Messages API does not define.",
+      );
     const closed = [...open.keys()].flatMap(closeBlock);
     const reported = stop?.stopReason ?? null;
     if (reported !== null && isUnknownReason(reported)) meter.noteUnknownReason(reported);

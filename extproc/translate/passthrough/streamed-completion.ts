@@ -95,7 +95,7 @@ function readChunk(event: string | null, data: string): Buffer {
   try {
     json = parseWithin(data, EVENT_BOUNDS);
   } catch (cause) {
-    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+    throw new GatewayError("upstream_error", "The model server sent data that is not JSON.", { cause });
   }
   const isError = event === "error" || (isObject(json) && ((json["error"] ?? null) !== null || json["object"] === "error"));
   if (isError) throw readUpstreamErrorPayload(json, "chat");

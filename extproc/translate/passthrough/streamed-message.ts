@@ -85,9 +85,9 @@ function parseEvent(data: string): JsonObject {
     const json = parseWithin(data, EVENT_BOUNDS);
     if (isObject(json)) return json;
   } catch (cause) {
-    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+    throw new GatewayError("upstream_error", "The model server sent data that is not JSON.", { cause });
   }
-  throw new GatewayError("upstream_error", "The model server sent something that is not a JSON object.");
+  throw new GatewayError("upstream_error", "The model server sent data that is not a JSON object.");
 }
 
 function startBlock(members: Members, block: unknown): StreamedBlock {

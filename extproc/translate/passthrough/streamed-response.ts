@@ -33,7 +33,7 @@ function parseEvent(data: string): unknown {
   try {
     return parseWithin(data, EVENT_BOUNDS);
   } catch (cause) {
-    throw new GatewayError("upstream_error", "The model server sent something that is not JSON.", { cause });
+    throw new GatewayError("upstream_error", "The model server sent data that is not JSON.", { cause });
   }
 }
 

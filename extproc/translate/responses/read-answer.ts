@@ -70,7 +70,10 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     const closed = items.end();
     // Calls without arguments contain no text.
     if (meter.outputBytes() === 0 && !items.hasCalls() && bytesOf(messagesOutput({ output })) > 0)
-      throw new GatewayError("upstream_error", "The model server's answer has no text where a response has it.");
+      throw new GatewayError(
+        "upstream_error",
+        "The model server's answer has text only in events that the Responses API does not define.",
+      );
     meter.report(responsesUsage(usage) ?? {});
     if (reason !== null && isUnknownReason({ status, reason })) meter.noteUnknownReason(reason);
     const ending = {

@@ -86,7 +86,7 @@ const EARLY_REPLIES: readonly OwnReply[] = [
   { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
   {
     filter: statusIs(431),
-    error: new GatewayError("invalid_request", "The request headers are larger than 64 KiB or too many.", { status: 431 }),
+    error: new GatewayError("invalid_request", "The request has too many headers, or they exceed 64 KiB.", { status: 431 }),
   },
   {
     filter: statusIs(501),
@@ -121,7 +121,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
       // Requests and answers have the same bound (listeners/clients.ts).
       error: new GatewayError(
         "upstream_error",
-        `The model server's answer is larger than ${maxRequestBytes / 1024 / 1024} MiB, which the gateway does not support. Ask for less in one request.`,
+        `The model server's answer is larger than ${maxRequestBytes / 1024 / 1024} MiB, which the gateway does not support. Request less at a time.`,
         { headers: { "x-should-retry": "false" } },
       ),
     },

@@ -210,7 +210,7 @@ describe("an answer with more tool calls than any model makes", () => {
     const chunks = [{ tool_calls: [start] }, ...Array.from({ length: count }, () => delta)];
     const { text, outcome } = play(chunks.map((each) => ({ choices: [{ delta: each }] })));
     expect(outcome).toBe("failed");
-    expect(text).toContain("sent too much before the call was complete");
+    expect(text).toContain("sent too much other content before a tool call was complete");
   });
 });
 
