@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 
 export interface AdminOptions {
   host: string;
-  /** 0 takes a free port. */
+  /** 0 picks a free port. */
   port: number;
   metrics: Pick<Registry, "contentType" | "metrics">;
   /** Why the process is not ready; an empty list means ready. */
@@ -17,8 +17,8 @@ export interface Admin {
 }
 
 /**
- * The admin port of a process: /healthz (alive), /readyz (fit for traffic, else 503 with the reasons), /metrics. Three paths
- * need no framework, and each worker of extproc would hold one in memory.
+ * The admin port of a process: /healthz (alive), /readyz (ready for traffic, otherwise 503 with the reasons), /metrics. Three
+ * paths need no framework, of which each worker of extproc would keep a copy in memory.
  */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const server = createServer((request, response) => {

@@ -1,28 +1,28 @@
 import { createHmac, type KeyObject } from "node:crypto";
 
-/** What tells a credential without giving it away: a keyed hash of its letters and digits, and how many they are. */
+/** Identifies a credential without revealing it: a keyed hash of its letters and digits, and their number. */
 export interface Fingerprint {
   length: number;
   hash: string;
 }
 
-/** The letters and digits of a text in lower case, and where each stands in it. Escapes are read as what they mean. */
+/** The letters and digits of a text in lower case, with their positions. Escapes are decoded. */
 export interface Flattened {
   letters: string;
-  /** By letter, the range of the text that it was written as. */
+  /** For each letter, the range of the text that encodes it. */
   starts: readonly number[];
   ends: readonly number[];
-  /** Letters before which another kind of character stood, and the end. */
+  /** Positions of letters that follow another kind of character, and the end. */
   boundaries: ReadonlySet<number>;
 }
 
 /** A shorter one may be an ordinary word. */
 const MIN_LETTERS = 8;
-/** Of a credential of several words: one that is long enough to be the secret itself. */
+/** A word of a credential that is long enough to be the secret itself. */
 const MIN_PART_LETTERS = 16;
 const HASH_BYTES = 16;
 
-/** `%2D`, also escaped again as `%252D`; `\u002d`, `\n`; `&#45;`, `&#x2d;`, `&amp;`. */
+/** `%2D`, also escaped twice as `%252D`; `\u002d`, `\n`; `&#45;`, `&#x2d;`, `&amp;`. */
 const ESCAPES = /%(?:25)*([0-9a-f]{2})|\\u([0-9a-f]{4})|\\[nrtbf"\\/]|&#x([0-9a-f]{1,6});|&#(\d{1,7});|&[a-z]{2,6};|[a-z0-9]/gi;
 
 export function flatten(text: string): Flattened {
@@ -50,13 +50,13 @@ function meant(whole: string, hex: string | undefined, decimal: string | undefin
   return code < 128 ? String.fromCharCode(code).toLowerCase() : "";
 }
 
-/** @param pepper the secret that keys are hashed with: without it nobody can try guesses on a copy of the database. */
+/** @param pepper the secret that keys are hashed with: without it, nobody can test guesses on a copy of the database. */
 export function fingerprintOf(letters: string, pepper: Uint8Array | KeyObject): string {
   const hmac = createHmac("sha256", pepper).update("provider credential\0").update(letters);
   return hmac.digest().subarray(0, HASH_BYTES).toString("base64url");
 }
 
-/** Of a whole credential, also as base64 or hex, and of each of its words that is long enough to be secret by itself. */
+/** Fingerprints of the whole credential, also in base64 and hex, and of each word that is long enough to be a secret itself. */
 export function fingerprintsOf(credential: string, pepper: Uint8Array | KeyObject): Fingerprint[] {
   const whole = flatten(credential).letters;
   const words = credential.split(/[^a-z0-9]+/i).map((word) => word.toLowerCase());
@@ -66,14 +66,14 @@ export function fingerprintsOf(credential: string, pepper: Uint8Array | KeyObjec
   return [...secrets].map((letters) => ({ length: letters.length, hash: fingerprintOf(letters, pepper) }));
 }
 
-/** Their letters and digits. Those of base64 are the same in its two alphabets, which differ in signs. */
+/** The letters and digits of each encoding. Both alphabets of base64 share them and differ only in symbols. */
 function encodingsOf(credential: string): string[] {
   const header = Buffer.from(`Bearer ${credential}`);
   const value = Buffer.from(credential);
   return [value.toString("base64"), header.toString("base64"), value.toString("hex")].map((text) => flatten(text).letters);
 }
 
-/** As a text is compared with them: by length. */
+/** Grouped by length, in the order in which a text is searched for them. */
 export function byLength(fingerprints: Iterable<Fingerprint>): ReadonlyMap<number, ReadonlySet<string>> {
   const lengths = new Map<number, Set<string>>();
   for (const { length, hash } of fingerprints) lengths.set(length, (lengths.get(length) ?? new Set()).add(hash));

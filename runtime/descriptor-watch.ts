@@ -7,8 +7,8 @@ import { startRounds, type Rounds } from "./wait.ts";
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Reports that this process has no file descriptor left. Nothing else does: libuv closes connections that it cannot take, and no
- * callback hears of them.
+ * Reports that this process has no file descriptor left. Nothing else reports it: libuv closes connections that it cannot accept,
+ * without calling back.
  */
 export function watchDescriptors({ log, metrics }: { log: Logger; metrics: Registry }): Rounds {
   const outage = createOutage({

@@ -2,8 +2,8 @@
 const MIN_BYTES = 64 * 1024;
 
 /**
- * Returns a large buffer's memory at once; nobody may use the buffer afterwards: it is empty, and so are its parts. Left to the
- * garbage collector, which looks at the heap and sees little of what is outside, a burst of such buffers stays for long.
+ * Releases a large buffer's memory at once. The buffer and all views of it are empty afterwards and must not be used. The garbage
+ * collector, which takes little account of memory outside the heap, would keep a burst of such buffers for a long time.
  */
 export function discard(buffer: Buffer): void {
   const { buffer: memory } = buffer;

@@ -2,12 +2,12 @@ import * as z from "zod";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables with the deprecated names under which they are still read (docs/versioning.md). */
+/** Variables and the deprecated names that are still accepted for them (docs/versioning.md). */
 export type DeprecatedNames = Readonly<Record<string, string>>;
 
 /**
- * Reads a process's settings from its environment, once, in its main.ts. A deprecated name counts if the present one is unset.
- * @throws Error with one sentence that names each wrong variable and what it should be; values never appear.
+ * Reads a process's settings from its environment, once, in its main.ts. A deprecated name is used if the current one is unset.
+ * @throws Error with one sentence that names each invalid variable and its expected form, but never its value.
  */
 export function readEnv<Shape extends z.ZodRawShape>(
   shape: Shape,

@@ -3,22 +3,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 const POLL_MS = 50;
 const ASK_WITHIN_MS = 2_000;
 /**
- * How long nothing may have run. An answer that began before the drain did not tell its client to close the connection, so
- * that one more request may follow at once; only that one's answer tells it.
+ * How long Envoy must have been idle. An answer that began before the drain did not close its connection, so one more request
+ * may follow on it; the answer to that request closes the connection.
  */
 const QUIET_MS = 2_000;
 
 export interface DrainTimes {
-  /** Requests may still be on their way to it this long, from whoever has not heard yet. */
+  /** How long new requests may still arrive from load balancers that have not noticed the drain. */
   minMs?: number;
   maxMs: number;
 }
 
 /**
- * Tells clients to go elsewhere and waits until requests have stopped, or the deadline. Never throws: Envoy may be gone.
- * From here on Envoy is not ready, and closes each connection after its answer; `resumeEnvoy` takes that back.
+ * Makes Envoy unready, so that it closes each connection after its answer, and waits until requests have stopped or the deadline
+ * has passed. `resumeEnvoy` reverses this. Never throws: Envoy may be gone.
  * @param adminUrl Envoy's admin interface.
- * @returns how many requests were still running; undefined where Envoy did not answer.
+ * @returns how many requests were still running; undefined if Envoy did not answer.
  */
 export async function drainEnvoy(adminUrl: string, { minMs = 0, maxMs }: DrainTimes): Promise<number | undefined> {
   const startedAt = performance.now();
@@ -39,7 +39,7 @@ export async function drainEnvoy(adminUrl: string, { minMs = 0, maxMs }: DrainTi
   }
 }
 
-/** Takes a drain back. Never throws: an Envoy that is not there yet was not drained. */
+/** Reverses a drain. Never throws: an Envoy that is not running yet was not drained. */
 export async function resumeEnvoy(adminUrl: string): Promise<void> {
   await ask(`${adminUrl}/healthcheck/ok`, "POST");
 }

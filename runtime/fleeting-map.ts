@@ -1,19 +1,19 @@
 /**
- * A Map of what comes and goes with every request. What is deleted from it is garbage at once, which it is not in a Map or Set
- * of V8's: these are rebuilt every few dozen deletions, each table goes on pointing to the next, and holds what was in it
- * then. Once one such table is in the old generation and dead, nothing that hangs on the later ones is collected with the
- * young, but all of it grows old (docs/decisions/0023). Keys stay behind all the same: they should be small.
+ * A Map for items that come and go with every request. A deleted item is garbage at once, unlike in V8's own Map and Set: these
+ * are rebuilt every few dozen deletions, and each old table keeps its items and a pointer to the next table. Once a dead table
+ * is in the old generation, nothing that later tables refer to is collected with the young generation; all of it is promoted
+ * (docs/decisions/0023). Old tables still keep keys, which should therefore be small.
  */
 export interface FleetingMap<Key, Item> {
   readonly size: number;
   get(key: Key): Item | undefined;
   set(key: Key, item: Item): void;
   delete(key: Key): void;
-  /** In the order in which they came; it may change meanwhile. */
+  /** In insertion order; the map may change during the iteration. */
   values(): Iterable<Item>;
 }
 
-/** What tables of the past point to: emptied, it holds nothing. */
+/** Old tables refer to this cell, which is emptied on deletion. */
 interface Cell<Item> {
   item: Item | undefined;
 }

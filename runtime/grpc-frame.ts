@@ -1,17 +1,16 @@
-/** How gRPC puts messages into a stream of bytes: a flag for compression, the length in four bytes, the message. */
+/** A gRPC frame is a compression flag, the length in four bytes, and the message. */
 export const FRAME_HEADER_BYTES = 5;
 
 export interface FrameReader {
   /**
-   * Hands over each message that this chunk completes, in order. A message may share
-   * memory with the chunk.
-   * @throws Error for a compressed message, which nobody offered to take, and for one that is too large.
+   * Emits each message that this chunk completes, in order. A message may share memory with the chunk.
+   * @throws Error for a compressed message, because the server offers no compression, and for one that is too large.
    */
   push(chunk: Buffer): void;
 }
 
 export function createFrameReader(maxMessageBytes: number, onMessage: (message: Buffer) => void): FrameReader {
-  /** Of an unfinished frame; most frames come whole, in one chunk. */
+  /** The chunks of an unfinished frame; most frames arrive whole, in one chunk. */
   let held: Buffer[] = [];
   let heldBytes = 0;
   let neededBytes = FRAME_HEADER_BYTES;
@@ -20,7 +19,7 @@ export function createFrameReader(maxMessageBytes: number, onMessage: (message: 
     if (heldBytes === 0) return read(chunk);
     held.push(chunk);
     heldBytes += chunk.length;
-    // Joined once the frame is there, so that a large message in many chunks is copied once.
+    // Joined once the frame is complete, so that a large message in many chunks is copied once.
     if (heldBytes < neededBytes) return;
     const joined = Buffer.concat(held, heldBytes);
     held = [];

@@ -4,14 +4,14 @@ import { createFrameReader } from "./grpc-frame.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
 
 /**
- * A gRPC server for streaming methods, over node:http2. It does what a proxy beside this process needs and no
- * more: no deadlines, no compression, no metadata of its own. Each message costs a fraction of what it costs in @grpc/grpc-js,
- * and ext_proc sends several per request (docs/decisions/0018, docs/decisions/0020).
+ * A gRPC server for streaming methods, over node:http2. It has only the features that a proxy next to this process needs: no
+ * deadlines, no compression, no metadata of its own. Each message costs a fraction of its cost in @grpc/grpc-js, and ext_proc
+ * sends several per request (docs/decisions/0018, docs/decisions/0020).
  */
 export interface GrpcStreams {
-  /** Without those of background methods. */
+  /** Excludes streams of background methods. */
   readonly openStreams: number;
-  /** Refuses new streams, waits for running ones, and fails those that are left at the deadline. */
+  /** Refuses new streams, waits for running ones, and fails the remaining ones at the deadline. */
   stop(deadlineMs: number): Promise<void>;
 }
 
@@ -19,11 +19,11 @@ export interface GrpcStreams {
 export interface GrpcStream {
   /**
    * Nothing is sent after the end.
-   * @param frame a message behind its frame header (FRAME_HEADER_BYTES). @param rest the message's last bytes, if they are in a
+   * @param frame a message after its frame header (FRAME_HEADER_BYTES). @param rest the message's last bytes, if they are in a
    * buffer of their own. Neither may change afterwards.
    */
   send(frame: Buffer, rest?: Buffer | null): void;
-  /** Takes no more messages than have arrived, until `resume`: flow control stops the sender. */
+  /** Accepts no messages beyond those that have arrived, until `resume`: flow control stops the sender. */
   pause(): void;
   resume(): void;
   /** Ends it with status OK. */
@@ -50,20 +50,20 @@ export interface GrpcStreamsOptions {
   address: string;
   /** By path: `/package.Service/Method`. */
   methods: Readonly<Record<string, GrpcMethod>>;
-  /** Takes other requests of the same client's: those with this header. They are streams like any other at a stop. */
+  /** Serves plain HTTP requests of the same client: those with this header. At a stop they count as streams. */
   http?: { header: string; serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void };
   maxMessageBytes: number;
-  /** A stream is reset if at two checks, this long apart, it has sent no message yet, or has not ended after we did. */
+  /** A stream is reset if at two checks, this long apart, it has sent no message yet, or has not ended although we have. */
   silentMs: number;
   onError(error: unknown): void;
 }
 
-/** The standard health check (grpc.health.v1): whoever answers it is not stuck. Its question is not read: there is one service. */
+/** The standard health check (grpc.health.v1): a process that answers is not stuck. The request is ignored. */
 const HEALTH_CHECK = "/grpc.health.v1.Health/Check";
 /** A frame header, and a message whose field 1, the status, is 1: SERVING. */
 const SERVING = Buffer.from([0, 0, 0, 0, 2, 0x08, 1]);
 interface GrpcMethod {
-  /** Its streams stay open for as long as their client runs: a stop ends them when all others are over. */
+  /** Its streams stay open as long as their client runs: a stop ends them after all others have ended. */
   isBackground?: boolean;
   open(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler;
 }
@@ -72,7 +72,7 @@ const OK = "0";
 const UNIMPLEMENTED = "12";
 const UNAVAILABLE = "14";
 
-/** Memory that node:http2 may hold for one connection, MiB: requests and answers that wait for their turn to be sent. */
+/** Memory that node:http2 may use for one connection, in MiB: requests and answers that are waiting to be sent. */
 const MAX_SESSION_MIB = 1024;
 const WINDOW_BYTES = 256 * 1024;
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
@@ -95,7 +95,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
   const server = createServer({
     settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: WINDOW_BYTES },
     maxSessionMemory: MAX_SESSION_MIB,
-    // Node takes frequent resets for an attack, but this proxy resets the streams of clients that leave.
+    // Node treats frequent resets as an attack, but this proxy resets the streams of clients that disconnect.
     streamResetBurst: UNLIMITED,
     streamResetRate: UNLIMITED,
   });
@@ -125,7 +125,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     };
     open.set(number, serve(stream, headers, { ...options, ...method, onClosed }));
   });
-  // A client that loses a reset (grpc-js's does if it cancels at once) would leave its stream open for ever.
+  // A client that loses a reset (grpc-js's does if it cancels at once) would leave its stream open forever.
   const sweep = setInterval(() => {
     for (const stream of open.values()) stream.resetIfSilent();
     for (const stream of background) stream.resetIfSilent();
@@ -145,7 +145,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
       const timer = setTimeout(() => {
         for (const stream of open.values()) stream.fail("the server is stopping");
         for (const session of sessions) session.destroy();
-        // Do not wait for a connection that the other side does not close either.
+        // Do not wait for a connection that the other side does not close.
         resolve();
       }, deadlineMs);
       await closed;
@@ -158,7 +158,7 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
 interface ServedStream {
   end(): void;
   fail(details: string): void;
-  /** Resets the stream if nothing can be expected of it now, nor could at the last check. */
+  /** Resets the stream if it was silent now and at the last check. */
   resetIfSilent(): void;
 }
 
@@ -220,14 +220,14 @@ function serve(
     if (!isEnded) guarded(() => reader.push(chunk));
   });
   stream.on("end", () => {
-    // Node ends the stream as well that is reset or whose connection is lost.
+    // Node also emits this event for a stream that is reset or whose connection is lost.
     if (!stream.aborted && !stream.closed && !stream.destroyed) guarded(() => handler?.ended());
   });
   stream.on("close", () => {
     isEnded = true;
     onClosed();
     guarded(() => handler?.closed());
-    // Node's own table of streams keeps this one beyond its end, and all that hangs on it (fleeting-map.ts).
+    // Node's own table of streams keeps this one after its end, with everything that it refers to (fleeting-map.ts).
     handler = null;
   });
   return {

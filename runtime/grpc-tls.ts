@@ -3,7 +3,7 @@ import type { TlsFiles, TlsIdentity } from "./tls-files.ts";
 
 type Provider = experimental.CertificateProvider;
 
-/** Credentials of a gRPC server that takes clients with a certificate of its authority and no others. Follows renewals. */
+/** Credentials of a gRPC server that accepts only clients with a certificate of its authority. Renewals take effect at once. */
 export function mutualTlsCredentials(files: TlsFiles): ServerCredentials {
   const authorities = new Set<Parameters<Provider["addCaCertificateListener"]>[0]>();
   const identities = new Set<Parameters<Provider["addIdentityCertificateListener"]>[0]>();

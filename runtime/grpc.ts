@@ -1,7 +1,7 @@
 import { fromBinary, toBinary, type DescMessage, type DescService, type Message } from "@bufbuild/protobuf";
 import type { ServiceDefinition } from "@grpc/grpc-js";
 
-/** A protobuf-es service as grpc-js wants it. Unknown fields are not kept: nothing here forwards messages. */
+/** A protobuf-es service in the form that grpc-js expects. Unknown fields are dropped: no message is forwarded. */
 export function serviceDefinition(service: DescService): ServiceDefinition {
   return Object.fromEntries(
     service.methods.map((method) => [

@@ -15,7 +15,7 @@ export interface Lifecycle {
   readonly isStopping: boolean;
 }
 
-/** Named shutdown phases with deadlines, so that a stuck one is known by name and cannot hold the process. */
+/** Named shutdown phases with deadlines, so that a stuck phase is named in the log and cannot block the process. */
 export function createLifecycle(log: Logger): Lifecycle {
   const phases: ShutdownPhase[] = [];
   let running: Promise<void> | undefined;
@@ -36,8 +36,8 @@ export function createLifecycle(log: Logger): Lifecycle {
 }
 
 /**
- * Shuts down on SIGTERM, SIGINT or when the parent that started this process with an IPC channel is gone,
- * then exits: 0 after a clean end.
+ * Shuts down on SIGTERM or SIGINT, or when the parent that started this process with an IPC channel is gone, then exits: with 0
+ * after a clean shutdown.
  */
 export function exitOnSignals(lifecycle: Lifecycle): void {
   const stop = (reason: string) => {

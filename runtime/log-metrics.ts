@@ -1,6 +1,6 @@
 import { Counter, type Registry } from "prom-client";
 
-/** @param droppedLines all since the process began. */
+/** @param droppedLines total since the process started. */
 export function registerLogMetrics(metrics: Registry, droppedLines: () => number): void {
   let counted = 0;
   metrics.registerMetric(

@@ -3,16 +3,16 @@ import process from "node:process";
 import { errorCode } from "./error-code.ts";
 
 /**
- * Where log lines leave the process. A device that takes nothing (a full disk, a reader that has stopped) costs lines and
- * never the process: lines wait in a bounded buffer, then they are dropped and counted, and neither a write nor the end of
- * the process waits for the device. pino's own destination flushes at the end until every byte is out, whatever the error.
+ * Writes log lines. A device that accepts nothing (a full disk, a stopped reader) costs lines but never blocks the process: lines
+ * wait in a bounded buffer, beyond which they are dropped and counted, and neither a write nor the exit waits for the device.
+ * pino's own destination keeps flushing at exit until every byte is written, whatever the error.
  */
 export interface LogOutput {
-  /** Takes one line, ending in a newline. */
+  /** @param line ends in a newline. */
   write(line: string): void;
-  /** Writes what has gathered. */
+  /** Writes the buffered lines. */
   flush(): void;
-  /** The end of the process: writes what the device takes within `FINISH_MS`. */
+  /** Called at exit: writes as many lines as the device accepts within `FINISH_MS`. */
   finish(): void;
   /** Lines that were dropped. */
   readonly dropped: number;
@@ -20,13 +20,13 @@ export interface LogOutput {
 
 export interface LogOutputOptions {
   descriptor: number;
-  /** So many bytes gather before they are written, off the work. 0: each line is written before `write` returns. */
+  /** Number of bytes to buffer before an asynchronous write. 0: each line is written before `write` returns. */
   gatherBytes: number;
-  /** Most bytes in one write: whole lines, but for one that is longer. */
+  /** Maximum bytes per write: whole lines, unless a single line is longer. */
   pageBytes: number;
-  /** Most bytes that wait for the device. */
+  /** Maximum bytes that wait for the device. */
   maxBytes?: number;
-  /** The line that tells of lost ones, once the device takes lines again. */
+  /** The line that reports dropped ones once the device accepts lines again. */
   describeDropped(lines: number): string;
 }
 
@@ -49,7 +49,7 @@ export function createLogOutput({
 }: LogOutputOptions): LogOutput {
   const pages: Page[] = [];
   let waitingBytes = 0;
-  /** What is left of a page of which a part is written. */
+  /** The rest of a page that is partly written. */
   let rest: Buffer | undefined;
   let isWriting = false;
   let isFlushWanted = false;
@@ -95,7 +95,7 @@ export function createLogOutput({
     push(line, Buffer.byteLength(line));
   }
 
-  /** The device takes nothing now. What waits is tried again, and what comes meanwhile waits, too. */
+  /** The device accepts nothing now: waiting lines are retried, and new ones join them. */
   function later(): void {
     retry ??= setTimeout(() => {
       retry = undefined;
@@ -145,7 +145,7 @@ export function createLogOutput({
     },
     finish() {
       clearTimeout(retry);
-      // What a write that runs has taken would be written twice.
+      // The bytes of a write in progress would be written twice.
       if (isWriting) rest = undefined;
       const deadline = performance.now() + FINISH_MS;
       while (performance.now() < deadline) {
@@ -165,14 +165,14 @@ export function createLogOutput({
   };
 }
 
-/** A pipe whose reader is slow; every other error stays. */
+/** A pipe with a slow reader; every other error is permanent. */
 function isBusy(error: unknown): boolean {
   return errorCode(error) === "EAGAIN";
 }
 
 /**
- * Standard output, in a mode in which no write waits for a reader: Node cannot end while one of its threads does. A pipe is
- * opened anew for that, because its mode is shared with whoever else has it. A socket cannot be; Node itself makes it
+ * Standard output in non-blocking mode: Node cannot exit while one of its threads waits for a reader. A pipe is reopened for
+ * that, because its mode is shared with every other process that has it open. A socket cannot be reopened; Node itself makes it
  * non-blocking for `process.stdout`.
  */
 export function openStandardOutput(): number {

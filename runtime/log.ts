@@ -4,10 +4,10 @@ import { createLogOutput, openStandardOutput, type LogOutput } from "./log-outpu
 
 export type { Logger } from "pino";
 
-/** Logs every line of a busy process for less: lines gather until there is a page of them, or for this long. */
+/** Batches the lines of a busy process: until they fill a page, or for this long. */
 const GATHER_BYTES = 8 * 1024;
 const PAGE_BYTES = 16 * 1024;
-/** Several processes may write to one pipe: so much at once, and no line is torn by another process's. */
+/** Several processes may write to one pipe: a write of this size is atomic, so their lines do not mix. */
 const SHARED_PIPE_BYTES = 4096;
 const GATHER_MS = 200;
 const WARN = 40;
@@ -18,7 +18,7 @@ interface LogOptions {
   worker?: number | undefined;
 }
 
-/** One JSON line an event on standard output; `level` as a word, `time` in ISO 8601. */
+/** One JSON line per event on standard output; `level` as a word, `time` in ISO 8601. */
 export function createLog(options: LogOptions, destination?: DestinationStream): Logger {
   const settings = settingsOf(options);
   if (destination !== undefined) return pino(settings, destination);
@@ -26,21 +26,21 @@ export function createLog(options: LogOptions, destination?: DestinationStream):
   return createCountedLog(options).log;
 }
 
-/** A log, and how many of its lines were dropped because standard output took none. */
+/** A log that counts the lines dropped because standard output accepted none. */
 export interface CountedLog {
   log: Logger;
   droppedLines(): number;
 }
 
-/** As `createLog`, for a process with metrics. */
+/** Like `createLog`, for a process with metrics. */
 export function createCountedLog(options: LogOptions): CountedLog {
   const output = openOutput(options, { gatherBytes: 0, pageBytes: SHARED_PIPE_BYTES });
   return { log: pino(settingsOf(options), output), droppedLines: () => output.dropped };
 }
 
 /**
- * The same, written behind the work, a page at a time. Warnings and errors are written at once, with all that came before;
- * what SIGKILL meets in memory is lost.
+ * The same, written asynchronously, a page at a time. Warnings and errors are written at once, with all earlier lines; SIGKILL
+ * loses the lines in memory.
  */
 export function createGatheringLog(options: LogOptions): CountedLog {
   const pages =

@@ -1,6 +1,6 @@
 import type { Logger } from "./log.ts";
 
-/** A failure that repeats until it is over, such as a database that is away. */
+/** A failure that persists for a while, such as an unreachable database. */
 export interface Outage {
   failed(error: unknown, details?: Readonly<Record<string, unknown>>): void;
   /** The same work succeeded. */
@@ -16,7 +16,7 @@ export interface OutageOptions {
 
 const REMIND_EVERY_MS = 60_000;
 
-/** Logs an outage when it begins, once a minute while it lasts, with how often the work failed by then, and when it is over. */
+/** Logs an outage when it begins, once a minute while it lasts, and when it ends, with the number of failures so far. */
 export function createOutage({ log, failing, over, clock = { nowMs: () => performance.now() } }: OutageOptions): Outage {
   let failures = 0;
   let loggedMs = 0;
@@ -28,7 +28,7 @@ export function createOutage({ log, failing, over, clock = { nowMs: () => perfor
       log.warn({ err: error, failures, ...details }, failing);
     },
     over() {
-      // Local mode shows lines with this mark, as it shows warnings.
+      // Local mode shows lines with this mark as it shows warnings.
       if (failures > 0) log.info({ failures, isRecovery: true }, over);
       failures = 0;
     },

@@ -1,7 +1,7 @@
 import { lstat, rm } from "node:fs/promises";
 import { connect } from "node:net";
 
-/** Removes the Unix socket that a killed process left behind. What a living process listens on stays, and so does any other file. */
+/** Removes the Unix socket of a killed process. A socket with a listener stays, and so does any other file. */
 export async function removeStaleSocket(file: string): Promise<void> {
   const found = await lstat(file).catch(() => undefined);
   if (found?.isSocket() === true && !(await isListening(file))) await rm(file, { force: true });

@@ -3,9 +3,9 @@ import path from "node:path";
 import { createSecureContext } from "node:tls";
 import { startRounds } from "./wait.ts";
 
-/** Who a server is, and whose clients it takes. In PEM. */
+/** A server's own certificate, and the authority whose clients it accepts, in PEM. */
 export interface TlsIdentity {
-  /** Of clients. */
+  /** The authority of the clients. */
   ca: Buffer;
   certificate: Buffer;
   key: Buffer;
@@ -19,20 +19,21 @@ export interface TlsFiles {
 }
 
 export interface TlsFilesOptions {
-  /** Holds ca.crt, tls.crt and tls.key, as a Secret of cert-manager does when it is mounted. */
+  /** Contains ca.crt, tls.crt and tls.key, like a mounted Secret of cert-manager. */
   directory: string;
-  /** What is there now cannot be used; the last that could stays in force. */
+  /** The present files are invalid; the last valid ones stay in force. */
   onFailure: (error: unknown) => void;
   onRenewed: () => void;
   everyMs?: number;
 }
 
-/** Changes of mounted Secrets take about a minute to come: looking more often than this brings nothing. */
+/** Changes of mounted Secrets take about a minute to arrive: checking more often gains nothing. */
 const EVERY_MS = 10_000;
 
 /**
- * The files of a server that checks its clients' certificates, read again and again: certificates are renewed while it runs.
- * @throws Error where they cannot be used at the start.
+ * The files of a server that verifies its clients' certificates. They are reread periodically, because certificates are renewed
+ * while the server runs.
+ * @throws Error if they are invalid at the start.
  */
 export async function startTlsFiles({ directory, onFailure, onRenewed, everyMs = EVERY_MS }: TlsFilesOptions): Promise<TlsFiles> {
   const listeners = new Set<(identity: TlsIdentity) => void>();
@@ -58,11 +59,11 @@ async function read(directory: string): Promise<TlsIdentity> {
   const file = (name: string) => readFile(path.join(directory, name));
   try {
     const [ca, certificate, key] = await Promise.all([file("ca.crt"), file("tls.crt"), file("tls.key")]);
-    // Tells a key of another certificate, too: files may be read while they are exchanged.
+    // Also detects the key of another certificate: the files may be replaced while they are read.
     createSecureContext({ ca, cert: certificate, key });
     return { ca, certificate, key };
   } catch (error) {
-    throw new Error(`${directory} must hold ca.crt, tls.crt and its tls.key, in PEM`, { cause: error });
+    throw new Error(`${directory} must contain ca.crt, tls.crt and the matching tls.key, in PEM`, { cause: error });
   }
 }
 

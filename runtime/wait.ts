@@ -4,8 +4,8 @@ export interface BackOff {
 }
 
 /**
- * How long to wait before attempt `attempt` + 1, in ms: doubling, capped, and spread over the upper half, so that
- * processes that failed together do not come back together.
+ * The delay before attempt `attempt` + 1, in ms: doubled each time, capped, and randomized over the upper half, so that processes
+ * that failed together do not retry together.
  * @param attempt failed attempts so far, from 1.
  * @param random in [0, 1).
  */
@@ -14,7 +14,7 @@ export function backOffMs({ firstMs, maxMs }: BackOff, attempt: number, random: 
   return Math.round(capMs * (0.5 + random / 2));
 }
 
-/** Wakes one waiting loop. A wake-up while nothing waits is not lost: the next wait ends at once. */
+/** Wakes a waiting loop. A wake-up without a waiter is not lost: the next wait ends at once. */
 export interface WakeUp {
   wake(): void;
   /** Resolves at the next wake-up, after `maxMs`, or when the signal aborts, whichever is first. */
@@ -51,13 +51,13 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return createWakeUp().wait(ms, signal);
 }
 
-/** Work that is repeated at a steady pace. */
+/** Work that is repeated at fixed intervals. */
 export interface Rounds {
   /** Resolves when the running round has ended. */
   stop(): Promise<void>;
 }
 
-/** @param options.onFailure called after a failed round; the next round runs all the same. */
+/** @param options.onFailure called after a failed round; the next round runs as usual. */
 export function startRounds(
   round: () => Promise<void>,
   { everyMs, onFailure }: { everyMs: number; onFailure: (error: unknown) => void },

@@ -1,13 +1,13 @@
 import { BlockList, isIP } from "node:net";
 import * as z from "zod";
 
-/** A range of addresses in its two parts. */
+/** An address range, split into its two parts. */
 export interface Cidr {
   address: string;
   prefix: number;
 }
 
-/** @throws Error where it is none. */
+/** @throws Error if the text is not an address range. */
 export function parseCidr(text: string): Cidr {
   const [, address = "", digits = ""] = /^([^/]*)\/([0-9]{1,3})$/.exec(text) ?? [];
   const family = isIP(address);
@@ -16,7 +16,7 @@ export function parseCidr(text: string): Cidr {
   return { address, prefix };
 }
 
-/** Ranges by a comma, as a variable of the environment holds them. */
+/** An environment variable that contains ranges, separated by commas. */
 export const cidrsVariable = z.string().transform((text, context) => {
   const cidrs = text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
   for (const cidr of cidrs) {
@@ -30,9 +30,9 @@ export const cidrsVariable = z.string().transform((text, context) => {
   return cidrs;
 });
 
-/** Tells whether an address lies in one of the ranges. */
+/** @returns a function that tests whether an address is in one of the ranges. */
 export function matcherOf(cidrs: readonly string[]): (address: string) => boolean {
-  // One for each family: in a common one an IPv4 address is found in ranges of IPv6, too, by its mapped form.
+  // One list per family: a shared list would also match an IPv4 address, in its mapped form, with IPv6 ranges.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const { address, prefix } of cidrs.map(parseCidr)) {
     const family = familyOf(address);

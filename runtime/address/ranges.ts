@@ -1,4 +1,4 @@
-/** Addresses that are not the public internet's. */
+/** A range of addresses outside the public internet. */
 export interface AddressRange {
   cidr: string;
   /** Completes "10.0.0.1 is …". */
@@ -11,7 +11,7 @@ const METADATA = "where a cloud gives machines their credentials";
 const PRIVATE = "a private address";
 const RESERVED = "a reserved address";
 
-/** Where somebody's own servers stand: model servers, too. */
+/** Addresses of private networks, which may have model servers. */
 export const PRIVATE_RANGES: readonly AddressRange[] = [
   { cidr: "10.0.0.0/8", is: PRIVATE },
   { cidr: "100.64.0.0/10", is: PRIVATE },
@@ -22,8 +22,9 @@ export const PRIVATE_RANGES: readonly AddressRange[] = [
 ];
 
 /**
- * Where no model server ever stands but by a deliberate decision. Of IPv6 all but the addresses that are given out
- * (2000::/3) and fc00::/7, so those that hold an IPv4 address (mapped, NAT64), too; in 2000::/3, the tunnels that hold one.
+ * Addresses that no model server has unless an administrator decides otherwise. In IPv6, everything except the allocated
+ * addresses (2000::/3) and fc00::/7, which includes those that embed an IPv4 address (mapped, NAT64); in 2000::/3, the tunnels
+ * that embed one.
  */
 export const NEVER_RANGES: readonly AddressRange[] = [
   { cidr: "100.100.100.200/32", is: METADATA },

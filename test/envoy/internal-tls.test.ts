@@ -167,7 +167,7 @@ test("mismatched files change nothing, and are reported", async () => {
   ];
   const before = files.operator.current();
   await mount("operator", { ...first, key: second.key });
-  await eventually(() => expect(String(failures.at(-1))).toContain("must hold ca.crt, tls.crt and its tls.key"));
+  await eventually(() => expect(String(failures.at(-1))).toContain("must contain ca.crt, tls.crt and the matching tls.key"));
   expect(files.operator.current()).toBe(before);
   await mount("operator", await authority.issue("localhost", { address: LOOPBACK, usage: "serverAuth" }));
   await eventually(() => expect(files.operator.current()).not.toBe(before));
@@ -193,5 +193,5 @@ test("all of them start using a new authority with new certificates while they r
 
 test("a server does not start without its files, and reports which are missing", async () => {
   const nothing = startTlsFiles({ directory: path.join(directory, "nowhere"), onFailure: () => {}, onRenewed: () => {} });
-  await expect(nothing).rejects.toThrow("must hold ca.crt, tls.crt and its tls.key, in PEM");
+  await expect(nothing).rejects.toThrow("must contain ca.crt, tls.crt and the matching tls.key, in PEM");
 });
