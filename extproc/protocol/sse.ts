@@ -20,7 +20,7 @@ export interface SseEvent {
 export interface SseParser {
   /**
    * Events that this chunk completes, in order. The chunk itself is not retained, only copies.
-   * @throws GatewayError `upstream_error` when one event is larger than 32 MiB, or a chunk has more events than any answer.
+   * @throws GatewayError `upstream_error` when one event is larger than 32 MiB, or a chunk has more events or lines than any answer.
    */
   push(chunk: Buffer): SseEvent[];
   /** Bytes that another reader has consumed as whole events. Only when everything pushed is settled. */
@@ -52,6 +52,8 @@ const MAX_NAMES = 16;
 export const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 /** Chunks of a stream hold fewer. A complete stream is read at once if JSON was requested, and each event costs time. */
 const MAX_EVENTS = 65_536;
+/** Of one chunk, or of one event: each costs time and memory, however short it is. */
+const MAX_LINES = 4 * MAX_EVENTS;
 
 /** Comments, ids and fields that the format does not have are not metered, so a stream may pass only this much of them. */
 export const MAX_UNCOUNTED_BYTES = 4 * 1024;
@@ -80,6 +82,7 @@ export function createSseParser(): SseParser {
     const events: SseEvent[] = [];
     let at = skipPairedLineFeed(chunk);
     // Each search continues from the last hit, so a chunk without CR is searched for it once.
+    let lines = 0;
     let nextLf = indexOrEnd(chunk, LF, at);
     let nextCr = indexOrEnd(chunk, CR, at);
     while (at < chunk.length) {
@@ -93,6 +96,8 @@ export function createSseParser(): SseParser {
         line.append(chunk, at, lineEnd);
         break;
       }
+      lines += 1;
+      if (lines > MAX_LINES) throw tooManyLines();
       const event = endLine(chunk, at, lineEnd);
       if (event !== null) addEvent(events, event);
       at = lineEnd + 1;
@@ -172,6 +177,7 @@ export function createSseParser(): SseParser {
     if (name !== "data" && !(isName && block.event === null)) otherBytes += lineEnd + 1 - lineStart;
     if (isName) block.event = text.slice(valueAt);
     if (name === "data") {
+      if (block.data.length === MAX_LINES) throw tooManyLines();
       block.data.push(text.slice(valueAt));
       // The name and the colon are ASCII, so characters before the value are bytes.
       block.dataRange = block.data.length === 1 ? { start: lineStart + valueAt, end: lineEnd } : null;
@@ -245,6 +251,10 @@ function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
 function checkSize(bytes: number): void {
   if (bytes <= MAX_EVENT_BYTES) return;
   throw new GatewayError("upstream_error", "The model server sent one event of more than 32 MiB.");
+}
+
+function tooManyLines(): GatewayError {
+  return new GatewayError("upstream_error", `The model server's answer has more than ${MAX_LINES} lines at once.`);
 }
 
 function addEvent(events: SseEvent[], event: SseEvent): void {

@@ -167,11 +167,7 @@ function createEventSource(reader: AnswerReader, skimmer: TextSkimmer | null): E
       const bytes = sniffer.push(chunk);
       const whole = { chunk: bytes, start: received };
       received += bytes.length;
-      if (!passesComments()) {
-        read(parser.push(bytes), events, whole);
-        return;
-      }
-      for (const piece of splitAtComments(bytes)) {
+      for (const piece of splitAtComments(bytes, passesComments)) {
         read(parser.push(piece), events, whole);
         passComments(events);
       }

@@ -87,6 +87,32 @@ describe.for(PAIRS)("$client via $upstream", (pair) => {
   });
 });
 
+/** Each is a line more to read and to keep, but no event. */
+const LINES = [
+  { what: "empty comments", line: ":\n" },
+  { what: "comments", line: ": x\r\n" },
+  { what: "unknown fields", line: "x\n" },
+  { what: "empty data", line: "data\n" },
+  { what: "data", line: "data: x\n" },
+  { what: "names", line: "event: a\n" },
+];
+const MANY_LINES = 300_000;
+
+test.for(PAIRS.flatMap((pair) => LINES.map((lines) => ({ ...pair, ...lines }))))(
+  "a complete answer of hundreds of thousands of lines is refused: $what, $client via $upstream",
+  ({ line, ...pair }) => {
+    const body = Buffer.from(line.repeat(MANY_LINES));
+    expect(() => translationOf(pair, false).response(body, createMeter(0))).toThrow("lines at once");
+  },
+);
+
+test("so are the lines of one event in a stream, however many chunks they come in", () => {
+  const machine = translationOf({ client: "messages", upstream: "chat" }, true).stream(createMeter(0));
+  const chunk = Buffer.from("data: x\n".repeat(MANY_LINES / 10));
+  const written = Array.from({ length: 10 }, () => machine.push(chunk).toString("utf8")).join("");
+  expect(written).toContain("lines at once");
+});
+
 const BLOCK_CASES = PROTOCOLS.flatMap((client) => [
   { client, upstream: "messages", make: BLOCKS.messages } as const,
   { client, upstream: "responses", make: BLOCKS.responses } as const,
