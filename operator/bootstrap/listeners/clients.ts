@@ -42,6 +42,7 @@ export function listener(options: ListenerOptions): EnvoyConfig {
     address: socketAddress(options.listen),
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     per_connection_buffer_high_watermark_timeout: UNREAD_ANSWER_ENDS,
+    max_connections_to_accept_per_socket_event: NEW_CONNECTIONS_AT_ONCE,
     // Network balancers, NAT and firewalls drop silent connections, and the first token may take minutes.
     tcp_keepalive: { keepalive_time: 20, keepalive_interval: 20, keepalive_probes: 6 },
     socket_options: [UNREAD_CONNECTIONS_END],
@@ -63,6 +64,9 @@ export function listener(options: ListenerOptions): EnvoyConfig {
  * Over HTTP/1.1 Envoy buffers a complete answer there, and has reported to extproc that its stream is over. 32 MiB take 2 Mbit/s.
  */
 const UNREAD_ANSWER_ENDS = "120s";
+
+/** Then the open connections have their turn. Without a bound, all that wait are accepted first, however many come meanwhile. */
+const NEW_CONNECTIONS_AT_ONCE = 1;
 
 /**
  * TCP_USER_TIMEOUT, in milliseconds: the kernel cuts off a client that accepts nothing for this long, like one that has left.
