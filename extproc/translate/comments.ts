@@ -10,15 +10,24 @@ const MAX_SPLIT_BYTES = 256 * 1024;
  * @param isWanted asked before each piece: once false, the rest is one piece.
  */
 export function* splitAtComments(chunk: Buffer, isWanted: () => boolean): Generator<Buffer> {
-  const isSplit = chunk.length <= MAX_SPLIT_BYTES;
-  const hasComments = isSplit && (chunk.includes("\n:") || chunk.includes("\r:"));
+  if (chunk.length > MAX_SPLIT_BYTES) {
+    yield chunk;
+    return;
+  }
+  const hasComments = chunk.includes("\n:") || chunk.includes("\r:");
   let start = 0;
-  for (let at = 0; isSplit && at < chunk.length && isWanted(); at += 1) {
-    while (at < chunk.length && chunk[at] !== LF && chunk[at] !== CR) at += 1;
-    if (at === chunk.length) break;
-    yield chunk.subarray(start, at + 1);
-    start = at + 1;
+  while (isWanted()) {
+    const end = afterLine(chunk, start);
+    if (end === null) break;
+    yield chunk.subarray(start, end);
+    start = end;
     if (!hasComments) break;
   }
   yield chunk.subarray(start);
+}
+
+/** Null if the line does not end in this chunk. */
+function afterLine(chunk: Buffer, start: number): number | null {
+  for (let at = start; at < chunk.length; at += 1) if (chunk[at] === LF || chunk[at] === CR) return at + 1;
+  return null;
 }

@@ -46,6 +46,9 @@ export interface EventEncoder {
   error(error: GatewayError): string;
 }
 
+/** For an answer that is not streamed: its text stands in six events of a stream, each of which is as long as the answer. */
+export const NO_EVENTS: EventEncoder = { part: () => "", response: () => "", error: () => "" };
+
 /** Writes one stream: SDKs dispatch on the type in the data, and count on rising numbers. */
 export function createEventEncoder(head: ResponseHead): EventEncoder {
   let next = 0;

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../../contract/errors.ts";
 import { createAnswerSize } from "../../protocol/answer-bounds.ts";
-import { createEventEncoder, type PartEvent } from "../../protocol/responses/event.ts";
+import { createEventEncoder, NO_EVENTS, type EventEncoder, type PartEvent } from "../../protocol/responses/event.ts";
 import { encodeResponse, type ResponseHead, type ResponseState } from "../../protocol/responses/response.ts";
 import type { AnswerWriter, StreamWriter } from "../conversation/answer.ts";
 import type { AnswerEvent } from "../conversation/answer-event.ts";
@@ -13,20 +13,23 @@ import type { WriteContext } from "./write-context.ts";
 /** Answers for a Responses client. A complete one is the content of the stream's last event. */
 export function createAnswerWriter(context: WriteContext): AnswerWriter {
   return {
-    stream: () => createStreamWriter(context),
+    stream: () => createStreamWriter(context, createEventEncoder),
     whole(events) {
-      const writer = createStreamWriter(context);
+      const writer = createStreamWriter(context, () => NO_EVENTS);
       for (const event of events) writer.write(event);
       return writer.response();
     },
   };
 }
 
-function createStreamWriter(context: WriteContext): StreamWriter & { response(): Buffer } {
+function createStreamWriter(
+  context: WriteContext,
+  createEncoder: (head: ResponseHead) => EventEncoder,
+): StreamWriter & { response(): Buffer } {
   const { asked, model, requestId, nowSeconds } = context;
   const serial = requestId.replaceAll("-", "");
   const head: ResponseHead = { id: `resp_${serial}`, created: nowSeconds, model, echoed: asked.echoed };
-  const encoder = createEventEncoder(head);
+  const encoder = createEncoder(head);
   const output = createOutput(serial);
   const blocks = createBlocks(context, output);
   const size = createAnswerSize();

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Protocol } from "../../../../contract/protocol.ts";
 import { createMeter } from "../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
@@ -126,4 +126,19 @@ test.for(ANSWERS)("the same if JSON was requested: $what, $client via $upstream"
     const translation = translationOf(shape, false);
     return () => void translation.response(body, createMeter(0));
   });
+});
+
+test("the text of a complete answer is written once, not once for each event of a stream: responses via chat", () => {
+  const text = "x".repeat(1_000_000);
+  const choices = [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }];
+  const body = Buffer.from(JSON.stringify({ id: "a", object: "chat.completion", created: 1, model: "m", choices }));
+  const translation = translationOf({ client: "responses", upstream: "chat" }, false);
+  const stringify = vi.spyOn(JSON, "stringify");
+  try {
+    expect(translation.response(body, createMeter(0)).length).toBeGreaterThan(text.length);
+    const written = stringify.mock.results.reduce((sum, { value }) => sum + String(value).length, 0);
+    expect(written).toBeLessThan(1.5 * text.length);
+  } finally {
+    stringify.mockRestore();
+  }
 });
