@@ -7,7 +7,6 @@ import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
-import { credentialHeaderOf } from "./credential-header.ts";
 import type { ConditionReason } from "./status.ts";
 
 /** A backend with its Secrets resolved: ready to be a cluster, or why not. */
@@ -31,6 +30,27 @@ export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings" } as cons
   (typeof INTERFACES)[number],
   Interface
 >;
+
+interface CredentialHeader {
+  name: string;
+  /** Of the value, in the secret's name. */
+  form: "bearer" | "plain";
+  valueOf(key: string): string;
+}
+
+/** The header for a server's key, and its value. */
+function credentialHeaderOf({ protocol, credentialHeader: given }: BackendResource): CredentialHeader {
+  const name = given ?? USUAL[protocol];
+  return name === "authorization"
+    ? { name, form: "bearer", valueOf: (key) => `Bearer ${key}` }
+    : { name, form: "plain", valueOf: (key) => key };
+}
+
+const USUAL = {
+  ChatCompletions: "authorization",
+  Responses: "authorization",
+  Messages: "x-api-key",
+} as const satisfies Record<BackendResource["protocol"], string>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
 const SYSTEM_ROOTS = "roots/system";

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { celPattern, explain } from "../crd/explain.ts";
-import type { BackendResource } from "./backend-resource.ts";
 import { must } from "./field-message.ts";
 
 const FORM = /^[a-z][-a-z0-9]*$/;
@@ -24,24 +23,3 @@ export const credentialHeader = z
       { rules: [{ rule: `!self.matches(${celPattern(RESERVED)})`, message: NOT_FOR_KEYS }] },
     ),
   );
-
-interface CredentialHeader {
-  name: string;
-  /** Of the value, in the secret's name. */
-  form: "bearer" | "plain";
-  valueOf(key: string): string;
-}
-
-/** The header for a server's key, and its value. */
-export function credentialHeaderOf({ protocol, credentialHeader: given }: BackendResource): CredentialHeader {
-  const name = given ?? USUAL[protocol];
-  return name === "authorization"
-    ? { name, form: "bearer", valueOf: (key) => `Bearer ${key}` }
-    : { name, form: "plain", valueOf: (key) => key };
-}
-
-const USUAL = {
-  ChatCompletions: "authorization",
-  Responses: "authorization",
-  Messages: "x-api-key",
-} as const satisfies Record<BackendResource["protocol"], string>;

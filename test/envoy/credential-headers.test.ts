@@ -42,7 +42,7 @@ beforeAll(async () => {
   server = await startRecordingUpstream((request, response, body) => {
     asked.push(request);
     if (request.url?.startsWith("/failing") === true) return void response.writeHead(500).end();
-    const isStream = (JSON.parse(body) as { stream?: boolean }).stream === true;
+    const isStream = body.includes('"stream":true');
     response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
     if (isStream) response.end(`data: ${JSON.stringify(DELTA)}\n\ndata: ${JSON.stringify(END)}\n\ndata: [DONE]\n\n`);
     else response.end(JSON.stringify(request.url?.includes("/messages") === true ? MESSAGE : WHOLE));
