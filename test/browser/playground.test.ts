@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { createPerson, PASSWORD } from "../support/people.ts";
@@ -12,7 +12,7 @@ import { gravePartsOf } from "./harness-visit.ts";
 
 const { stack, visit } = useStage();
 const chargedRow = z.strictObject({ name: z.string(), charge: z.bigint() });
-const WIDTHS = [390, 768, 1024, 1440];
+const WIDTHS = inject("isNight") ? [390, 768, 1024, 1440] : [390, 1440];
 const PIXEL = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
   "base64",

@@ -30,12 +30,13 @@ import { PASSWORD } from "./harness-steps.ts";
 import { gravePartsOf } from "./harness-visit.ts";
 
 /**
- * Every page at four widths, with names and amounts as long and as small as they get. With SCREENSHOTS set
- * to a folder, a picture of each goes there.
+ * Every page at four widths, by day at the narrowest and the widest, with names and amounts as long and as small as they get.
+ * With SCREENSHOTS set to a folder, a picture of each goes there.
  */
 const openService = useService();
 const LONG = 600_000;
-const WIDTHS = [390, 768, 1024, 1440];
+const OUTERMOST_WIDTHS = [390, 1440];
+const WIDTHS = inject("isNight") ? [390, 768, 1024, 1440] : OUTERMOST_WIDTHS;
 const NAME = "Wolfeschlegelsteinhausenbergerdorff & Söhne International Holdings (Europe) GmbH";
 const EMAIL = "maximiliana.wolfeschlegelsteinhausenbergerdorff@research-and-development.example.com";
 const LONG_MODEL = "modelx-v4-pro-experimental-preview-with-extended-reasoning-2026-11-22";
@@ -184,15 +185,15 @@ async function takePicture(page: Page, name: string): Promise<void> {
 const THEMES = ["light", "dark"] as const;
 
 /**
- * What axe looks for. By day each of the outermost widths and each theme once: narrow and light, wide and dark; the journey and
- * the month walk most pages in the other two looks. At night all of them: colours depend on the theme, and the narrowest and the
+ * What axe looks for. By day each of the outermost widths and each theme once: narrow and light, wide and dark; the journey
+ * walks most pages in the other two looks. At night all of them: colours depend on the theme, and the narrowest and the
  * widest layout show every colour; anything else depends on the width.
  */
 function rulesAt(width: number, theme: (typeof THEMES)[number]): { layout: boolean; colours: boolean } {
-  const isNarrowest = width === WIDTHS[0];
-  const isOutermost = isNarrowest || width === WIDTHS.at(-1);
+  const isNarrowest = width === OUTERMOST_WIDTHS[0];
+  const isOutermost = OUTERMOST_WIDTHS.includes(width);
   if (inject("isNight")) return { layout: theme === "light", colours: isOutermost };
-  const isByDay = isOutermost && isNarrowest === (theme === "light");
+  const isByDay = isNarrowest === (theme === "light");
   return { layout: isByDay, colours: isByDay };
 }
 

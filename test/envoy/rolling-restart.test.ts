@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { accountFor } from "../chaos/account.ts";
@@ -43,6 +43,9 @@ afterAll(async () => {
   await models.remove();
 });
 
+/** Who asks all the time: short answers, and some that take many seconds, so that a drain has something to wait for. */
+const WORKERS = inject("isNight") ? { short: 6, long: 3 } : { short: 3, long: 2 };
+
 /** Requests go on for so long between two restarts. */
 const BETWEEN_MS = 3_000;
 
@@ -53,9 +56,8 @@ test(
     const load = createLoad({
       baseUrl: "http://gateway",
       customers: [
-        { apiKey: stack.apiKey, isThin: false, workers: 6 },
-        // Their answers take many seconds: a drain has something to wait for.
-        { apiKey: stack.apiKey, isThin: false, workers: 3, maxWords: 1_000 },
+        { apiKey: stack.apiKey, isThin: false, workers: WORKERS.short },
+        { apiKey: stack.apiKey, isThin: false, workers: WORKERS.long, maxWords: 1_000 },
       ],
       random: seeded(36),
       createAgent: () => service.createAgent(),
