@@ -22,7 +22,8 @@ export async function keepTemporaryFilesInMemory(): Promise<void> {
   await removeLeftovers();
   const directory = await mkdtemp(path.join(IN_MEMORY, `${PREFIX}${process.pid}-`));
   process.env["TMPDIR"] = directory;
-  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+  // After an interruption, processes that are ending may still write to it for a moment.
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }));
 }
 
 async function isRoomy(): Promise<boolean> {
