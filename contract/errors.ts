@@ -75,7 +75,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** 4xx that may succeed later: SDKs retry these by themselves. */
+/** 4xx that may succeed later: SDKs retry these automatically. */
 const MENDED_BY_TIME: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
 /** Official SDKs respect this header. Some coding tools otherwise retry a deleted key for minutes (S42). */

@@ -1,4 +1,4 @@
-/** What Envoy buffers of a request for extproc, besides the body itself: an unread answer takes up as much. */
+/** Envoy's buffers for a request beyond the body itself: an unread answer takes as much. */
 export const HELD_BODY = {
   /** For short bodies. */
   minBytes: 256 * 1024,

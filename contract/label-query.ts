@@ -23,7 +23,7 @@ export function readEndUserFilter(text: string): Label {
   return { dimension: END_USER, value };
 }
 
-/** The one label of which usage is asked for, if any is. @throws GatewayError `invalid_request`. */
+/** The label whose usage is requested, if any. @throws GatewayError `invalid_request`. */
 export function readLabel({ tag, endUser }: { tag?: string | undefined; endUser?: string | undefined }): Label | undefined {
   if (tag !== undefined && endUser !== undefined)
     throw new GatewayError("invalid_request", "Send `tag` or `end_user`, not both.", { field: "tag" });
@@ -31,7 +31,7 @@ export function readLabel({ tag, endUser }: { tag?: string | undefined; endUser?
   return endUser === undefined ? undefined : readEndUserFilter(endUser);
 }
 
-/** What usage is grouped by. @throws GatewayError `invalid_request`. */
+/** The grouping of usage. @throws GatewayError `invalid_request`. */
 export function readDimension(text: string): string {
   const name = tagName(text);
   if (text === END_USER || (name !== undefined && problemOfTagName(name) === undefined)) return text;

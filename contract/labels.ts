@@ -1,6 +1,6 @@
 /**
- * What a request says of itself for its account's reports: tags and an end user, where the account keeps them
- * (docs/decisions/0068). A request has one label at most in each dimension.
+ * Attributes of a request for its account's reports: tags and an end user, if the account keeps them (docs/decisions/0068).
+ * A request has at most one label in each dimension.
  */
 export interface Label {
   /** `end_user`, or `tag:` and the tag's name. */
@@ -20,7 +20,7 @@ export function tagName(dimension: string): string | undefined {
   return dimension.startsWith(TAG) ? dimension.slice(TAG.length) : undefined;
 }
 
-/** In the order that they have. */
+/** In their own order. */
 export function tagsIn(labels: readonly Label[]): { name: string; value: string }[] {
   return labels.flatMap(({ dimension, value }) => {
     const name = tagName(dimension);
@@ -40,17 +40,17 @@ export function describeLabels(labels: readonly Label[]): { tags: Record<string,
   };
 }
 
-/** The request header that carries tags: `team=search, env=prod`. Envoy lets it through to extproc, which does not send it on. */
+/** The request header that carries tags: `team=search, env=prod`. Envoy lets it through to extproc, which does not forward it. */
 export const TAGS_HEADER = "x-gateway-tags";
 
-/** Lengths in UTF-16 units, which are characters but for emoji and the like; docs/api.md has the same numbers. */
+/** Lengths in UTF-16 units, which are characters except for emoji and the like; docs/api.md has the same numbers. */
 export const LABEL_BOUNDS = {
   tagsOfRequest: 16,
   tagName: 64,
   value: 256,
   /** All labels of a request together, in bytes. */
   bytesOfRequest: 4_096,
-  /** Different values of an account in a UTC day: of all its tags together, and of end users. Further ones count as "other". */
+  /** Distinct values of an account in a UTC day: of all its tags together, and of end users. Further ones count as "other". */
   valuesADay: 2_000,
   /** How long they are kept, unless usage itself is kept for less. */
   keptDays: 400,
@@ -59,7 +59,7 @@ export const LABEL_BOUNDS = {
 /** Control characters, and those that would change the order in which a text is read. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
 
-/** @returns why a text is no tag's name, as the end of a sentence; undefined if it is one. */
+/** @returns why a text is not a valid tag name, as the end of a sentence; undefined if it is valid. */
 export function problemOfTagName(name: string): string | undefined {
   if (name === "") return "is empty";
   if (name.length > LABEL_BOUNDS.tagName) return `has more than ${LABEL_BOUNDS.tagName} characters`;
@@ -67,7 +67,7 @@ export function problemOfTagName(name: string): string | undefined {
   return UNPRINTABLE.test(name) ? "has a control character" : undefined;
 }
 
-/** @returns why a text is no value of a label, as the end of a sentence; undefined if it is one. */
+/** @returns why a text is not a valid label value, as the end of a sentence; undefined if it is valid. */
 export function problemOfLabelValue(value: string): string | undefined {
   if (value === "") return "is empty";
   if (value.length > LABEL_BOUNDS.value) return `has more than ${LABEL_BOUNDS.value} characters`;

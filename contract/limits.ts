@@ -17,7 +17,7 @@ export const limitsSchema = z.strictObject({
 });
 export type Limits = z.infer<typeof limitsSchema>;
 
-/** As stored: a newer version may have written limits that this one does not know (docs/decisions/0042). */
+/** Stored limits: a newer version may have written some that this one does not know (docs/decisions/0042). */
 export const storedLimitsSchema = z.record(z.string(), z.unknown()).transform((stored): StoredLimits => {
   const read = limitsSchema.safeParse(stored);
   if (read.success) return { limits: read.data, unknownLimits: [] };

@@ -1,6 +1,6 @@
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Whether it leads only to this machine. */
+/** Whether the address leads only to this machine. */
 export function isLoopback({ hostname }: Pick<URL, "hostname">): boolean {
   return LOOPBACK.has(hostname);
 }

@@ -88,7 +88,7 @@ export const profileSchema = z.strictObject({
     .describe("Chat: whether each streamed chunk repeats the tool arguments so far instead of only adding to them."),
   unpricedFeatures: z
     .boolean()
-    // Rows of earlier catalogues.
+    // Catalogue rows of earlier versions lack it.
     .default(false)
     .describe(
       "Whether requests may use what the server may bill beyond the Model's prices for tokens: tools that it runs itself, searches, and context windows beyond the Model's. The gateway charges tokens only. For clients of the server's own protocol; translations refuse such features.",

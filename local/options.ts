@@ -16,7 +16,7 @@ export interface LocalOptions {
 }
 
 /**
- * Reads the command line. `--help` and mistakes are printed and end the process, as commander does.
+ * Reads the command line. commander prints `--help` and mistakes, and exits.
  * @param words without the program and its file.
  * @param environment UPSTREAM_KEY and flags that npm consumed are read from it.
  */

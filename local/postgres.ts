@@ -23,7 +23,7 @@ export interface Postgres {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Resolves with the server's end, and never rejects. */
+  /** Resolves when the server exits, and never rejects. */
   readonly ended: Promise<string>;
   /** Ends sessions, writes all data, and exits. */
   stop(): Promise<void>;

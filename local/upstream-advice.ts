@@ -4,7 +4,7 @@ import type { UpstreamOptions } from "./upstreams.ts";
 /** Few Models use stand-ins; a custom folder may contain any number. */
 const NAMES_SHOWN = 4;
 
-/** What is probably not meant about the given servers: one sentence each. */
+/** Probable mistakes in the given servers' addresses: one sentence each. */
 export function adviseOnUpstreams(
   { chatUrl, messagesUrl, responsesUrl, model }: UpstreamOptions,
   destinations: Destinations,

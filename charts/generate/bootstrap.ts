@@ -58,13 +58,13 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   tracing: ".Values.tracing.enabled",
   load_balancing_policy: `gt ${WORKERS} 1`,
 };
-/** The same within an item of a list, by the item's name. */
+/** Conditional keys within an item of a list, by the item's name. */
 const CONDITIONS_WITHIN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   // The release's own parts always use TLS between each other.
   ...Object.fromEntries([XDS_CLUSTER, DASHBOARD_CLUSTER].map((name) => [name, without(CONDITIONS, "transport_socket")])),
   [EXTPROC_FILTER]: { ...CONDITIONS, retry_policy: `gt ${WORKERS} 1` },
 };
-/** The same of items of lists, by their name. */
+/** Conditional items of lists, by name. */
 const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
   [TRACES_CLUSTER]: ".Values.tracing.enabled",
   "front door": ".Values.dashboard.enabled",
@@ -76,7 +76,7 @@ const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
 
 /**
  * Envoy's bootstrap as a Helm template: the one that `buildBootstrap` gives every Envoy, readable in the chart's ConfigMap, with
- * an expression wherever an installation decides.
+ * an expression for each value that an installation sets.
  */
 export function bootstrapTemplate(): string {
   const bootstrap = buildBootstrap({

@@ -20,7 +20,7 @@ const schemaSchema: z.ZodType<Schema> = z.object({
   },
 });
 
-/** Known from Kubernetes: one row for each. */
+/** Structures that Kubernetes defines: one row for each. */
 const RESOURCES = "#/definitions/resources";
 const valuesSchema = z.record(z.string(), z.unknown());
 

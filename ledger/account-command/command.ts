@@ -67,7 +67,7 @@ export async function runAccountCommand(words: readonly string[], { database, pr
   const { postedNanoUsd } = await readBalance(database, id);
   print(`Balance: ${formatNanoUsd(postedNanoUsd)} USD.`);
 
-  /** Changes the named ones, and leaves the others unchanged. */
+  /** Changes the given limits, and leaves the others unchanged. */
   async function changeLimits(): Promise<void> {
     const effective = await database.transaction(async (transaction) => {
       const kept = await readAccountLimits(transaction, id);

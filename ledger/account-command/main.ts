@@ -11,7 +11,7 @@ const database = createDatabase({ url: databaseUrl(environment), applicationName
 try {
   await runAccountCommand(process.argv.slice(2), { database, print: (line) => console.log(line) });
 } catch (error) {
-  // Both are written for the person who typed the command.
+  // Both have messages for the person who typed the command.
   const words = error instanceof GatewayError ? error.message : describeDatabaseFailure(error)?.sentence;
   if (words === undefined) throw error;
   console.error(words);

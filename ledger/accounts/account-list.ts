@@ -71,7 +71,7 @@ const RANKS: Record<AccountSort, { rank: string; from: string }> = {
   newest: { rank: "extract(epoch FROM created_at) * 1000000", from: "" },
 };
 
-/** Sums that no sort needs are computed for the page's accounts alone. */
+/** Sums that the sort does not need are computed only for the page's accounts. */
 export async function listAccounts(
   database: Queryable,
   { search = "", sort = "id", limit, after }: AccountListing,

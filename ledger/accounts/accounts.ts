@@ -92,7 +92,7 @@ export async function renameAccount(database: Queryable, id: string, name: strin
   await database.execute("UPDATE account SET name = $2 WHERE id = $1", [id, checkPersonName(name)]);
 }
 
-/** @throws GatewayError `not_found` when there is no such account. */
+/** @throws GatewayError `not_found` if there is no such account. */
 export async function readBalance(database: Queryable, accountId: string): Promise<Balance> {
   const [balance] = await database.query({
     text: `SELECT posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd", overdraft_nano_usd AS "overdraftNanoUsd"

@@ -9,8 +9,8 @@ import { readBalance, setAccountStatus } from "./accounts.ts";
 
 /**
  * Ends an account for its people: keys, tokens, invitations, automatic top-up, webhook and sessions. The ledger, usage and
- * memberships stay, without tags and end users, so that its people can still read what they paid and used. Those who run the service can reactivate
- * it; its keys stay disabled even then.
+ * memberships stay, without tags and end users, so that its people can still read their payments and usage. Administrators can
+ * reactivate it; its keys stay disabled even then.
  * @returns the credit that was left, in nano-USD.
  * @throws GatewayError `invalid_request` for an account that is suspended or closed.
  */
@@ -34,7 +34,7 @@ export async function closeAccount(
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
     await turnOffAutoTopUp(transaction, accountId);
     await removeWebhook(transaction, accountId);
-    // They may name customers of the account's, who have nothing to do with its books.
+    // They may identify the account's own customers, who have no part in its books.
     await eraseLabels(transaction, accountId);
     const { postedNanoUsd } = await readBalance(transaction, accountId);
     const subject = `${accountId}, ${formatNanoUsd(postedNanoUsd)} USD left`;

@@ -39,7 +39,7 @@ const CODES = `
 
 /**
  * Newest first.
- * @param beforeId goes on after the code of this id.
+ * @param beforeId continues after the code with this id.
  */
 export async function listRedeemCodes(
   database: Queryable,
@@ -62,7 +62,7 @@ export async function findRedeemCode(database: Queryable, id: string): Promise<L
 
 /**
  * The code can no longer be redeemed; credit already granted by it stays.
- * @throws GatewayError `not_found` when there is no such code, or it was revoked before.
+ * @throws GatewayError `not_found` if there is no such code, or it was revoked before.
  */
 export async function revokeRedeemCode(database: Queryable, id: string): Promise<void> {
   const revoked = z.uuid().safeParse(id).success

@@ -26,7 +26,7 @@ export interface Credit {
 }
 
 export interface PostedCredit {
-  /** False when the reference was posted before: nothing changed. */
+  /** False if the reference was posted before: nothing changed. */
   isNew: boolean;
   /** The balance after it. */
   postedNanoUsd: bigint;

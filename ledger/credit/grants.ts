@@ -42,8 +42,8 @@ export async function postExpiringGrantIn(transaction: Queryable, grant: Expirin
 }
 
 /**
- * Deducts the remainder of expired grants, as entries; never more than the account has besides credit reserved by running
- * requests.
+ * Deducts the remainder of expired grants, as entries; never more than the account's credit that running requests have not
+ * reserved.
  * @returns how many ended.
  */
 export async function expireGrants(database: Database): Promise<number> {
@@ -118,7 +118,7 @@ async function readGrants(transaction: Queryable, accountId: string): Promise<z.
 }
 
 /**
- * Deducts usage since the last call from the open grants, the one that expires first at first. All of an account's open grants
+ * Deducts usage since the last call from the open grants, the first to expire first. All of an account's open grants
  * are advanced to the same point. The balance row stays locked.
  * @returns the account's total usage: everything credited to it less its balance.
  */

@@ -78,12 +78,12 @@ export function startFeed({
 
   function readAhead(from: Reload): Promise<Change> {
     const page = from.readPage(database);
-    // A caller that waits for it gets the failure; nobody does if the load was aborted before.
+    // A waiting caller gets the failure; there is none if the load was aborted before.
     page.catch(() => {});
     return page;
   }
 
-  /** Everything, page by page, and the changes meanwhile. Interrupted by a failure, it continues where it stopped. */
+  /** Loads everything, page by page, and the changes in the meantime. After a failure it continues where it stopped. */
   async function load(): Promise<void> {
     if (isReloadDue) {
       isReloadDue = false;

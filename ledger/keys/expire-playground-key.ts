@@ -1,6 +1,6 @@
 import type { Queryable } from "../postgres/database.ts";
 
-/** For somebody who may no longer use the playground: the value that their pages still hold stops working. */
+/** For a member who may no longer use the playground: the value in their open pages stops working. */
 export async function expirePlaygroundKey(
   transaction: Queryable,
   { accountId, personId }: { accountId: string; personId: string },

@@ -6,8 +6,8 @@ import type { Queryable } from "../postgres/database.ts";
 const countRow = z.strictObject({ keys: z.bigint() });
 
 /**
- * Is there room for one more key? In a transaction the answer holds until its end: an account creates one key at a time. Keys
- * deleted within the last day count, so that alternating creation and deletion is limited.
+ * Whether there is room for one more key. In a transaction the answer stays true until its end: an account creates one key at a
+ * time. Keys deleted within the last day count, so that alternating creation and deletion is limited.
  */
 export async function hasRoomForKey(database: Queryable, accountId: string): Promise<boolean> {
   await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);

@@ -95,7 +95,7 @@ function isEqual(one: Buffer, other: Buffer): boolean {
 
 export interface NewApiKey {
   accountId: string;
-  /** What its owner calls it. */
+  /** The owner's name for it. */
   name: string;
   pepper: Buffer;
   /** If absent, it never expires. */
@@ -107,7 +107,7 @@ export interface NewApiKey {
 
 /**
  * Creates a key and stores its hash. The returned value is not stored anywhere.
- * @throws GatewayError `not_found` when there is no such account; `invalid_request` when it has the maximum number of keys.
+ * @throws GatewayError `not_found` if there is no such account; `invalid_request` if it has the maximum number of keys.
  */
 export async function createApiKey(
   database: Queryable,
@@ -156,7 +156,7 @@ export interface Rotation {
 /**
  * Gives a key a new secret. Public id, limits and usage are unchanged.
  * @returns the new value, which is not stored anywhere.
- * @throws GatewayError `not_found` when there is no such key, or it was deleted.
+ * @throws GatewayError `not_found` if there is no such key, or it was deleted.
  */
 export async function rotateApiKey(
   database: Queryable,

@@ -103,7 +103,7 @@ export interface NewResourceKey extends ResourceIdentity {
 }
 
 /**
- * Stores the key that a resource's Secret holds. Repeating it changes nothing.
+ * Stores the key in a resource's Secret. Repeating it changes nothing.
  * @returns "foreign": the public id is another key's, and the Secret's author did not take the value from here. "no room": the
  * account has the maximum number of resource keys.
  */

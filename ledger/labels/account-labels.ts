@@ -2,12 +2,12 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable, Reader } from "../postgres/database.ts";
 
-/** Whether an account's requests keep their tags and end users. "erasing": no more, and those that are there are being deleted. */
+/** Whether an account's requests keep their tags and end users. "erasing": no more, and the stored ones are being deleted. */
 type LabelKeeping = "off" | "kept" | "erasing";
 
 export interface AccountLabels {
   keeping: LabelKeeping;
-  /** There are some to show, kept now or before. */
+  /** Whether there are any to show, kept now or before. */
   hasSome: boolean;
 }
 
@@ -24,9 +24,9 @@ export async function readAccountLabels(database: Reader, accountId: string): Pr
 }
 
 /**
- * From the next second on, requests keep their labels, or do not; what there is stays.
+ * Takes effect within a second for new requests; stored labels stay.
  * @returns whether anything changed.
- * @throws GatewayError `invalid_request` while what there was is being deleted.
+ * @throws GatewayError `invalid_request` while earlier labels are being deleted.
  */
 export async function keepLabels(
   database: Queryable,
@@ -44,7 +44,7 @@ export async function keepLabels(
   return (await database.execute("UPDATE account SET labels = $2 WHERE id = $1 AND labels <> $2", [accountId, wanted])) > 0;
 }
 
-/** Nothing new is kept, and what there is is deleted within minutes (upkeep.ts). */
+/** Keeps no new labels, and deletes the stored ones within minutes (upkeep.ts). */
 export async function eraseLabels(database: Queryable, accountId: string): Promise<void> {
   await database.execute("UPDATE account SET labels = 'erasing' WHERE id = $1 AND labels <> 'erasing'", [accountId]);
 }

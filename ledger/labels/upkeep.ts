@@ -2,15 +2,15 @@ import * as z from "zod";
 import { LABEL_BOUNDS } from "../../contract/labels.ts";
 import type { Database } from "../postgres/database.ts";
 
-/** Of one statement: an account may have millions of labels. */
+/** Rows per statement: an account may have millions of labels. */
 const WITHIN_MS = 600_000;
-/** Settlements of a day may come for so many days after it: processes that were cut off keep them in their journals. */
+/** How many days later settlements may still arrive: processes that were cut off keep them in their journals. */
 const LATE_DAYS = 8;
 
 const idRow = z.strictObject({ accountId: z.string() });
 const dayRow = z.strictObject({ day: z.string() });
 
-/** Deletes the labels of accounts that asked for it, of one day after the other. Its work may be repeated, and shared. */
+/** Deletes the labels of accounts that requested it, day by day. May be repeated, and run concurrently. */
 export async function eraseRequestedLabels(database: Database): Promise<void> {
   const accounts = await database.query({
     text: `SELECT id AS "accountId" FROM account WHERE labels = 'erasing' ORDER BY id LIMIT 10`,
@@ -24,7 +24,7 @@ export async function eraseRequestedLabels(database: Database): Promise<void> {
     });
     for (const { day } of days)
       await execute(database, "DELETE FROM usage_label WHERE account_id = $1 AND day = $2", [accountId, day]);
-    // The days that are there say where the others are: they go last.
+    // The list of days shows where the other rows are, so it is deleted last.
     for (const table of ["usage_by_label_and_key", "label_value", "usage_by_label"])
       await execute(database, `DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
     await database.execute("UPDATE account SET labels = 'off' WHERE id = $1 AND labels = 'erasing'", [accountId]);
@@ -32,8 +32,8 @@ export async function eraseRequestedLabels(database: Database): Promise<void> {
 }
 
 /**
- * Deletes labels and what was added up by them as soon as they are older than usage is kept, or than 400 days.
- * @param retentionDays of usage; null: for ever.
+ * Deletes labels and their rollups once they are older than the retention time of usage, or than 400 days.
+ * @param retentionDays of usage; null: forever.
  */
 export async function dropOldLabels(database: Database, retentionDays: number | null): Promise<void> {
   const days = Math.min(retentionDays ?? Infinity, LABEL_BOUNDS.keptDays);

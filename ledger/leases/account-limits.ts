@@ -18,7 +18,7 @@ const row = z.strictObject({ owner: storedLimitsSchema, operator: storedLimitsSc
 const SELECT = "SELECT owner_limits AS owner, operator_limits AS operator FROM account WHERE id = $1";
 const COLUMNS = { owner: "owner_limits", operator: "operator_limits" } as const satisfies Record<LimitSetter, string>;
 
-/** @returns undefined when there is no such account. */
+/** @returns undefined if there is no such account. */
 export async function readAccountLimits(database: Queryable, accountId: string): Promise<AccountLimits | undefined> {
   const [found] = await database.query({ text: SELECT, values: [accountId], row });
   if (found === undefined) return undefined;
@@ -29,7 +29,7 @@ export async function readAccountLimits(database: Queryable, accountId: string):
 /**
  * Replaces all limits of one side; the other side's stay in force.
  * @param transaction two concurrent changes must not mix.
- * @returns false when there is no such account.
+ * @returns false if there is no such account.
  * @throws GatewayError `invalid_request` when the account has a limit that only a newer version knows: it would be lost.
  */
 export async function setAccountLimits(

@@ -39,9 +39,9 @@ const NO_OTHERS: Others = { holders: 0n, leasedNanoUsd: 0n };
 
 /**
  * Adds credit to leases of one holder, each of which begins with the first call of its id. A lease takes half of an even share
- * of what its account has free, within the rules' bounds, at least what is wanted, and never more than there is. Where there is
- * less than what is needed it takes nothing: a request that is refused must not keep others from what they need.
- * @returns for each request, in order; a GatewayError `not_found` where there is no such account.
+ * of its account's free credit, within the rules' bounds, at least the wanted amount, and never more than there is. If less than
+ * the needed amount is free, it takes nothing: a refused request must not take credit that others need.
+ * @returns one result per request, in order; a GatewayError `not_found` for an unknown account.
  */
 export async function growLeases(
   database: Database,
@@ -118,7 +118,7 @@ const GROW = `
   ON CONFLICT (lease_id) DO UPDATE SET
     granted_nano_usd = credit_lease.granted_nano_usd + excluded.granted_nano_usd, expires_at = excluded.expires_at`;
 
-/** The same for one. @throws GatewayError `not_found` when there is no such account. */
+/** The same for one lease. @throws GatewayError `not_found` if there is no such account. */
 export async function growLease(
   database: Database,
   { holder, ...request }: LeaseRequest,
@@ -130,7 +130,7 @@ export async function growLease(
   return outcome;
 }
 
-/** Holders learn of it by the feed; they are asked again only after they could have answered. */
+/** Holders are notified through the feed, and asked again only after they have had time to answer. */
 const RECALL_EVERY_MS = 200;
 
 /** Asks the holders of an account's leases to return unused credit, up to the given amount. */

@@ -15,7 +15,7 @@ export interface LeaseBank {
   renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Together with others of the same turn. @throws LeasesKeptError if it is still in force. */
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
-  /** Returns a part of a lease, which its holder no longer counts on. */
+  /** Returns a part of a lease, which its holder gives up. */
   shrink(part: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint }): Promise<void>;
   /** Ends every lease of this holder, including those whose grant it never received. */
   giveBackAll(): Promise<void>;

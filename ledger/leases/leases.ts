@@ -9,7 +9,7 @@ import type { LeaseRequest, LeaseRules } from "./lease.ts";
  */
 
 /**
- * Takes back a part of an open lease that its holder no longer counts on. No effect if the lease has ended, or has less left.
+ * Takes back a part of an open lease that its holder has given up. No effect if the lease has ended, or has less left.
  * @returns the freed amount, nano-USD.
  */
 export async function shrinkLease(

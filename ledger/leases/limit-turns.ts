@@ -15,7 +15,7 @@ export interface LimitUse {
   added: bigint;
   /** In use now, for limits without a period. */
   running: bigint;
-  /** What this process may still use before it receives the answer. */
+  /** The amount that this process may still use before it receives the answer. */
   unused: bigint;
   /** The maximum it wants: an idle process leaves more to others. */
   most: bigint;

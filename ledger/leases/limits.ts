@@ -2,7 +2,7 @@ import { LIMIT_NAMES, LIMITS, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { RUNNING_TERM_MS } from "./limit-turns.ts";
 
-/** Replaces all limits of a key. @returns false when there is no such key. */
+/** Replaces all limits of a key. @returns false if there is no such key. */
 export async function setKeyLimits(database: Queryable, publicId: string, limits: Limits): Promise<boolean> {
   return (await database.execute("UPDATE api_key SET limits = $2 WHERE public_id = $1", [publicId, JSON.stringify(limits)])) > 0;
 }

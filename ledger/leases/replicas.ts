@@ -43,7 +43,7 @@ export async function readOtherReplicas(
   });
 }
 
-/** Nobody waits for this replica any more. */
+/** Others no longer wait for this replica. */
 export async function removeReplica(database: Queryable, replica: string): Promise<void> {
   await database.execute("DELETE FROM operator_replica WHERE replica = $1", [replica]);
 }

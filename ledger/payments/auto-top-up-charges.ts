@@ -80,7 +80,7 @@ export async function beginAutoTopUp(
 
 /**
  * A charge that the provider has not answered yet, new or abandoned midway; given to one of several callers.
- * @returns undefined when there is none, or none for now.
+ * @returns undefined if there is none, or none yet.
  */
 export async function takeUnansweredCharge(database: Queryable, provider: string): Promise<AutoTopUpCharge | undefined> {
   const [charge] = await database.query({

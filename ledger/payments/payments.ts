@@ -72,7 +72,7 @@ export async function admitTopUp(database: Queryable, accountId: string): Promis
   const most = ACCOUNT_BOUNDS.unpaidTopUpsADay;
   const unpaid = await database.execute(
     `SELECT FROM payment WHERE account_id = $1 AND id > $2 AND status IN ('pending', 'failed') LIMIT $3`,
-    // An id holds the time at which it was made.
+    // An id contains its time of creation.
     [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), most],
   );
   if (unpaid >= most)

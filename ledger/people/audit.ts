@@ -25,7 +25,7 @@ export interface ListedAction {
   /** One of ACTION_NAMES, or a name that a newer version wrote. */
   action: string;
   subject: string;
-  /** For a key or a token, its name, which may have changed since; null: the subject says it. */
+  /** For a key or a token, its name, which may have changed since; null: the subject is enough. */
   subjectName: string | null;
 }
 
@@ -148,7 +148,7 @@ export interface ListedActionOfAll extends ListedAction {
   accountId: string | null;
 }
 
-/** Only what all of it names. */
+/** Only entries that match all of these. */
 export interface ActionFilter {
   accountId?: string | undefined;
   /** Email address of the person. */

@@ -3,7 +3,7 @@ import { countAttempt, strangersLetter } from "../sign-in/attempts.ts";
 import { GatewayError } from "../../contract/errors.ts";
 
 /**
- * Counts an email that somebody has us send to an address, which may be anybody's, across all senders and accounts.
+ * Counts an email that a person triggers to an address, which may not be theirs, across all senders and accounts.
  * @returns false if the mailbox has received its daily maximum.
  */
 export async function takeLetter(database: Database, email: string): Promise<boolean> {

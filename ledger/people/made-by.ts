@@ -3,13 +3,13 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { maskApiKey } from "../keys/keys.ts";
 import { noteAction } from "./audit.ts";
 
-/** Somebody in an account. */
+/** A member of an account. */
 interface Maker {
   accountId: string;
   personId: string;
 }
 
-/** Things that still open the account for somebody who has left it. */
+/** Credentials that still give access to the account after its member has left. */
 export interface MadeThings {
   keys: readonly { publicId: string; masked: string; name: string }[];
   tokens: readonly { id: string; name: string }[];

@@ -35,7 +35,7 @@ export const membershipRow = z.strictObject({
   isSuspended: z.boolean(),
   requiresSecondFactor: z.boolean(),
 });
-/** Of `membershipRow`, beside `role`. */
+/** Columns of `membershipRow` except `role`. */
 export const ACCOUNT_OF_MEMBERSHIP = `account_id AS "accountId", account.name AS "accountName", status = 'suspended' AS "isSuspended",
   EXISTS (SELECT FROM second_factor_rule AS rule WHERE rule.account_id = account.id) AS "requiresSecondFactor"`;
 /** Of a person. */
@@ -104,7 +104,7 @@ export async function addMember(
 }
 
 /**
- * When somebody ceases to be an owner, the invitations that they sent end.
+ * When a person ceases to be an owner, their pending invitations are revoked.
  * @throws GatewayError `not_found`; `invalid_request` if no owner would be left.
  */
 export async function changeRole(
@@ -142,7 +142,7 @@ async function revokeSent(
   await transaction.execute("DELETE FROM invitation WHERE account_id = $1 AND invited_by = $2", [accountId, personId]);
 }
 
-/** One change of an account's members at a time: two owners who leave at once would leave none. */
+/** One change of an account's members at a time: otherwise two owners who leave at once would leave none. */
 async function changeMember(
   database: Database,
   accountId: string,

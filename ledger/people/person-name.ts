@@ -3,7 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 const MAX_CHARACTERS = 100;
 /** Line breaks and similar characters, invisible marks, and marks that change the direction of the text after them. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]+/gu;
-/** What mail programs turn into a link: a scheme, or words with a dot between them. "J. R. R." is not one. */
+/** Text that mail programs turn into a link: a scheme, or words with a dot between them. "J. R. R." is not one. */
 const LINK = /[a-z][a-z0-9+.-]*:\/\/|\bwww\.|[\p{L}\p{N}_-]\.[\p{L}][\p{L}\p{N}-]/iu;
 
 /**

@@ -5,7 +5,7 @@ import { listMemberships } from "./members.ts";
 import { endOtherSessions } from "../sign-in/sessions.ts";
 
 /**
- * Somebody proved an address with which a stranger had signed up: everything that the stranger created ends, with their password.
+ * A person proved an address with which a stranger had signed up: the stranger's password and everything they created are revoked.
  */
 export async function takeOver(transaction: Queryable, personId: string): Promise<void> {
   await transaction.execute("UPDATE person SET password_hash = NULL, email_verified_at = now() WHERE id = $1", [personId]);

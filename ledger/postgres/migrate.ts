@@ -46,7 +46,7 @@ interface MigrateOptions {
  * Brings the schema to the newest migration, each in its own transaction. Any number of processes may call it at the same time:
  * each takes the same lock before it checks.
  * @returns the names of those that this call applied.
- * @throws Error that names the migration that failed, was changed after it was applied, or comes too late in the order.
+ * @throws Error that names the migration that failed, was changed after it was applied, or is out of order.
  */
 export async function migrate(
   database: Database,

@@ -1,5 +1,5 @@
 /**
- * Trims a list that was read with one row more than a page shows: that row shows whether there is another page.
+ * Trims a list that was read with one row more than a page shows: the extra row means that there is another page.
  * @returns `next`: the cursor of the page's last row; null on the last page.
  */
 export function cutPage<Row, Cursor>(

@@ -4,7 +4,7 @@ import type { Logger } from "../../runtime/log.ts";
 import type { Database, Reader } from "./database.ts";
 
 export interface ReportsOptions {
-  /** Written to, and never behind. */
+  /** The primary: writable and always current. */
   primary: Database;
   /** A streaming replica of it. If absent, reports are read from the primary. */
   replica?: Database | undefined;

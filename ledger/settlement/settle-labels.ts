@@ -18,8 +18,8 @@ export function labelColumns(settlements: readonly Settlement[]): unknown[][] | 
 }
 
 /**
- * What the statement that settles does besides with labels of the rows that are new (`fresh`). Which values reports tell apart is
- * decided here: the account's balance is locked, so that no other batch of it decides at the same time.
+ * The part of the settling statement that stores the labels of new rows (`fresh`). It also decides which values reports
+ * distinguish: the account's balance is locked, so no other batch of the account decides at the same time.
  * @param position of the first column's parameter.
  */
 export function landLabels(position: number): string {
@@ -29,7 +29,7 @@ export function landLabels(position: number): string {
     SELECT DISTINCT ON (request_id, attempt, dimension) request_id, attempt, dimension COLLATE "C" AS dimension, value COLLATE "C" AS value
     FROM unnest(${parameters}) AS sent (request_id, attempt, dimension, value)
   ), label AS (
-    -- An account that has turned them off since then keeps none.
+    -- An account that has turned labels off in the meantime keeps none.
     SELECT fresh.*, dimension, value FROM sent JOIN fresh USING (request_id, attempt) JOIN account ON account.id = account_id
     WHERE account.labels = 'kept'
   ), labelled AS (
@@ -53,19 +53,19 @@ export function landLabels(position: number): string {
     WHERE is_user = (dimension = '${END_USER}') AND values + place <= ${LABEL_BOUNDS.valuesADay}
     ON CONFLICT DO NOTHING
     RETURNING account_id, day, dimension, value
-  ), told_apart AS (
+  ), distinguished AS (
     SELECT account_id, day, dimension, value FROM wanted EXCEPT SELECT account_id, day, dimension, value FROM unseen
     UNION SELECT account_id, day, dimension, value FROM learned
   ), shown AS (
     SELECT label.account_id, label.day, label.key_id, label.model, ${SUMMED_COLUMNS.slice(1)
       .map((name) => `label.${name}`)
       .join(", ")},
-      coalesce(told_apart.value, '') AS value,
-      CASE WHEN told_apart.value IS NOT NULL OR label.dimension = '${END_USER}'
+      coalesce(distinguished.value, '') AS value,
+      CASE WHEN distinguished.value IS NOT NULL OR label.dimension = '${END_USER}'
           OR EXISTS (SELECT FROM label_value AS known WHERE (known.account_id, known.day, known.dimension) = (label.account_id, label.day, label.dimension))
           OR EXISTS (SELECT FROM learned WHERE (learned.account_id, learned.day, learned.dimension) = (label.account_id, label.day, label.dimension))
         THEN label.dimension ELSE 'tag:' END AS dimension
-    FROM label LEFT JOIN told_apart USING (account_id, day, dimension, value)
+    FROM label LEFT JOIN distinguished USING (account_id, day, dimension, value)
   ), rolled_labels AS (
     ${rollUp("usage_by_label", ["account_id", "dimension", "day", "value"])}
   ), rolled_keys AS (

@@ -8,7 +8,7 @@ import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
 export interface SettleResult {
-  /** How many landed with this call, excluding those that had landed before. */
+  /** Number settled by this call, excluding those settled before. */
   settled: number;
   /** Balance of each account in the batch, after it. */
   balances: ReadonlyMap<string, SettledBalance>;
@@ -16,11 +16,11 @@ export interface SettleResult {
 
 export interface SettledBalance {
   postedNanoUsd: bigint;
-  /** Rises with each change of the balance: of two readings, the one with the higher version is the later. */
+  /** Increases with each change of the balance: of two readings, the one with the higher version is the later one. */
   version: bigint;
 }
 
-/** The batch names an account that does not exist; nothing of it was settled. If it is charged, Postgres reports that itself. */
+/** The batch names an account that does not exist; none of it was settled. For a charged settlement, Postgres reports this itself. */
 export class UnknownAccountError extends Error {
   constructor(accountIds: readonly string[]) {
     super(`There is no account ${accountIds.join(", ")}.`);
@@ -29,8 +29,8 @@ export class UnknownAccountError extends Error {
 }
 
 /**
- * Records usage, appends entries and moves balances: all of a batch, or nothing. A settlement that has already landed moves
- * nothing, so any batch may be sent again when its outcome is unknown.
+ * Records usage, appends entries and moves balances: all of a batch, or nothing. A settlement that was settled before moves
+ * nothing, so a batch may be sent again if its outcome is unknown.
  * @throws UnknownAccountError; a Postgres error of class 22 or 23 if a row is not acceptable.
  */
 export async function settle(database: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
@@ -51,8 +51,8 @@ export async function settle(database: Database, settlements: readonly Settlemen
 }
 
 /**
- * Balances are locked first, in sorted order: from there on no other writer moves these accounts' money, leases and rollups, so
- * that writers wait for one another and never in a circle.
+ * Balances are locked first, in sorted order: from then on no other writer changes these accounts' money, leases and rollups.
+ * Writers may wait for one another, but cannot deadlock.
  */
 async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
@@ -89,13 +89,13 @@ function rollUp(table: string, period: "day" | "hour", from: string): string {
 }
 
 /**
- * One statement: rows inserted by each part are added up by the next. Money moves by the new entries, not by the new usage rows:
- * usage is dropped after its retention time, entries never. An open lease pays as far as it reaches, which also lowers the leased
- * amount.
+ * One statement, in which each part sums the rows that the previous one inserted. New entries move money, not new usage rows:
+ * usage is dropped after its retention time, entries never are. An open lease pays up to its remainder, which also lowers the
+ * leased amount.
  */
 const LAND = land("");
 
-/** The same for a batch of which a request has labels: no other pays for them. */
+/** The same for a batch with labels, so that other batches do not pay for them. */
 const LAND_WITH_LABELS = land(landLabels(SETTLEMENT_COLUMNS.length + 1));
 
 function land(further: string): string {

@@ -27,7 +27,7 @@ export interface Settlement {
   priceVersionId: bigint;
   usage: Usage;
   isEstimated: boolean;
-  /** From 0 up; 0 leaves a usage row and no ledger entry. */
+  /** Not negative; 0 adds a usage row but no ledger entry. */
   chargeNanoUsd: bigint;
   /** The credit lease that pays, if it is still open; null: the balance pays. */
   leaseId: string | null;
@@ -37,6 +37,6 @@ export interface Settlement {
   startedAt: Date;
   durationMs: number;
   firstTokenMs: number | null;
-  /** Where the account keeps tags and end users; money never follows from them. */
+  /** Present if the account keeps tags and end users; they never affect money. */
   labels?: readonly Label[] | undefined;
 }

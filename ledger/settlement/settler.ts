@@ -15,7 +15,7 @@ export interface Settler {
   add(settlement: Settlement): void;
   /**
    * Charges of an account that are not in its posted balance yet, nano-USD. Excludes settlements that Postgres rejects: one may
-   * have an amount that no account can pay, and would keep this one from its credit.
+   * have an amount that no account can pay, and would block this account's credit.
    */
   readonly pendingNanoUsd: (accountId: string) => bigint;
   /** Settlements that wait for Postgres. */
@@ -105,7 +105,7 @@ export function createSettler({
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
-  /** Halves a rejected batch until the one bad settlement is isolated, so that the others land. */
+  /** Halves a rejected batch until the one bad settlement is isolated, so that the others are settled. */
   async function land(batch: readonly Settlement[]): Promise<void> {
     let result: SettleResult;
     try {
@@ -121,7 +121,7 @@ export function createSettler({
     landed(batch, result);
   }
 
-  /** What Postgres refuses with its labels is charged without them. */
+  /** A settlement that Postgres rejects with its labels is charged without them. */
   async function landAlone(settlement: Settlement, refusal: unknown): Promise<void> {
     if (settlement.labels === undefined) return refuse(settlement, refusal);
     try {
@@ -158,7 +158,7 @@ export function createSettler({
     refused.clear();
   }
 
-  /** So that no request at midnight waits for it; settling creates missing ones. */
+  /** Ahead of time, so that no request at midnight waits for it; settling creates missing ones. */
   async function makePartitionsAhead(): Promise<void> {
     const today = new Date(clock.nowMs()).toISOString().slice(0, 10);
     if (today === partitionsFrom) return;

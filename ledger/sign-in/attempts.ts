@@ -7,7 +7,7 @@ import { clientNetwork } from "./client-network.ts";
 interface Budget {
   subject: string;
   free: number;
-  /** A success forgives all tries of this subject; for others, which many people share, only its own. */
+  /** Whether a success clears all tries of this subject; for subjects that many people share, it clears only its own. */
   isOwn: boolean;
 }
 
@@ -31,7 +31,7 @@ interface From {
 
 /**
  * Guesses of a password. Those from browsers that never signed in here must not lock out one that did: it has a budget of
- * its own. All others count for an address that nobody has, too: a lock must not tell who has an account.
+ * its own. All others count even for an address without an account: a lock must not reveal who has one.
  * @param attempt.browserId of a browser in which this person has signed in before.
  */
 export function signInAttempt({ email, address, browserId }: From & { email: string; browserId?: string | undefined }): Attempt {
@@ -42,7 +42,7 @@ export function signInAttempt({ email, address, browserId }: From & { email: str
   return { ...words, budgets: [...shared("", address, 40), own(`${person} from ${network}`, 8), own(person, 40)] };
 }
 
-/** Guesses by somebody who is already signed in: they lock this one session. */
+/** Guesses by a person who is already signed in: they lock only this session. */
 export function confirmAttempt(sessionId: string): Attempt {
   return { what: "wrong passwords", remedy: "", budgets: [own(`session:${sessionId}`, 8)] };
 }
@@ -57,18 +57,18 @@ export function signUpAttempt({ address }: From): Attempt {
   return { what: "sign-ups from your network", remedy: "", budgets: shared("sign-up ", address, 40) };
 }
 
-/** Links sent to an address that somebody typed in. */
+/** Links sent to an address that a visitor typed in. */
 export function linkAttempt({ email, address }: From & { email: string }): Attempt {
   const mailbox = own(`sign-up email:${normalize(email)}`, 8);
   return { what: "links were asked for", remedy: "", budgets: [...shared("sign-up link ", address, 40), mailbox] };
 }
 
-/** Letters with a link for a new password, to any address. */
+/** Emails with a link for a new password, to any address. */
 export function resetAttempt({ address }: From): Attempt {
   return { what: "password resets from your network", remedy: "", budgets: shared("reset ", address, 40) };
 }
 
-/** Letters that a stranger can cause, whatever their content. */
+/** Emails that a stranger can trigger, whatever their content. */
 export function strangersLetter({ email }: { email: string }): Attempt {
   return { what: "letters to this address", remedy: "", budgets: [own(`letter:${normalize(email)}`, 6)] };
 }

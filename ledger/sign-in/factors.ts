@@ -25,7 +25,7 @@ export async function settleFactors(transaction: Queryable, personId: string): P
   await transaction.execute("UPDATE management_token SET has_second_factor = false WHERE created_by = $1", [personId]);
 }
 
-/** @throws GatewayError `invalid_request` for somebody without a second factor, who needs none. */
+/** @throws GatewayError `invalid_request` for a person without a second factor, who needs no codes. */
 export async function renewRecoveryCodes(database: Database, personId: string): Promise<string[]> {
   return database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM person WHERE id = $1 FOR NO KEY UPDATE", [personId]);

@@ -2,13 +2,13 @@ import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
 import { GatewayError } from "../../contract/errors.ts";
 
-/** "check" is somebody signing in, who has an account to lose time on; "make" is a new password. */
+/** "check" verifies a password at sign-in; "make" hashes a new one. */
 export type HashWork = "check" | "make";
 
 /** One core stays free for the pages; each hash takes 46 MiB and a core for about a tenth of a second. */
 const CONCURRENCY = Math.max(1, availableParallelism() - 1);
 const PRIORITY: Record<HashWork, number> = { check: 1, make: 0 };
-/** Waiting ones. A flood of sign-ups leaves places for people who sign in. */
+/** Maximum waiting hashes: a flood of sign-ups leaves room for people who sign in. */
 const MAX_WAITING: Record<HashWork, number> = { check: 32, make: 16 };
 const RETRY_AFTER_SECONDS = 5;
 

@@ -7,7 +7,7 @@ export interface Identity {
   subject: string;
 }
 
-/** @returns false if it is already somebody's. */
+/** @returns false if it already belongs to a person. */
 export async function addIdentity(database: Queryable, personId: string, { issuer, subject }: Identity): Promise<boolean> {
   const added = await database.execute(
     "INSERT INTO person_identity (issuer, subject, person_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
@@ -26,7 +26,7 @@ export async function findIdentity(database: Queryable, { issuer, subject }: Ide
   return found?.personId;
 }
 
-/** Does the provider know this person, under any subject? */
+/** Whether this person has an identity at the provider, under any subject. */
 export async function hasIdentityAt(database: Queryable, personId: string, issuer: string): Promise<boolean> {
   return (await database.execute("SELECT FROM person_identity WHERE person_id = $1 AND issuer = $2", [personId, issuer])) > 0;
 }

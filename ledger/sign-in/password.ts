@@ -29,7 +29,7 @@ export async function rehashPassword(password: string): Promise<string> {
   return queued("make", () => hash(password, COST));
 }
 
-/** Was it created with parameters other than the current ones? */
+/** Whether it was created with parameters other than the current ones. */
 export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$`);
 }

@@ -16,7 +16,7 @@ interface Setting {
   pepper: Buffer;
 }
 
-/** A secret that is not in force until a code of it has been shown. */
+/** A secret that takes effect once the person has entered one of its codes. */
 export interface TotpOffer {
   /** For the form that returns it. */
   sealed: string;
@@ -31,7 +31,7 @@ export function offerTotp({ personId, pepper, email }: Setting & { email: string
   return describeTotp({ secret, sealed: seal(secret, { pepper, about: personId }).toString("base64url"), email });
 }
 
-/** The same again, after a wrong code. @throws GatewayError `invalid_request` for a value that was not offered to this person. */
+/** The same secret again, after a wrong code. @throws GatewayError `invalid_request` for a secret not offered to this person. */
 export function reofferTotp({ sealed, email, ...setting }: Setting & { sealed: string; email: string }): TotpOffer {
   return describeTotp({ secret: openOffer({ sealed, ...setting }), sealed, email });
 }

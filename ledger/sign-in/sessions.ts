@@ -16,9 +16,9 @@ export interface Session {
   lastSeenAt: Date;
   /** When its person last proved who they are. */
   authenticatedAt: Date;
-  /** Did they prove a second factor, in this session? */
+  /** Whether they proved a second factor in this session. */
   hasSecondFactor: boolean;
-  /** The service through which they signed in; null: here. */
+  /** The provider through which they signed in; null: the dashboard itself. */
   provider: string | null;
 }
 
@@ -85,7 +85,7 @@ export async function listSessions(database: Queryable, personId: string): Promi
   });
 }
 
-/** @returns false when the person has no such session. */
+/** @returns false if the person has no such session. */
 export async function endSession(database: Queryable, { personId, id }: Pick<Session, "personId" | "id">): Promise<boolean> {
   if (!isTokenId(id)) return false;
   const ended = await database.execute("DELETE FROM session WHERE person_id = $1 AND encode(token_hash, 'hex') = $2", [

@@ -18,7 +18,7 @@ export interface SignIn {
   browser?: KnownBrowser | undefined;
 }
 
-/** A browser that remembers who has signed in there. */
+/** A browser with a record of the people who have signed in there. */
 export interface KnownBrowser {
   id: string;
   personIds: readonly string[];
@@ -46,7 +46,7 @@ export async function signIn(database: Database, { email, password, address, bro
 }
 
 /**
- * The password of somebody who is signed in, before an action that requires more than a session.
+ * Checks the password of a person who is signed in, before an action that requires more than a session.
  * @throws GatewayError `permission_denied` with field `current`; `rate_limited` after too many failures in this session.
  */
 export async function checkPassword(

@@ -4,7 +4,7 @@ import { addIdentity, findIdentity, hasIdentityAt, type Identity } from "./ident
 import { findPerson, findPersonByEmail, type Person } from "../people/persons.ts";
 import { takeOver } from "../people/take-over.ts";
 
-/** Somebody for whom a provider vouches. */
+/** A person whose identity a provider confirms. */
 export interface Vouched {
   identity: Identity;
   /** null if there is none that the provider has verified. */
@@ -13,12 +13,12 @@ export interface Vouched {
 }
 
 /**
- * Whom the provider means. Somebody who is here already by the address that it verified is linked on the way.
- * @param options.isAuthoritative addresses of this domain sign in through this provider alone: who signed up with one
- *   otherwise, and never proved it, loses what they made.
- * @returns undefined for somebody new.
- * @throws GatewayError `permission_denied` where the address is another's: of somebody who is another one there, or who
- *   never proved here that it is theirs.
+ * Finds the person whom the provider identifies. An existing person with the verified address is linked to the provider.
+ * @param options.isAuthoritative addresses of this domain sign in only through this provider: a person who signed up with one
+ *   in another way, and never confirmed it, loses everything that they created.
+ * @returns undefined for a new person.
+ * @throws GatewayError `permission_denied` if the address belongs to a person who has another identity at the provider, or who
+ *   never confirmed the address here.
  */
 export async function findVouched(
   database: Database,
@@ -38,7 +38,7 @@ async function findByIdentity(database: Queryable, identity: Identity): Promise<
   return personId === undefined ? undefined : findPerson(database, personId);
 }
 
-/** A stranger may have signed up with the address, created keys, and now wait for its owner to bring money. */
+/** A stranger may have signed up with the address, created keys, and now be waiting for its owner to add credit. */
 async function link(
   transaction: Queryable,
   { id, email, isEmailVerified }: Person,

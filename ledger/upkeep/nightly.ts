@@ -18,7 +18,10 @@ export interface NightlyDeps {
   everyMs?: number;
 }
 
-/** Expires grants as they fall due and deletes labels when an account asks for it; once a UTC day, in one of all processes, checks the ledger and drops what is over. */
+/**
+ * Expires grants when they are due and deletes labels that accounts want erased; once per UTC day, in one of all processes, checks
+ * the ledger and drops expired data.
+ */
 export function startNightly({ database, retentionDays, log, onChecked, everyMs = 60_000 }: NightlyDeps): Rounds {
   async function turn(): Promise<void> {
     await expireGrants(database);

@@ -1,12 +1,12 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { LabelPosition } from "./label-reports.ts";
 
-/** Where a page of labels ended, as a text that callers send back and look no further into. */
+/** The position after a page of labels, as an opaque text that callers return. */
 export function encodeLabelCursor({ value, chargeNanoUsd }: LabelPosition): string {
   return Buffer.from(`${chargeNanoUsd}.${value}`).toString("base64url");
 }
 
-/** @throws GatewayError `invalid_request` for a text that is none of ours. */
+/** @throws GatewayError `invalid_request` for an invalid cursor. */
 export function decodeLabelCursor(cursor: string): LabelPosition {
   const [, charge, value] = /^(\d{1,18})\.([^\0]{0,256})$/u.exec(Buffer.from(cursor, "base64url").toString("utf8")) ?? [];
   if (charge !== undefined && value !== undefined) return { value, chargeNanoUsd: BigInt(charge) };

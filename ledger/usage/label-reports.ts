@@ -5,22 +5,22 @@ import type { Reader } from "../postgres/database.ts";
 import { cutPage } from "../postgres/page.ts";
 import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
-/** Whose usage: of all keys and models of an account, or of some. */
+/** The usage of all keys and models of an account, or of some. */
 export interface LabelScope extends DaySpan {
   accountId: string;
   keyId?: string | undefined;
   model?: string | undefined;
 }
 
-/** What the requests with one value of a tag, or of one end user, used. */
+/** The usage of the requests with one value of a tag, or of one end user. */
 export interface UsageOfLabel extends UsageSums {
-  /** "": those that were beyond the bound of a day (contract/labels.ts), together. */
+  /** "": all values beyond the daily bound (contract/labels.ts) together. */
   value: string;
 }
 
 const labelRow = z.strictObject({ value: z.string(), ...usageSumsShape });
 
-/** Where a page ended. */
+/** Position after the last row of a page. */
 export type LabelPosition = Pick<UsageOfLabel, "value" | "chargeNanoUsd">;
 
 export interface LabelUsagePage {
@@ -29,7 +29,7 @@ export interface LabelUsagePage {
   next: LabelPosition | null;
 }
 
-/** Usage by the values of a dimension, the dearest first; requests without one are left out. */
+/** Usage by the values of a dimension, highest charge first; requests without one are left out. */
 export async function usageByLabel(
   database: Reader,
   { dimension, limit, after, ...scope }: LabelScope & { dimension: string; limit: number; after?: LabelPosition | undefined },
@@ -51,7 +51,7 @@ export async function usageByLabel(
 
 const sumsRow = z.strictObject(usageSumsShape);
 
-/** What all requests with any value of a dimension used; undefined if there is none. */
+/** The usage of all requests with a value of this dimension; undefined if there are none. */
 export async function usageWithLabel(
   database: Reader,
   { dimension, ...scope }: LabelScope & { dimension: string },
@@ -101,7 +101,7 @@ export async function labelHours(
 
 const modelDayRow = z.strictObject({ day: z.string(), model: z.string(), ...usageSumsShape });
 
-/** What the requests with one label used, by UTC day and model, oldest day first. */
+/** The usage of the requests with one label, by UTC day and model, oldest day first. */
 export async function labelUsageByModelAndDay(
   database: Reader,
   { dimension, value, ...scope }: LabelScope & { dimension: string; value: string },
@@ -117,9 +117,9 @@ export async function labelUsageByModelAndDay(
 
 const MAX_TAG_NAMES = 100;
 
-/** Names of the tags of an account, in their order: as many as a list may show. */
+/** Sorted names of an account's tags, up to the length of a list. */
 export async function listTagNames(database: Reader, accountId: string): Promise<string[]> {
-  // From one name to the next, by the primary key: however many rows there are.
+  // From one name to the next by the primary key, so the number of rows does not matter.
   const rows = await database.query({
     text: `WITH RECURSIVE known AS (
              (SELECT dimension, 1 AS place FROM usage_by_label WHERE account_id = $1 AND dimension > 'tag:' ORDER BY dimension LIMIT 1)
@@ -136,7 +136,7 @@ export async function listTagNames(database: Reader, accountId: string): Promise
   return rows.flatMap(({ dimension }) => tagName(dimension) ?? []);
 }
 
-/** The smaller table where all keys and models are asked for. @param position of the first parameter. */
+/** The smaller table if all keys and models are requested. @param position of the first parameter. */
 function rowsOf(scope: LabelScope, position: number): { from: string; condition: string; values: unknown[] } {
   if (scope.keyId === undefined && scope.model === undefined)
     return { from: "usage_by_label", condition: `account_id = $${position}`, values: [scope.accountId] };

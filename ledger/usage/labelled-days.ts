@@ -11,7 +11,7 @@ export interface LabelledDay {
 }
 
 export interface LabelledDays {
-  /** By which requests are looked for: the one that the fewest have. */
+  /** The label by which requests are found: the one with the fewest. */
   label: Label;
   others: readonly Label[];
   /** With requests that may have all of the labels, newest first. */
@@ -30,12 +30,12 @@ interface LabelSearch {
 
 const row = z.strictObject({ day: z.string(), requests: wholeNumber, known: wholeNumber });
 
-/** From rollups. Values that those do not tell apart may be among any of the others. */
+/** From rollups. Values that rollups do not distinguish may be any of the others. */
 export async function listLabelledDays(database: Reader, search: LabelSearch): Promise<LabelledDays> {
   const found = await Promise.all(
     (search.labels ?? []).map(async (label) => {
       const days = await daysOf(database, search, label);
-      // A value that rollups do not tell apart on a day came late on it: it is rare, however many others there are.
+      // A value that rollups do not distinguish on a day appeared late on that day: it is rare, however many others there are.
       return { label, days, known: days.reduce((sum, { known }) => sum + known, 0) };
     }),
   );

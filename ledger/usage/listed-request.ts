@@ -25,7 +25,7 @@ export interface ListedRequest {
   outputTokens: number;
   reasoningTokens: number;
   chargeNanoUsd: bigint;
-  /** That it was charged at; which version of the model's prices says it. */
+  /** The price that was charged, and its version among the model's prices. */
   price: Price;
   priceVersion: number;
 }

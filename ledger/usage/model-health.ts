@@ -5,7 +5,7 @@ import { dayOf } from "../../contract/days.ts";
 
 export interface ModelHealth {
   model: string;
-  /** Requests that the model server answered, well or not; those that the client left do not count. */
+  /** Requests that the model server answered, successfully or not, except those that the client aborted. */
   answered: number;
   failed: number;
 }

@@ -39,7 +39,7 @@ export async function addUpPerformance(database: Database, nowMs: number): Promi
   });
 }
 
-/** Requests that their client left are no evidence about the model. */
+/** Requests that the client aborted are no evidence about the model. */
 async function addUpHours(transaction: Queryable, fromMs: number, untilMs: number): Promise<void> {
   await transaction.execute(
     `INSERT INTO performance_by_hour (account_id, measure, hour, key_id, model, bins, counts)

@@ -15,7 +15,7 @@ interface Attempt {
 
 const labelRow = z.strictObject({ requestId: z.string(), attempt: z.int(), dimension: z.string(), value: z.string() });
 
-/** Gives each of these attempts its labels, in the order of their names; all are one account's. */
+/** Adds the labels of each of these attempts, sorted by name; all attempts belong to one account. */
 export async function readLabelsOf<Listed extends Attempt>(
   database: Reader,
   accountId: string,

@@ -116,7 +116,7 @@ async function readGroups(
       groups.map(({ model }) => model),
       groups.map(({ startMs }) => lowestIdAt(Math.max(startMs, fromMs))),
       groups.map(({ endMs }) => lowestIdAt(Math.min(endMs, toMs))),
-      // Constants, so that no plan is made for the other days.
+      // Constants, so that the plan leaves out all other days.
       days.at(-1),
       days[0],
       after.requestId,
@@ -158,7 +158,7 @@ async function readIncomplete(database: Reader, listing: RequestListing): Promis
   });
 }
 
-/** Day by day: rollups say on which days there are some, and an index finds those of a day by the rarer label. */
+/** Day by day: rollups list the days with such requests, and an index finds those of a day by the rarer label. */
 async function readLabelled(database: Reader, listing: RequestListing): Promise<ListedRow[]> {
   const { limit, after, to } = listing;
   const { label, others, days } = await listLabelledDays(database, listing);
@@ -174,7 +174,7 @@ async function readLabelled(database: Reader, listing: RequestListing): Promise<
   return rows;
 }
 
-/** The newest days that hold so many requests, taken off the list. */
+/** The newest days with this many requests, removed from the list. */
 function takeDays(waiting: LabelledDay[], requests: number): LabelledDay[] {
   let found = 0;
   let count = 0;
@@ -188,7 +188,7 @@ function takeDays(waiting: LabelledDay[], requests: number): LabelledDay[] {
 
 interface LabelledRead {
   label: Label;
-  /** That they have beside it. */
+  /** Further labels that they must have. */
   others: readonly Label[];
   /** Newest first; at least one. */
   days: readonly LabelledDay[];

@@ -5,7 +5,7 @@ import { addUsage, NO_USAGE_SUMS, SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, ty
 
 /** Payments and usage of all accounts in some UTC days. */
 export interface ServiceFigures {
-  /** Payments received in these days, whatever became of them later. */
+  /** Payments received in these days, including those returned later. */
   payments: { count: number; amountNanoUsd: bigint; accounts: number };
   /** Of these payments: returned to customers, or in disputes that are open or lost. */
   returnedNanoUsd: bigint;
@@ -25,7 +25,7 @@ export type ModelFigures = UsageSums & {
   model: string;
   /** On days for which the Model has a cost; null if there are none. */
   margin: Margin | null;
-  /** Requests whose answer is known, well or not; 0: none, or it was too long ago. */
+  /** Requests with a known outcome; 0: none, or too long ago. */
   answered: number;
   failed: number;
 };

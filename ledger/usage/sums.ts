@@ -77,7 +77,7 @@ export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens):
   sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
   sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
 
-/** Whose usage: an account's, or one API key's. */
+/** The usage of an account, or of one API key. */
 export type UsageSubject = { accountId: string; keyId?: string } | { keyId: string };
 
 /**

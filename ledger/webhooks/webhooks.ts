@@ -43,7 +43,7 @@ export async function setWebhook(
   return { secret };
 }
 
-/** Queued events are discarded. @returns false when there is none. */
+/** Queued events are discarded. @returns false if there is none. */
 export async function removeWebhook(transaction: Queryable, accountId: string): Promise<boolean> {
   await transaction.execute(
     `UPDATE webhook_delivery SET next_attempt_at = NULL, problem = 'The webhook was removed.'

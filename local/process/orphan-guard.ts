@@ -7,8 +7,8 @@ import type { StopStep } from "./processes.ts";
 const SCRIPT = fileURLToPath(new URL("./orphan-guard.sh", import.meta.url));
 
 /**
- * A foreign process cannot notice that we are gone. This small companion can: its standard input closes with us, however we
- * ended, and then it stops the other. Our own programs have a channel instead (runtime/lifecycle.ts).
+ * A foreign process cannot detect that its parent is gone. This small companion can: its standard input closes when we exit for
+ * any reason, and then it stops the process. Our own programs have a channel instead (runtime/lifecycle.ts).
  * @returns a function that ends the guard: the process is gone, or we will stop it ourselves.
  */
 export async function guardOrphan(pid: number, steps: readonly StopStep[]): Promise<() => void> {
