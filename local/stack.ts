@@ -165,7 +165,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   await checkLoopback();
   const host = options.host ?? LOOPBACK;
   const port = await choosePort(options.port, host);
-  // With 0.0.0.0 a container's port may be published under any address: the machine's own is right for most.
+  // With 0.0.0.0, a container's port may be published under any address: the machine's own is usually right.
   const baseUrl = `http://${host === "0.0.0.0" ? LOOPBACK : host}:${port}`;
   const binary = await findEnvoy({ environment, onProgress, signal });
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What a line of a child's log must contain to be shown on the console. */
+/** The content of a child's log line that is shown on the console. */
 export const COMPLAINT_MARKS = [
   '"level":"warn"',
   '"level":"error"',

@@ -16,7 +16,7 @@ let taken = 0;
 
 /**
  * Makes this process the only user of a data directory. The lock of an ended process is taken over.
- * @throws Error with one sentence if a living process holds it.
+ * @throws Error with one sentence if a running process holds it.
  */
 export async function takeLock(file: string): Promise<Lock> {
   const attempt = await tryLock(file);
@@ -28,7 +28,7 @@ export async function takeLock(file: string): Promise<Lock> {
 
 export type LockAttempt = { kind: "taken"; lock: Lock } | { kind: "held"; holder: number };
 
-/** Takes a lock, or reports the living process that holds it. */
+/** Takes a lock, or returns the running process that holds it. */
 export async function tryLock(file: string): Promise<LockAttempt> {
   const own = `${file}.${process.pid}.${++taken}`;
   await writeFile(own, JSON.stringify({ pid: process.pid, mark: await startMark(process.pid) }));
@@ -41,7 +41,7 @@ export async function tryLock(file: string): Promise<LockAttempt> {
   return { kind: "taken", lock: { release: () => rm(file, { force: true }) } };
 }
 
-/** @returns the living process that holds the lock; undefined once it is ours. */
+/** @returns the running process that holds the lock; undefined once it is ours. */
 async function takeWith(own: string, file: string): Promise<number | undefined> {
   for (;;) {
     // A link appears with its complete content, or not at all if another was first.

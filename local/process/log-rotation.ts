@@ -33,7 +33,7 @@ async function rotateLarge(directory: string, maxBytes: number): Promise<void> {
     const { size } = await stat(file);
     if (size <= maxBytes) continue;
     const before = path.join(directory, name.replace(/\.log$/, ".1.log"));
-    // What the disk does not accept is discarded: making room comes first.
+    // Lines that the disk does not accept are discarded: making room comes first.
     await copy(file, before, size).catch(() => truncate(before).catch(() => {}));
     await truncate(file);
   }

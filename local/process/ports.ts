@@ -5,7 +5,7 @@ import { errorCode } from "../../runtime/error-code.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** Below the range from which systems take the ports of outgoing connections: one of those could take ours. */
+/** Below the range of ports for outgoing connections: one of these could occupy ours. */
 const FIRST = 20_000;
 const PAST_LAST = 32_000;
 /**
@@ -89,7 +89,7 @@ export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean
   return true;
 }
 
-/** @returns null if somebody listens there. */
+/** @returns null if the port is in use. */
 async function tryListen(port: number, host: string): Promise<Server | null> {
   const { promise, resolve, reject } = Promise.withResolvers<Server | null>();
   const server = createServer((socket) => socket.destroy());

@@ -10,7 +10,7 @@
  * | retry-after=S   | with `status`: the header of that name                                                     |
  * | html            | an HTML error page, as a proxy in between would send it (status 502, or as `status` says)  |
  * | garbage         | 200 and a body that is not JSON (in a stream: an event whose data is not)                  |
- * | json            | answers JSON although a stream was asked for                                               |
+ * | json            | answers JSON although a stream was requested                                               |
  * | delay-ms=N      | waits before the response headers                                                          |
  * | chunk-ms=N      | waits between events                                                                       |
  * | say=TEXT        | the answer's text, percent-encoded                                                         |

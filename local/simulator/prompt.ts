@@ -7,7 +7,7 @@ export interface Prompt {
   lastUserText: string;
   /** Results of tools, if the request ends with them. */
   toolResults: readonly string[];
-  /** How many turns of tool calls came after the last user text. */
+  /** Number of turns with tool calls after the last user text. */
   toolRounds: number;
   tools: readonly Tool[];
   toolChoice: ToolChoice;

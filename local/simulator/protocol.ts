@@ -13,7 +13,7 @@ export interface SimulatedError {
 
 /** One side of the simulator: how a protocol is read and written. */
 export interface SimulatedProtocol {
-  /** @throws PromptError where the real server would answer 400. */
+  /** @throws PromptError if the real server would answer 400. */
   parse: (body: unknown) => Prompt;
   answer(answer: Answer, directive: Directive, body: unknown): object;
   /** The events of a stream, the last of them the protocol's end. */

@@ -395,7 +395,7 @@ topologySpreadConstraints:
   verbs: [get, list, watch]
 - apiGroups: [modelgateway.dev]
   resources: [apikeys]
-  # patch: the finalizer that revokes a key before it goes.
+  # patch: the finalizer that revokes a key before its resource is deleted.
   verbs: [get, list, watch, patch]
 - apiGroups: [modelgateway.dev]
   resources: [models/status, apikeys/status]

@@ -81,7 +81,7 @@ export function createRecord(state: string) {
     return entry.mode === undefined ? undefined : decodeAs(entry.format, readFileSync(copyOf(entry)));
   }
 
-  /** The file's text without what the installer wrote into it. */
+  /** The file's text without the installer's settings. */
   function reverted(entry: Entry): string {
     const text = decodeAs(entry.format, readFileSync(entry.file));
     return editorOf(entry.format).revert(text, operationsOf(entry), beforeOf(entry));

@@ -71,6 +71,6 @@ function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // It contains somebody else's files.
+    // It contains files that the installer did not write.
   }
 }
