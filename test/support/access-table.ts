@@ -3,7 +3,7 @@
  * itself and fails where one has no line here: a new route comes with its line.
  */
 
-/** What each of them gets: an HTTP status. 303 is where a form leads, or a guest's way to the sign-in. */
+/** The HTTP status for each of them. 303 follows a form, or leads a guest to the sign-in page. */
 export interface Access {
   /** Nobody signed in. */
   guest: number;
@@ -13,7 +13,7 @@ export interface Access {
   owner: number;
   /** The owner of another account, with this account's ids. */
   stranger: number;
-  /** Who runs the service, in an account of their own, with this account's ids. */
+  /** An administrator in an account of their own, with this account's ids. */
   admin: number;
   /** Values of the path's parameters, each a thing of the account's that is made anew for each try. */
   ids?: Readonly<Record<string, Thing>>;
@@ -37,7 +37,7 @@ export type Thing =
   | "request"
   | { text: string };
 
-/** The same for everybody, signed in or not. */
+/** The same for everyone, signed in or not. */
 const forAll = (status: number, more: Partial<Access> = {}): Access => ({
   guest: status,
   viewer: status,
@@ -62,7 +62,7 @@ function page(least: "viewer" | "member" | "owner", status: number, more: Partia
   };
 }
 
-/** The same in the API, where a guest is told to bring a token. */
+/** The same in the API, which asks a guest for a token. */
 const api: typeof page = (least, status, more) => ({ ...page(least, status, more), guest: 401 });
 
 /** For those who run the service; for all others there is no such page. */
@@ -76,7 +76,7 @@ const PERSON = { personId: "person" } as const;
 const ATTEMPT = "0199d8a0-0000-4000-8000-00000000000";
 
 export const ACCESS: Readonly<Record<string, Access>> = {
-  // For everybody.
+  // For everyone.
   "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "icon.svg" } } }),
   "GET /dashboard/assets/style.css": forAll(200),
   "GET /dashboard/assets/marked.js": forAll(200),
@@ -217,7 +217,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/settings/sessions/end-others": page("viewer", 200),
   "POST /dashboard/settings/sessions/end-others": page("viewer", 303),
 
-  // Who is in the account.
+  // Members of the account.
   "GET /dashboard/members": page("viewer", 200),
   "POST /dashboard/members/invite": page("owner", 200, { body: { email: "new@example.com", role: "viewer" } }),
   "GET /dashboard/members/invitations/:id/revoke": page("owner", 200, { ids: { id: "invitation" } }),

@@ -5,7 +5,7 @@ export interface Agent {
   answer(results: readonly ToolResult[]): Promise<AgentAnswer>;
 }
 
-/** What the model said in one answer, as the client understood it. */
+/** One answer of the model, as the client parsed it. */
 export interface AgentAnswer {
   thinking: string;
   text: string;

@@ -2,7 +2,7 @@ import { createHash, createSign, generateKeyPairSync, randomBytes } from "node:c
 import { isoCBOR } from "@simplewebauthn/server/helpers";
 import * as z from "zod";
 
-/** An authenticator in software: it answers as told, also wrongly. */
+/** A software authenticator that gives any answer a test wants, including wrong ones. */
 export interface Authenticator {
   credentialId: string;
   /** For `options` of a page that registers one. */

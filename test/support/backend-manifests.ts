@@ -32,7 +32,7 @@ export interface TestModelOfMany {
   contextWindow?: number;
   /** US dollars a million tokens. */
   pricing?: { inputPerMillion: string; outputPerMillion?: string };
-  /** Those of conversations where not given. */
+  /** Those of conversations if absent. */
   interfaces?: readonly string[];
 }
 

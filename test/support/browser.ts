@@ -53,7 +53,7 @@ export function createBrowser(baseUrl: string): Browser {
   };
 }
 
-/** What a page's forms have to bring. */
+/** The hidden fields that a page's forms must send. */
 export function formToken(page: string): string {
   return new RegExp(`name="${CSRF_FIELD}"\\s+value="([^"]*)"`).exec(page)?.[1] ?? "";
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the ledger charged for a request, and by which price: for a SELECT from USAGE_WITH_PRICE. */
+/** The ledger's charge for a request, and its price: for a SELECT from USAGE_WITH_PRICE. */
 export const CHARGE_COLUMNS = `
   u.is_estimated AS "isEstimated", u.outcome, u.charge_nano_usd AS "chargeNanoUsd", u.input_tokens AS "inputTokens",
   u.cached_input_tokens AS "cachedInputTokens", u.cache_write_tokens AS "cacheWriteTokens", u.output_tokens AS "outputTokens",

@@ -50,7 +50,7 @@ function missingPrerequisites(modules: readonly TestModule[]): string {
   return ["\nMissing on this machine:", ...lines, ""].join("\n");
 }
 
-/** What this user cannot run is said at the end of each run, so that nobody takes it for tested. */
+/** Projects that this user cannot run are listed at the end of each run, so that nobody assumes that they were tested. */
 function leftOut(): string {
   const why = whyNoCluster();
   return why === undefined ? "" : `\nLeft out: the project cluster, because ${why}.\n`;

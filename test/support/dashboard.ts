@@ -18,7 +18,7 @@ const BASE_URL = "http://gateway.example";
 const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 type Send = (url: string, options?: InjectOptions) => Promise<LightMyRequestResponse>;
 
-/** Somebody signed in, or a program with a token: how they ask for a page, send a form, or speak to the API. */
+/** A signed-in person, or a program with a token: requests pages, sends forms, and calls the API. */
 export interface Client {
   get: Send;
   /** A form of a page's. */
@@ -29,7 +29,7 @@ export interface Client {
 
 export interface SignedIn extends Client {
   cookie: string;
-  /** What its forms bring. */
+  /** The hidden fields of its forms. */
   csrf: string;
   personId: string;
   accountId: string;
@@ -53,13 +53,13 @@ export interface TestDashboard {
   owner(email: string): Promise<SignedIn>;
   /** Such a person who administers the service too. */
   admin(email?: string): Promise<SignedIn>;
-  /** Somebody who is there already, in this account, from another browser. */
+  /** An existing member of this account, in another browser. */
   signIn(personId: string, accountId: string, hasSecondFactor?: boolean): Promise<SignedIn>;
   /** Another person, signed in to this account. */
   inAccount(accountId: string, role: Role, email?: string): Promise<SignedIn>;
   /** A program with a management token. */
   program(accountId: string, personId: string, role: Role): Promise<Client & { token: string; tokenId: string }>;
-  /** Whoever sends these headers. */
+  /** The client that sends these headers. */
   client(headers: Readonly<Record<string, string>>, csrf?: string): Client;
 }
 

@@ -40,7 +40,7 @@ export async function takeDescriptors(pid: number): Promise<{ giveBack(): Promis
   return { giveBack };
 }
 
-/** What opens next gets the lowest number that is unused, and fails where the limit is no higher. */
+/** The next file opened gets the lowest unused number, and fails if the limit is no higher. */
 async function lowestUnused(pid: number): Promise<number> {
   const open = new Set(await readdir(`/proc/${pid}/fd`));
   let unused = 0;

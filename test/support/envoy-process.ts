@@ -79,7 +79,7 @@ export async function startEnvoyProcess(config: {
   };
 }
 
-/** What Envoy says about a bootstrap without starting it. @throws with Envoy's complaint. */
+/** Validates a bootstrap with Envoy without starting it. @throws with Envoy's error. */
 export async function validateBootstrap(bootstrap: EnvoyConfig): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "gateway-envoy-"));
   const file = join(directory, "envoy.json");

@@ -15,9 +15,9 @@ export interface TestGithub {
   url: string;
   clientId: string;
   clientSecret: string;
-  /** Who is signed in there; null: they break off. */
+  /** The person who is signed in there; null: they cancel. */
   user: GithubUser | null;
-  /** What the API does from now on. */
+  /** The API's behavior from now on. */
   api: "works" | "fails" | "floods";
   /** From GitHub's address to ours, which the browser is sent back to. */
   follow(address: string): Promise<URL>;

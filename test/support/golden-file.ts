@@ -4,7 +4,7 @@ import type { Usage } from "../../contract/usage.ts";
 import { mintToolId, saltedToolId } from "../../extproc/translate/conversation/ids.ts";
 import { GOLDEN_NOW_SECONDS, GOLDEN_REQUEST_ID } from "../golden/harness-run.ts";
 
-/** What a golden file says of one streamed answer. */
+/** One streamed answer in a golden file. */
 export interface GoldenStream {
   clientText: string;
   outcome: string;
@@ -23,7 +23,7 @@ const usageSchema = z.strictObject({
 const SECTION = /^===== client gets, for (.+)$/m;
 const ENDING = /===== outcome: (\w+)\n===== usage( \(estimated\))?: (\{.*\})\n$/;
 
-/** @throws Error where the file has no such stream. */
+/** @throws Error if the file has no such stream. */
 export function readGoldenStream(file: string, answer: string): GoldenStream {
   const parts = readFileSync(file, "utf8").split(SECTION);
   const section = parts[parts.indexOf(answer) + 1]?.replace(/^\n/, "").replace(/\n*$/, "\n");

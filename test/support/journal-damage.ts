@@ -7,7 +7,7 @@ import { below, type Random } from "./random.ts";
 
 const HEADER_BYTES = 8;
 
-/** What the undamaged records of a journal say of each request; null where nothing of it is left. */
+/** The undamaged records of each request in a journal; null if none are left. */
 export type Survivors = Map<string, Pick<Settlement, "chargeNanoUsd" | "outcome"> | null>;
 
 /**
@@ -36,7 +36,7 @@ export async function damageJournal(directory: string, random: Random): Promise<
     const requestId = requestOf(record);
     if (!survivors.has(requestId)) survivors.set(requestId, null);
     if (!isWhole || ends.has(requestId)) return;
-    // What is charged does not follow from labels.
+    // Charges do not depend on labels.
     if (record.type === "labels") return;
     if (record.type === "end") {
       ends.add(requestId);

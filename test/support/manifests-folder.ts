@@ -11,7 +11,7 @@ export interface TestModel {
   url: string;
   upstreamModel?: string;
   maxOutputTokens?: number;
-  /** All of them where not given; null leaves them to the product. */
+  /** All of them if absent; null leaves them to the product. */
   interfaces?: readonly string[] | null;
   storeHours?: number;
   profile?: Partial<Profile> & { preset?: ProfileName };

@@ -9,7 +9,7 @@ interface MarkdownLink {
   readonly line: number;
 }
 
-/** What a page points to, and what other pages can point to in it. */
+/** The links of a page, and the anchors that other pages can link to. */
 export interface MarkdownPage {
   readonly links: readonly MarkdownLink[];
   /** Anchors as GitHub derives them from headings, plus explicit `id` and `name` attributes. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 /**
- * Puts files into a directory as a kubelet puts a Secret: behind a link that is exchanged, so that all of them change at one moment.
+ * Puts files into a directory as a kubelet puts a Secret: through a link that is replaced, so that all of them change at once.
  * @param content by file name.
  */
 export async function mountSecret(directory: string, content: Readonly<Record<string, string>>): Promise<void> {

@@ -4,13 +4,13 @@ import { Provider } from "oidc-provider";
 import { onTestFinished } from "vitest";
 import { LOOPBACK } from "../../local/process/ports.ts";
 
-/** Somebody as the provider knows them. */
+/** A person at the provider. */
 export interface ProviderUser {
   sub: string;
   email?: string | null;
   email_verified?: boolean;
   name?: string;
-  /** As Google says it: the organization's domain. */
+  /** Google's claim for the organization's domain. */
   hd?: string;
 }
 
@@ -18,13 +18,13 @@ export interface TestOidcProvider {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Who signs in there from now on; null: they break off. */
+  /** The person who signs in there from now on; null: they cancel. */
   user: ProviderUser | null;
   /** A browser's way from the provider's address to ours, which it is sent back to. */
   follow(address: string): Promise<URL>;
 }
 
-/** A real provider on the loopback, which asks nobody anything: whoever comes is `user`. */
+/** A real provider on the loopback without a sign-in form: every visitor is `user`. */
 export async function startOidcProvider({
   redirectUri,
   port = 0,

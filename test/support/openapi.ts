@@ -14,12 +14,12 @@ const documentSchema = z.looseObject({
 });
 
 export interface OpenapiDocument {
-  /** What is wrong with it as an OpenAPI document; undefined if nothing is. */
+  /** Its errors as an OpenAPI document; undefined if there are none. */
   readonly mistakes: unknown;
   readonly operations: readonly Operation[];
   /** The values that a component's schema allows, in their order. */
   enumOf(component: string): readonly unknown[];
-  /** Checks a JSON body against what the document says of an operation's status, or of its default. */
+  /** Checks a JSON body against the document's schema for an operation's status, or its default. */
   validatorOf(operation: Operation, status: number): ValidateFunction;
   /** Names of the headers that the document has for such an answer. */
   headersOf(id: string, status: number): string[];

@@ -1,4 +1,4 @@
-/** What a page of ours holds for scripts and forms, as a browser reads it. */
+/** The fields of a page for scripts and forms, as a browser reads them. */
 
 /** Value of a field of a form. */
 export function fieldOf(page: string, name: string): string {

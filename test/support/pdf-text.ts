@@ -1,6 +1,6 @@
 import { extractText, getDocumentProxy } from "unpdf";
 
-/** What a reader of the document sees, page after page, its white space as single spaces. */
+/** The visible text of the document, page by page, with white space as single spaces. */
 export async function textOfPdf(file: Buffer): Promise<string> {
   const document = await getDocumentProxy(new Uint8Array(file));
   const { text } = await extractText(document, { mergePages: true });

@@ -4,12 +4,12 @@ import { signUp, type Person } from "../../ledger/people/persons.ts";
 
 export const PASSWORD = "correct horse battery";
 
-/** Somebody with an account of their own, called after the part of their address before the @. */
+/** A person with an account of their own, named after the part of their address before the @. */
 export async function createPerson(database: Database, email: string): Promise<{ person: Person; accountId: string }> {
   return signUp(database, { email, name: email.replace(/@.*/, ""), password: PASSWORD });
 }
 
-/** Somebody who is in this account, too. */
+/** A further member of this account. */
 export async function createMember(
   database: Database,
   { accountId, email, role }: { accountId: string; email: string; role: Role },

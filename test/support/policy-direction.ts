@@ -96,7 +96,7 @@ export function policiesOf({ upstream }: PolicyDirection, policies: readonly Pol
   return policies.map((policy) => policyFor(policy, upstream));
 }
 
-/** The form from before tools stands only where there are none. */
+/** The older form of tools is allowed only without `tools`. */
 const LEGACY = new Set(["functions", "function_call"]);
 
 /** The whole request that shows a policy: its example within the plain one. */
@@ -106,7 +106,7 @@ export function exampleRequest({ plain, fields }: PolicyDirection, policy: Polic
   return { ...around, [policy.field]: policy.example };
 }
 
-/** @throws GatewayError where the direction refuses the request. */
+/** @throws GatewayError if the direction refuses the request. */
 export function translateRequest(direction: PolicyDirection, request: object, flags: Partial<Profile> = {}): Translation {
   const input = inputFor(request, { upstream: direction.upstream, flags: { ...direction.profile, ...flags } });
   return createTranslation(direction.client, input);

@@ -52,7 +52,7 @@ export async function makePostgresTemplate(template: string): Promise<void> {
     const database = createDatabase({ url: server.url, applicationName: "test template" });
     await migrate(database);
     await database.close();
-    // A database that somebody is connected to cannot be copied.
+    // A database with open connections cannot be copied.
     const administrator = createDatabase({ url: urlOf(server.url, "template1"), applicationName: "test template" });
     await administrator.execute(`CREATE DATABASE ${MIGRATED} TEMPLATE postgres`);
     await administrator.close();

@@ -18,13 +18,13 @@ export interface TestPostgres {
 export interface OwnTestPostgres extends TestPostgres {
   /** Stops the server; its data stays. */
   stop(): Promise<void>;
-  /** Starts it again where it was. */
+  /** Restarts it on the same data and port. */
   start(): Promise<void>;
 }
 
 export interface TestDatabase {
   database: Database;
-  /** Holds the test server's password. */
+  /** Contains the test server's password. */
   url: string;
   /** Another pool on the same database; closed with the test. */
   connect(applicationName: string, log?: Logger): Database;
@@ -61,7 +61,7 @@ export function useOwnPostgres(): OwnTestPostgres {
   });
 
   return {
-    // Its server may have been stopped, and its directory goes with it.
+    // Its server may have been stopped, which also removed its directory.
     ...useDatabases(() => running().url, { dropEach: false }),
     stop: () => running().stop(),
     async start() {

@@ -1,4 +1,4 @@
-/** This machine lacks something that a test needs. The message is one sentence that says how to get it. */
+/** This machine lacks a dependency of a test. The message is one sentence that explains how to get it. */
 export class MissingPrerequisite extends Error {
   override readonly name = "MissingPrerequisite";
 }

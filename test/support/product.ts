@@ -32,7 +32,7 @@ export interface UsageRow {
   price: Price;
 }
 
-/** What tests read from the database of a running product, and write into it. */
+/** Reads and writes of tests in the database of a running product. */
 export interface ProductBooks {
   readonly database: Database;
   /** Waits until the request is settled. */

@@ -8,9 +8,9 @@ const PROPERTY_SEED = "./test/support/property-seed.ts";
 const CPU_TIME = "./test/support/cpu-time.ts";
 /** One server for all files. */
 const POSTGRES = "./test/support/shared-postgres.ts";
-/** Builds the API server, kubectl and helm where they are not built yet. */
+/** Builds the API server, kubectl and helm unless they are built already. */
 const KUBE_TOOLS = "./test/support/kube/global-setup.ts";
-/** Fetches the coding tools and SDKs where they are not yet. */
+/** Fetches the coding tools and SDKs unless they are there already. */
 const CLIENT_PACKAGES = "./test/support/clients/global-setup.ts";
 
 /** Builds images, and starts a cluster of one node. */
@@ -71,7 +71,7 @@ const TESTS_AT_ONCE = 12;
 /** Of `expect.poll`: as patient as `eventually`. */
 const POLL = { timeout: 30_000 };
 
-/** What every run has. */
+/** Settings of every run. */
 export const RUN = {
   globalSetup: "./test/support/run-directory.ts",
   sequence: { sequencer: LongestFirst },
@@ -83,7 +83,7 @@ export const NIGHT_FILES = "**/*.night";
 
 interface ProjectChanges {
   env?: Record<string, string>;
-  /** Files below the project's folder, without `.test.ts`: all but those of the night where not given. */
+  /** Files below the project's folder, without `.test.ts`: all but those of the night run if absent. */
   include?: readonly string[];
   testTimeout?: number;
 }

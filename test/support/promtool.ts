@@ -21,7 +21,7 @@ const PROMTOOL: GoTools = {
 
 /**
  * Path of promtool, built from test/prometheus-tools/go.mod.
- * @throws Error with one sentence that says what to install.
+ * @throws Error with one sentence that names the package to install.
  */
 export async function findPromtool(options: FindGoToolsOptions): Promise<string> {
   return path.join(await findGoTools(PROMTOOL, options), "promtool");

@@ -17,7 +17,7 @@ export async function startRecordingProxy(): Promise<RecordingProxy> {
   });
   server.on("connect", (request, socket) => {
     hosts.add((request.url ?? "").replace(/:\d+$/, ""));
-    // A client that goes away first is no event.
+    // A client that disconnects first is not an error.
     socket.on("error", () => {});
     socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
   });

@@ -12,7 +12,7 @@ export interface RecordingUpstream {
   stop(): Promise<void>;
 }
 
-/** A model server that answers `{"ok":true}`, or as `answer` says, and remembers what reached it. */
+/** A model server that answers `{"ok":true}` or with `answer`, and records its requests. */
 export async function startRecordingUpstream(
   answer?: (request: IncomingMessage, response: ServerResponse, body: string) => void,
 ): Promise<RecordingUpstream> {

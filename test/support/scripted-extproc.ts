@@ -13,13 +13,13 @@ import {
 } from "../../runtime/gen/envoy/service/ext_proc/v3/external_processor_pb.js";
 import { serviceDefinition } from "../../runtime/grpc.ts";
 
-/** What the processor does with a request; chosen by the test through the request header `x-script`. */
+/** The processor's treatment of a request, which the test chooses with the request header `x-script`. */
 export type Script =
-  /** Sends it to a cluster, under another path where one is given; its answer passes piece by piece where it `streams`. */
+  /** Sends it to a cluster, with another path if given; if it `streams`, its answer passes piece by piece. */
   | { kind: "route"; cluster: string; path?: string; streams?: boolean }
   /** Answers itself. */
   | { kind: "answer"; status: number; body: string; details: string }
-  /** Says nothing about a backend. */
+  /** Chooses no backend. */
   | { kind: "no-backend" }
   /** Ends the gRPC stream cleanly at the request's body, as a processor with a bug would. */
   | { kind: "close" }
@@ -28,7 +28,7 @@ export type Script =
   /** Routes, then fails the gRPC stream after a moment, while the upstream still thinks. */
   | { kind: "route-then-fail"; cluster: string; path: string; afterMs: number };
 
-/** What the processor saw of a request and of its response. */
+/** The parts of a request and its response that the processor saw. */
 interface Seen {
   requestHeaders: Record<string, string>;
   responseStatus: string | null;

@@ -7,7 +7,7 @@ export interface ExpectedSettlement {
   model: string;
   interface: Interface;
   upstreamProtocol: Protocol;
-  /** What the client saw, in tokens; not compared where it saw none. `prompt` counts cached tokens too. */
+  /** The tokens that the client saw; not compared if it saw none. `prompt` includes cached tokens. */
   prompt?: number | undefined;
   cached?: number | undefined;
   output?: number | undefined;

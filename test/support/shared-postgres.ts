@@ -7,7 +7,7 @@ import { makePostgresTemplate } from "./postgres-template.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Of the server that the files of the project `postgres` share. Holds its password. */
+    /** Address of the server that the files of the project `postgres` share. Contains its password. */
     postgresUrl: string;
   }
 }

@@ -5,7 +5,7 @@ const journalSchema = z.object({
 });
 export type JournalEntry = z.infer<typeof journalSchema>["requests"][number];
 
-/** What the simulated model server received, oldest first: its last 100 requests. */
+/** The last 100 requests that the simulated model server received, oldest first. */
 export async function readJournal(simulatorUrl: string): Promise<JournalEntry[]> {
   const response = await fetch(`${simulatorUrl}/simulator/requests`);
   return journalSchema.parse(await response.json()).requests;

@@ -6,7 +6,7 @@ export interface CollectedSpan {
   /** In hexadecimal, as in a traceparent. */
   traceId: string;
   spanId: string;
-  /** Empty where it is the first of its trace. */
+  /** Empty for the first span of its trace. */
   parentId: string;
   attributes: Readonly<Record<string, string>>;
 }
@@ -70,7 +70,7 @@ function readExport(body: Uint8Array): CollectedSpan[] {
       traceId: hexadecimal(span, SPAN.traceId),
       spanId: hexadecimal(span, SPAN.spanId),
       parentId: hexadecimal(span, SPAN.parentId),
-      // Envoy tells every value as a text: field 1 of a value.
+      // Envoy reports every value as a string: field 1 of a value.
       attributes: Object.fromEntries(
         parts(span, SPAN.attributes).map((pair) => [text(pair, 1), parts(pair, 2).map((value) => text(value, 1))[0] ?? ""]),
       ),

@@ -25,7 +25,7 @@ export interface StripeApi {
   asked: readonly Asked[];
   /** All charges that were made. */
   intents: readonly Intent[];
-  /** What the next charges meet: "lost" is made, but its answer does not arrive; "down" is not made. */
+  /** The result of the next charges: "lost" is made, but its answer does not arrive; "down" is not made. */
   mood: "pays" | "declines" | "lost" | "down";
 }
 

@@ -14,7 +14,7 @@ export interface TlsCertificates {
 }
 
 export interface Authority {
-  /** A certificate made out to one name and its IP addresses, for both sides of a connection where no use is named. */
+  /** A certificate made out to one name and its IP addresses, for both sides of a connection unless a use is given. */
   issue(
     name: string,
     options?: { address?: string | readonly string[]; usage?: "serverAuth" | "clientAuth" },

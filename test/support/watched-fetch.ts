@@ -1,4 +1,4 @@
-/** A `fetch` to hand to a client library, which then tells what the library really sent and got. */
+/** A `fetch` for a client library that records the library's actual requests and responses. */
 export interface WatchedFetch {
   readonly fetch: typeof globalThis.fetch;
   /** Of every response so far, in order; the last attempt is the last. */

@@ -3,7 +3,7 @@ export interface WrongBody {
   field: string;
   /** The first step of the field: what every refusal has to name at least. */
   root: string;
-  /** What stands there now. */
+  /** The current value. */
   value: string;
   body: unknown;
 }

@@ -26,7 +26,7 @@ const requestSchema = z.looseObject({
   reasoning_effort: z.unknown().optional(),
 });
 
-/** What the model server was asked for, oldest first. */
+/** The model server's requests, oldest first. */
 export async function readUpstreamRequests(stack: TestProduct) {
   const requests = (await readJournal(stack.simulatorUrl)).map(({ body }) => requestSchema.parse(JSON.parse(body)));
   return requests.map((request) => ({

@@ -5,7 +5,7 @@ import path from "node:path";
 import process from "node:process";
 import { startRecordingProxy, type RecordingProxy } from "../recording-proxy.ts";
 
-/** What a program said and how it ended. */
+/** A program's output and exit status. */
 export interface Ran {
   code: number | null;
   /** Both outputs, in the order in which they came. */

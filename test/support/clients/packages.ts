@@ -70,7 +70,7 @@ export async function findClientPackages(options: FindPackagesOptions): Promise<
   };
 }
 
-/** Gives the part's directory, or throws why there is none. */
+/** @returns the part's directory. @throws the reason if there is none. */
 async function findPart(part: Part, { environment, onProgress }: FindPackagesOptions): Promise<() => string> {
   const directory = path.join(cacheDirectory(environment), "test-clients", `${part.name}-${await fingerprint(part)}`);
   try {

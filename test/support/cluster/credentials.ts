@@ -5,7 +5,7 @@ import { stringify } from "yaml";
 import { makeAuthority } from "../tls-certificates.ts";
 import { API_SERVICE_ADDRESS, API_URL, NODE, NODE_ADDRESS } from "./addresses.ts";
 
-/** Who speaks to the API server, with what right. */
+/** A user of the API server and its rights. */
 const USERS = {
   admin: { user: "admin", groups: "system:masters" },
   kubelet: { user: `system:node:${NODE}`, groups: "system:nodes" },

@@ -83,7 +83,7 @@ export function inRoom(directory: string, pid: number): Omit<Room, "close"> {
         maxBuffer: 64 * 1024 * 1024,
         timeout: COMMAND_WITHIN_MS,
       });
-      // A program that ends without reading it says why in another way.
+      // A program that exits without reading it reports the reason in another way.
       running.child.stdin?.on("error", () => {});
       running.child.stdin?.end(input);
       return (await running).stdout;

@@ -16,7 +16,7 @@ export interface ServiceRunner {
   finish(name: string): Promise<string>;
   /** The port of this machine that stands for a container's. */
   port(containerPort: number): number;
-  /** What the services have printed so far. */
+  /** The output of the services so far. */
   log(): string;
 }
 

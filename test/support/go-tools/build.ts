@@ -7,7 +7,7 @@ import { findGo } from "./go.ts";
 import type { GoTools } from "./programs.ts";
 
 export interface GoBuildOptions {
-  /** Where the programs go. */
+  /** Output directory of the programs. */
   output: string;
   environment: Readonly<Record<string, string | undefined>>;
   onProgress: (line: string) => void;
@@ -19,7 +19,7 @@ export const BUILD_FLAGS = ["-mod=readonly", "-trimpath", "-buildvcs=false"] as 
 const PROGRESS_EVERY_MS = 30_000;
 
 /**
- * Builds programs from Go modules: minutes where nothing is cached.
+ * Builds programs from Go modules, which takes minutes if nothing is cached.
  * @throws MissingPrerequisite
  */
 export async function buildGoTools(tools: GoTools, { output, environment, onProgress }: GoBuildOptions): Promise<void> {

@@ -24,7 +24,7 @@ const LOCK_POLL_MS = 500;
 /**
  * The directory of the programs, built once into the user's cache directory.
  * Of several processes that ask at once, one builds and the others wait for it.
- * @throws Error with one sentence that says what to install or set.
+ * @throws Error with one sentence that names the program to install or the variable to set.
  */
 export async function findGoTools(tools: GoTools, { environment, onProgress }: FindGoToolsOptions): Promise<string> {
   const cache = path.join(cacheDirectory(environment), tools.name);
@@ -64,7 +64,7 @@ async function isThere(directory: string): Promise<boolean> {
 /** Only programs that run get the final directory's name, by one rename. */
 async function buildInto(directory: string, tools: GoTools, { environment, onProgress }: FindGoToolsOptions): Promise<void> {
   const workspace = `${directory}.building`;
-  // What is there was left by one that was killed: nobody else builds while the lock is ours.
+  // Leftovers of a killed build: nobody else builds while we have the lock.
   await rm(workspace, { recursive: true, force: true });
   await mkdir(workspace);
   try {

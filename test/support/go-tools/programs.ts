@@ -1,6 +1,6 @@
 /** Programs of one go.mod that tests run. */
 export interface GoTools {
-  /** The folder in the user's cache directory that holds them. */
+  /** Their folder in the user's cache directory. */
   name: string;
   /** What they are together, inside a sentence. */
   title: string;
@@ -11,7 +11,7 @@ export interface GoTools {
   /** Directory of their go.mod. */
   module: string;
   packages: readonly string[];
-  /** Of `go build`, besides those of every build. */
+  /** Flags of `go build`, in addition to those of every build. */
   flags: readonly string[];
   /** Go variables that the linker sets, and their values. */
   linked: Readonly<Record<string, string | undefined>>;
@@ -19,7 +19,7 @@ export interface GoTools {
   renamed: Readonly<Record<string, string>>;
   /** Each program and how it is asked whether it runs. */
   programs: readonly (readonly [name: string, ...parameters: string[]])[];
-  /** How long building them takes where nothing is cached. */
+  /** Duration of a build without a cache. */
   minutes: number;
   /** How one goes without building them: ", or …". */
   alternative: string;

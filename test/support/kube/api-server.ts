@@ -9,7 +9,7 @@ import { eventually } from "../eventually.ts";
 import { makeCertificates } from "../tls-certificates.ts";
 import { SELDOM_COLLECTED, SERVER_STOP_STEPS, withLog } from "./server.ts";
 
-/** What stays the same however often the API server is started. */
+/** Settings that all starts of the API server share. */
 export interface ApiServerSettings {
   program: string;
   directory: string;

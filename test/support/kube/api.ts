@@ -14,7 +14,7 @@ import { findKubeTools, type KubeTools } from "./tools.ts";
 
 /**
  * A Kubernetes API with RBAC, admission and CRDs, and with nothing behind it: no controller collects garbage, empties a
- * namespace that is deleted or makes Pods, and `helm --wait` waits for ever.
+ * namespace that is deleted or makes Pods, and `helm --wait` waits forever.
  */
 export interface KubeApi {
   readonly url: string;
@@ -25,7 +25,7 @@ export interface KubeApi {
   readonly kubeconfig: string;
   /** Scratch space; gone after `stop`. */
   readonly directory: string;
-  /** As the administrator, unless told otherwise. */
+  /** As the administrator by default. */
   kubectl: Command;
   helm: Command;
   /** What `kubectl get --raw` prints, parsed: a program started for each look would cost more than what is looked at. */
@@ -35,7 +35,7 @@ export interface KubeApi {
   mountFor(account: ServiceAccount): Promise<PodMount>;
   /** Ends the API server at once (SIGKILL); its data stays. */
   kill(): Promise<void>;
-  /** Starts it again, on the same port and data; kills it first where it runs. Its watch cache is empty then. */
+  /** Starts it again, on the same port and data; kills it first if it is running. Its watch cache is empty then. */
   restart(): Promise<void>;
   /** From now on it answers nothing, though its port is open (SIGSTOP). */
   pause(): void;

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 interface CommandOptions {
   /** For standard input, as with `-f -`. */
   input?: string;
-  /** Whose rights it runs with: the administrator's where not given. */
+  /** The user whose rights it has; the administrator if absent. */
   kubeconfig?: string;
 }
 

@@ -8,7 +8,7 @@ import { SELDOM_COLLECTED, SERVER_STOP_STEPS, withLog } from "./server.ts";
 export interface Etcd {
   readonly url: string;
   readonly process: Child;
-  /** Forgets every revision but the last: a watch or list that goes on from an earlier one cannot. */
+  /** Drops every revision but the last, so that no watch or list can continue from an earlier one. */
   compact(): Promise<void>;
 }
 

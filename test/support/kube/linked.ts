@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { GoTools } from "../go-tools/programs.ts";
 
-/** What Kubernetes' releases are linked with. Without it, programs say that they are v0.0.0. */
+/** The linker flags of Kubernetes' releases. Without them, programs report v0.0.0. */
 export async function linkedKubernetes(module: string): Promise<GoTools["linked"]> {
   const { version, major, minor } = await kubernetesVersion(module);
   return {

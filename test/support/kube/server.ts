@@ -15,7 +15,7 @@ export const SERVER_STOP_STEPS: readonly StopStep[] = [
 
 /**
  * Waits for a server that has just been started.
- * @throws Error with the end of its log where it ends, or does not become ready.
+ * @throws Error with the end of its log if it exits, or does not become ready.
  */
 export async function withLog(server: Child, ready: () => Promise<void>): Promise<void> {
   const failed = server.ended.then((how) => {

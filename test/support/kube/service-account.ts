@@ -8,7 +8,7 @@ export interface ServiceAccount {
   name: string;
 }
 
-/** What a Pod of a ServiceAccount finds: files below a root of their own, and its environment. */
+/** The files of a Pod with a ServiceAccount, below a root of their own, and its environment. */
 export interface PodMount {
   /** Stands before /var/run/secrets/kubernetes.io/serviceaccount. */
   pathPrefix: string;

@@ -16,14 +16,14 @@ import { answerSchema, poolSocket, RETURNED, type LentStack } from "./messages.t
 export interface BorrowOptions {
   /** Beyond 5 USD. */
   creditNanoUsd?: bigint;
-  /** A folder of Models, which are all that is served; the samples of `npm start` where not given. */
+  /** A folder with all Models to serve; the samples of `npm start` if absent. */
   manifestsDirectory?: string;
 }
 
 /** As the account `demo` of `npm start`. */
 const CREDIT_NANO_USD = parseNanoUsd("5.00");
 
-/** What a file leaves running for longer is not waited for: the next file gets another stack. */
+/** Maximum wait for what a file leaves running; after that, the next file gets another stack. */
 const RETURN_WITHIN_MS = 10_000;
 
 /**

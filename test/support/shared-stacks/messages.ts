@@ -1,7 +1,7 @@
 import path from "node:path";
 import * as z from "zod";
 
-/** What test files and the pool say to each other on a Unix socket, one JSON document a line. */
+/** Messages between test files and the pool on a Unix socket, one JSON document per line. */
 
 /** A file's first words: it wants a stack that serves these Models, and no others. */
 export const wishSchema = z.strictObject({

@@ -9,7 +9,7 @@ import type { LentStack } from "./messages.ts";
 /** One stack of the pool. */
 export interface SharedStack {
   readonly lent: LentStack;
-  /** Who is told of warnings and errors: whoever has borrowed it. */
+  /** The borrower, who is notified of warnings and errors. */
   onComplaint: (line: string) => void;
   /** Replaces the Models. */
   serve(manifests: string): Promise<void>;

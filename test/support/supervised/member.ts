@@ -13,7 +13,7 @@ export interface Member {
   signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
   /** Resolves with how it ended. */
   end(signal: NodeJS.Signals): Promise<string>;
-  /** As it is stopped by its supervisor; nothing to do where it does not run. */
+  /** Stops it as its supervisor would; does nothing if it is not running. */
   stop(): Promise<void>;
 }
 
@@ -22,11 +22,11 @@ export interface Running {
   readonly pid: number;
   /** Resolves with how it ended. */
   readonly ended: Promise<string>;
-  /** Stops it where it runs, and whatever follows it. */
+  /** Stops it if it is running, and everything that follows it. */
   stop(): Promise<void>;
 }
 
-/** @param launch resolves when it is ready, and tells of the process as soon as there is one. */
+/** @param launch resolves when it is ready, and reports the process as soon as there is one. */
 export function createMember(name: string, launch: (onStarted: (running: Running) => void) => Promise<void>): Member {
   let running: Running | undefined;
   let pid = 0;

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** What a process and all that it started hold, as the kernel tells it. */
+/** The resources of a process and its descendants, as the kernel reports them. */
 export interface ProcessFacts {
   /** Memory of their own with their share of what they have in common, MiB. */
   memoryMiB: number;
@@ -25,7 +25,7 @@ export async function readFamily(pid: number): Promise<number[]> {
   return family;
 }
 
-/** 0 where it has ended since. */
+/** 0 if it has ended since. */
 async function readParent(pid: string): Promise<number> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   // The name in brackets may hold spaces.

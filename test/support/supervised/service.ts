@@ -4,7 +4,7 @@ import type { Plane } from "./supervised-stack.ts";
 import { pause } from "../../../runtime/wait.ts";
 
 /**
- * What a Service in front of gateway pods does: a new connection goes to one that is ready. Connections that are there
+ * Acts as a Service in front of gateway pods: a new connection goes to a pod that is ready. Existing connections
  * stay where they are.
  */
 export interface Service {

@@ -13,7 +13,7 @@ import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
 import { COMPILE_CACHE } from "../compile-cache.ts";
 import { createMember, type Member } from "./member.ts";
 
-/** An Envoy with the extproc beside it: what a gateway pod is in a cluster. */
+/** An Envoy and its extproc, like a gateway pod in a cluster. */
 export interface Plane {
   readonly baseUrl: string;
   readonly envoyAdminUrl: string;
@@ -40,7 +40,7 @@ export interface SupervisedStackOptions {
   /** One plane more, the last one: the disk of its extproc's log is full. */
   hasFullLogDisk?: boolean;
   manifestsDirectory: string;
-  /** What stands in for the addresses of the simulated model server. */
+  /** Placeholders for the addresses of the simulated model server. */
   upstreams?: object;
   /** Settings of extproc that differ. */
   extprocSettings?: Readonly<Record<string, string>>;
@@ -148,7 +148,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   return { planes, postgres, operator, dashboard, database, pepper, apiKey };
 }
 
-/** It is ended or stopped as a test says: nothing is drained before, and no watchdog ends it. */
+/** Only the test ends or stops it: nothing is drained before, and no watchdog ends it. */
 function memberOf(part: Part, context: PartContext): Member {
   return createMember(part.name, (onStarted) =>
     startPart({ ...part, beforeStop: undefined, aliveUrl: undefined }, context, onStarted),

@@ -35,7 +35,7 @@ export interface Buildah {
 export function createBuildah(directory: string): Buildah {
   const storage = path.join(directory, "storage");
 
-  /** In a mount namespace of its own: what an interrupted build had mounted goes with it. */
+  /** In its own mount namespace, so that the mounts of an interrupted build end with it. */
   async function buildah(words: readonly string[]): Promise<string> {
     const options = ["--root", storage, "--runroot", path.join(directory, "storage-run"), "--storage-driver", "overlay"];
     const entered = ["--mount", "--propagation", "private", "buildah", ...options, ...words];

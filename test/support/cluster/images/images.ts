@@ -103,7 +103,7 @@ interface Recipe {
   reference: string;
   /** One of the Dockerfiles in this folder. */
   dockerfile: string;
-  /** What else it is made from. */
+  /** Its other sources. */
   made: readonly string[];
   /** Of the Dockerfile's ARGs. */
   values?: Readonly<Record<string, string>>;
@@ -168,7 +168,7 @@ const valuesSchema = z.object({
   gateway: z.object({ envoy: z.object({ image: imageSchema }) }),
 });
 
-/** What the chart calls its images where nothing else is said. */
+/** The chart's default image names. */
 async function readTags(): Promise<{ product: string; envoy: string; postgres: string }> {
   const read = async (name: string): Promise<unknown> => parse(await readFile(path.join(ROOT, CHART, name), "utf8"));
   const { postgres, gateway } = valuesSchema.parse(await read("values.yaml"));

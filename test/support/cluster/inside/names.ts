@@ -44,7 +44,7 @@ export async function serveNames(address: string, read: ReadApi): Promise<void> 
   const refresh = () => {
     void readNames(read)
       .then((found) => (names = found))
-      // The API server is away: what was known holds.
+      // The API server is unreachable: the last known state is used.
       .catch(() => {})
       .finally(() => setTimeout(refresh, REFRESH_MS));
   };
