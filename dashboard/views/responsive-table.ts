@@ -29,5 +29,6 @@ export function responsiveTable(heads: readonly Head[], rows: readonly string[],
 
 /** A name or an address of any length: truncated in a table, complete in its title and on a card. */
 export function clipped(text: string): string {
+  if (text === "") return "";
   return html`<span class="clip" title="${text}">${text}</span>`;
 }

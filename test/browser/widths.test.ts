@@ -174,6 +174,23 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   return accountId;
 }
 
+/** A page each of the longest key, the most expensive request, an incident and a payment. */
+async function ofNames({ database }: TestService): Promise<string[]> {
+  const [one] = await database.query({
+    text: `SELECT (SELECT public_id FROM api_key ORDER BY length(name) DESC LIMIT 1) AS key,
+             (SELECT request_id FROM usage_event ORDER BY charge_nano_usd DESC LIMIT 1) AS request,
+             (SELECT id FROM incident LIMIT 1) AS incident, (SELECT id FROM payment LIMIT 1) AS payment`,
+    row: z.strictObject({ key: z.string(), request: z.string(), incident: z.string(), payment: z.string() }),
+  });
+  if (one === undefined) throw new Error("nothing is filled");
+  return [
+    `/keys/${one.key}`,
+    `/usage/requests/${one.request}`,
+    `/admin/incidents/${one.incident}`,
+    `/credit/receipts/${one.payment}`,
+  ];
+}
+
 const folder = process.env["SCREENSHOTS"] ?? "";
 const isPictured = folder !== "";
 
@@ -224,8 +241,8 @@ test("no page is wider than the screen or unusable, however long its content", {
   await signUpByMail(service, page, { name: NAME, email: EMAIL, password: PASSWORD });
   const accountId = await fill(service);
   const found: string[] = [];
-  for (const where of [...PAGES, ...["", "/limits", "/refund"].map((part) => `/admin/accounts/${accountId}${part}`)])
-    found.push(...(await lookAt(page, where)));
+  const ofAccount = ["", "/limits", "/refund", "/suspend"].map((part) => `/admin/accounts/${accountId}${part}`);
+  for (const where of [...PAGES, ...ofAccount, ...(await ofNames(service))]) found.push(...(await lookAt(page, where)));
   await service.database.execute("UPDATE person SET email_verified_at = NULL");
   await service.database.execute("UPDATE account SET status = 'suspended'");
   found.push(...(await lookAt(page, "/credit")));

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
-import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { Payment } from "../../../ledger/payments/payments.ts";
+import { exactAmount } from "../../billing/amounts.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
 import { exactMoment } from "../time.ts";
@@ -25,11 +25,11 @@ export function receiptPage({ visitor, payment, paidAt, from, to }: ReceiptView)
     ["From", lines(from)],
     ["Billed to", lines(to)],
     ["Description", "Prepaid credit"],
-    ["Amount", html`<strong>${dollars(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
+    ["Amount", html`<strong>${exactAmount(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
     ["Payment method", html`${provider}, ${providerChargeId ?? providerPaymentId}`],
   ];
-  if (refundedNanoUsd > 0n) facts.push(["Refunded", html`${dollars(refundedNanoUsd)} ${currency.toUpperCase()}`]);
-  if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${dollars(disputedNanoUsd)} ${currency.toUpperCase()}`]);
+  if (refundedNanoUsd > 0n) facts.push(["Refunded", html`${exactAmount(refundedNanoUsd)} ${currency.toUpperCase()}`]);
+  if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${exactAmount(disputedNanoUsd)} ${currency.toUpperCase()}`]);
   const body = html`<p class="crumb"><a href="/dashboard/billing">Billing</a></p>
     <div class="title">
       <h1>Receipt</h1>
@@ -56,9 +56,4 @@ export function receiptPage({ visitor, payment, paidAt, from, to }: ReceiptView)
 
 function lines(texts: readonly string[]): string {
   return texts.map((text) => html`${text}`).join("<br />");
-}
-
-/** Cents, or more decimals if needed. */
-function dollars(nanoUsd: bigint): string {
-  return formatNanoUsd(nanoUsd).replace(/0{1,7}$/, "");
 }
