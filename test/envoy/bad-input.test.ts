@@ -37,7 +37,7 @@ interface Answer {
   status: number;
   text: string;
   requestId: string;
-  /** The error's message; empty where it went well. */
+  /** The error's message; empty on success. */
   message: string;
 }
 
@@ -332,14 +332,14 @@ test(
   },
 );
 
-/** What extproc holds when nothing runs: objects, and the buffers behind them. */
+/** extproc's memory without requests: objects and their buffers. */
 async function heldBytes(): Promise<number> {
   const metrics = await stack.idle();
   const bytes = (name: string) => metrics.get(name) ?? Number.POSITIVE_INFINITY;
   return bytes("nodejs_heap_size_used_bytes") + bytes("nodejs_external_memory_bytes");
 }
 
-/** What is wrong with the answer to a wrong body, or null. */
+/** The fault in the answer to an invalid body, or null. */
 function faultOf(variant: WrongBody, answer: Answer): string | null {
   const what = `${variant.field} = ${variant.value}: ${answer.status} ${answer.message}`;
   if (!ANSWERED.includes(answer.status)) return what;

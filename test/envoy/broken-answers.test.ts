@@ -49,7 +49,7 @@ const chunk = (content: string) =>
 const STREAM = { "content-type": "text/event-stream" };
 const BROKEN_OFF = /The model server(?: stopped in the middle of its answer|'s answer ended before it was complete)\./;
 
-/** Sends a few tokens, then ends the connection as told. */
+/** Sends a few tokens, then ends the connection in the given way. */
 const breaksOff =
   (how: "reset" | "close"): ModelAnswer =>
   (request, response) => {

@@ -6,7 +6,7 @@ import { startRecordingUpstream, type RecordingUpstream } from "../support/recor
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
-/** A model server that compresses, although it was asked for `identity`. */
+/** A model server that compresses, although `identity` was requested. */
 let upstream: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 let stack: TestProduct;

@@ -83,7 +83,7 @@ function conversationOf(pair: Pair): Conversation {
   return conversation;
 }
 
-/** What the simulated model says to that. Its ids are its own; what they must fulfil is tested apart. */
+/** The simulated model's answer. Its ids are its own; another test checks their form. */
 function expectedTranscript(): AgentAnswer[] {
   return Array.from({ length: TURNS }, (_, turn) => {
     const thinking = `This reasoning is simulated. The question is “Question ${turn}?”, and the answer repeats it.`;

@@ -46,7 +46,7 @@ const longStream = (path: string, model: string, directive: string) => {
 };
 
 describe.for(PAIRS)("$path by a $upstream server", ({ path, model, upstream }) => {
-  /** What so many output tokens cost. */
+  /** The cost of this many output tokens. */
   async function worth(tokens: bigint): Promise<bigint> {
     const [price] = (await pricesOf(model)).map(({ outputPicoUsd }) => outputPicoUsd);
     return ((price ?? 0n) * tokens) / 1_000n;

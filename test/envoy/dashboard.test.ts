@@ -8,7 +8,7 @@ import { createBrowser, formToken, type Browser } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
-/** The pages through the real Envoy, as somebody without scripts uses them. */
+/** The pages through the real Envoy, as a visitor without scripts uses them. */
 let stack: TestStack;
 beforeAll(async () => {
   stack = await startTestStack();

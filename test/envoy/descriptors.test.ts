@@ -26,7 +26,7 @@ async function refused(url: string): Promise<void> {
   await once(socket, "close", { signal: AbortSignal.timeout(PATIENCE_MS) });
 }
 
-/** Resolves when the process' log says it. */
+/** Resolves when the process's log reports it. */
 const reported = (part: string) =>
   eventually(() =>
     expect(stack.complaints).toContainEqual(expect.stringMatching(new RegExp(`^${part}: .*no file descriptors left`))),

@@ -31,7 +31,7 @@ const stack = useScriptedModelsOfWorkers(
 const CHEAP = { inputPerMillion: "0.0001", outputPerMillion: "0.0001" };
 
 interface Asked {
-  /** What the model server does. */
+  /** The model server's behavior. */
   answer: ModelAnswer;
   model: string;
   path?: string;

@@ -30,9 +30,9 @@ const stack = useScriptedModels(
   ],
 );
 
-/** What each server got last. */
+/** The last request of each server. */
 const received = new Map<string, { path: string; body: string }>();
-/** What `scripted` answers. */
+/** The answer of `scripted`. */
 let answer = Buffer.alloc(0);
 
 const SERVERS: Readonly<Record<string, (response: ServerResponse, body: string) => void>> = {

@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
-/** extproc dies, or is told to end, while requests run. */
+/** extproc dies, or is asked to stop, while requests run. */
 let stack: TestProduct;
 let plane: DataPlane;
 beforeAll(async () => {
@@ -66,7 +66,7 @@ test("killed repeatedly under load: no unprocessed request ever reaches the upst
     await Promise.all(load);
 
     for (const request of await receivedUpstream()) {
-      // A raw messages request would still have the client's path and credentials, and an id that is none of ours.
+      // A raw messages request would still have the client's path and credentials, and an id that is not ours.
       expect(request.path).toBe("/v1/chat/completions");
       expect(request.credentials).toEqual([]);
       expect(request.headers["x-request-id"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);

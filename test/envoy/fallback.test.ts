@@ -39,7 +39,7 @@ const FAULT_NAMES = [
   "resets the connection",
 ] as const satisfies readonly Fault[];
 
-/** What a second backend is asked with. */
+/** The request that a second backend gets. */
 const SECONDS = {
   messages: { askedPath: "/v1/messages", credential: "x-api-key", other: "authorization", scheme: "" },
   responses: { askedPath: "/v1/responses", credential: "authorization", other: "x-api-key", scheme: "Bearer " },

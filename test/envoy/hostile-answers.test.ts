@@ -3,7 +3,7 @@ import { onlyRow } from "../support/settlement.ts";
 import { useScriptedModels } from "../support/scripted-models.ts";
 import type { UsageRow } from "../support/product.ts";
 
-/** What the model server streams. */
+/** The model server's stream. */
 let stream = "";
 let sent = "";
 const stack = useScriptedModels((_request, response, body) => {

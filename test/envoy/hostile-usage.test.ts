@@ -10,7 +10,7 @@ const PIECE = "ten words ".repeat(4);
 const PIECES = 40;
 const PROMPT = "word ".repeat(400);
 
-/** A model server that answers as the test says. */
+/** A model server whose answers the test chooses. */
 let answer: ModelAnswer = () => {};
 const stack = useScriptedModels((request, response, body) => answer(request, response, body));
 

@@ -99,7 +99,7 @@ test.for(CASES)(
 );
 
 describe("trailers of a model server", () => {
-  /** What a client that speaks HTTP/2 gets of them, and of the answer. */
+  /** The parts of them, and of the answer, that an HTTP/2 client gets. */
   async function askOverHttp2(model: string, isStream: boolean) {
     const session = connect(stack.baseUrl);
     const request = session.request({

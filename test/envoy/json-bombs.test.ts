@@ -32,7 +32,7 @@ afterAll(() => stack.stop());
 
 const errorBody = z.looseObject({ error: z.looseObject({ message: z.string() }) });
 
-/** Whoever sends one bomb after another is told to wait, where others wait for the work that they make (docs/decisions/0033). */
+/** A client that sends one bomb after another has to wait if others wait for its work (docs/decisions/0033). */
 async function sendPatiently(path: string, body: string) {
   return eventually(
     async () => {
@@ -63,7 +63,7 @@ test.for(ENDPOINTS)(
         statuses.push((await send("/v1/chat/completions", JSON.stringify(hello("messages")), payer)).status);
       }
     })();
-    // A failure above is the one to be told.
+    // A failure above takes precedence.
     others.catch(() => {});
     for (const [name, bomb] of Object.entries(BOMBS)) {
       const { status, json } = await sendPatiently(path, bomb(list));

@@ -18,7 +18,7 @@ interface Received {
   headers: NodeJS.Dict<string | string[]>;
   body: string;
 }
-/** What the model server got last. */
+/** The model server's last request. */
 let received: Received = { headers: {}, body: "" };
 
 const stack = useScriptedModels(
@@ -128,7 +128,7 @@ describe("with the official SDKs", () => {
           "tag:run": "7",
           end_user: "user-17",
         });
-        // The body goes on as it always did.
+        // The body is forwarded unchanged.
         expect(JSON.parse(received.body)).toMatchObject({ user: "user-17", metadata: { env: "test", run: "7" } });
       }
   });

@@ -161,7 +161,7 @@ test("a real model server takes the simulator's place: the screen and both comma
     ["extproc.log", '"upstreamStatus":404,"upstreamPath":"/v1/chat/completions","status":502,"code":"upstream_error"'],
     ["access.log", '"details":"gateway_upstream_error:upstream_status_404"'],
   ];
-  // The answer may arrive before the line that tells of it is on the disk.
+  // The answer may arrive before its log line is on the disk.
   for (const [file, line] of logs)
     await eventually(async () => expect(await readFile(path.join(home.data, "logs", file), "utf8")).toContain(line));
   expect(await stopGroup(local)).toBe(0);

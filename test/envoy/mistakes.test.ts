@@ -3,7 +3,7 @@ import type { Interface } from "../../contract/protocol.ts";
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
-/** What people and tools get wrong when they set this service up: each answer tells the remedy, in the caller's shape. */
+/** Common mistakes of people and tools during setup: each answer names the remedy, in the caller's shape. */
 let stack: TestProduct;
 beforeAll(async () => {
   stack = await borrowStack({ creditNanoUsd: 1_000_000_000_000n });
@@ -25,7 +25,7 @@ const BODIES = {
   embeddings: { model: "modelx-embed", input: "Hi." },
 } as const satisfies Record<Interface, object>;
 
-/** What each interface has for somebody who asks for a model that is not there. */
+/** The answer of each interface to a request for an unknown model. */
 const RECOMMENDED = "Use modelx-v4-pro";
 const EMBEDDING = "This interface has: modelx-embed.";
 

@@ -73,7 +73,7 @@ test.for(KINDS)(
     expect(JSON.parse(refused.text)).toMatchObject({ error: { code: "billing_unavailable" } });
     expect(await metrics()).toContain(`gateway_unreadable_rows{kind="${kind}"} 1`);
 
-    // The feed goes on.
+    // The feed continues.
     expect((await ask(neighbour.apiKey)).status).toBe(200);
     const later = await stack.createAccount({ name: `later-than-${kind}`, creditNanoUsd: 1_000_000_000n });
     expect((await ask(later.apiKey)).status).toBe(200);

@@ -7,7 +7,7 @@ import { readOpenapi, type OpenapiDocument } from "../support/openapi.ts";
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
-/** What the product really answers, held against docs/openapi.yaml. */
+/** The product's real answers, compared with docs/openapi.yaml. */
 let stack: TestProduct;
 let document: OpenapiDocument;
 let manifests: Awaited<ReturnType<typeof makeManifests>>;

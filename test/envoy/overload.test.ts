@@ -6,7 +6,7 @@ import { startRecordingUpstream, type RecordingUpstream } from "../support/recor
 import { startTestStack, type TestStack } from "../support/stack.ts";
 import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/xds-stack.ts";
 
-/** Who is full says so at once, in the caller's shape (S17, S22), and nobody's flood takes every place. */
+/** A full process refuses at once, in the caller's shape (S17, S22), and no client's flood takes every place. */
 const INTERFACES = [
   { name: "chat", path: "/v1/chat/completions" },
   { name: "messages", path: "/v1/messages" },
@@ -76,7 +76,7 @@ describe("an extproc with a capacity of four requests", () => {
         shapeOf(name, { type: ["server_error", "overloaded_error"], code: "overloaded", message }),
       );
     }
-    // What costs nothing to answer is answered still.
+    // Requests that cost nothing are still answered.
     await known(fourth);
 
     ends.abort();

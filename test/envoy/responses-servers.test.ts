@@ -286,7 +286,7 @@ describe("a Model that lists no interfaces (S8)", () => {
   });
 });
 
-/** What the server was last asked. */
+/** The server's last request. */
 async function lastBody(): Promise<unknown> {
   const requests = await readJournal(stack.simulatorUrl);
   return JSON.parse(requests.at(-1)?.body ?? "null");

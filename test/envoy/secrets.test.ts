@@ -28,7 +28,7 @@ const PROMPT = "a prompt about a lilac walrus";
 const ANSWER = "an answer about a teal badger";
 
 beforeAll(async () => {
-  // It tells what it was sent, as some do in their errors.
+  // It echoes the request, as some servers do in their errors.
   provider = await startRecordingUpstream((request, response) => {
     const status = request.url?.endsWith("/messages") === true ? 500 : 401;
     response.writeHead(status, { "content-type": "application/json" });
@@ -183,7 +183,7 @@ test("no log, metric, span, command line or dump of Envoy contains one", async (
   const logs = (await readdir(stack.directory.logs)).map((name) => path.join(stack.directory.logs, name));
   expect(logs.length).toBeGreaterThanOrEqual(6);
   for (const log of logs) shown.set(log, await readFile(log, "utf8"));
-  // What is searched has something in it.
+  // The searched output is not empty.
   await eventually(async () =>
     expect(await readFile(path.join(stack.directory.logs, "access.log"), "utf8")).toContain("/v1/messages"),
   );

@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { clearJournal, readJournal } from "../support/simulator-journal.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
-/** What somebody hostile sends to the one port (docs/security.md): bytes that two readers might read in two ways, names that are ours, paths around. */
+/** Hostile input to the one port (docs/security.md): bytes that two readers might read in two ways, names that are ours, paths around. */
 let stack: TestStack;
 beforeAll(async () => {
   stack = await startTestStack();

@@ -48,7 +48,7 @@ function talk(response: ServerResponse, maxBytes = Infinity): void {
   more();
 }
 
-/** @throws where the product has not such a time. */
+/** @throws if the product has no such timeout. */
 function withShortTimes(bootstrap: EnvoyConfig): EnvoyConfig {
   const text = Object.entries(SHORT).reduce((text, [name, { from, to }]) => {
     expect(text).toContain(`"${name}":"${from}"`);

@@ -82,7 +82,7 @@ function askWithoutReading(path: string, { model = "flood", promptBytes = 3 } = 
   return socket;
 }
 
-/** What Envoy has taken from the model server and not sent to a client. */
+/** The bytes that Envoy has received from the model server but not sent to a client. */
 async function heldBytes(): Promise<number> {
   const text = await (await fetch(`${stack.envoyAdminUrl}/stats?filter=cx_[rt]x_bytes_total$`)).text();
   const total = (name: RegExp) => {
@@ -127,7 +127,7 @@ test.for([
     expect(await openStreams()).toBe(CLIENTS);
     expect((await readFacts(pid)).memoryMiB).toBeLessThan(before.memoryMiB + MAX_GROWTH_MIB);
 
-    // Who reads on after all gets on.
+    // A client that resumes reading gets the rest.
     const [first] = sockets;
     first?.resume();
     await eventually(() => expect(taken.some((bytes, index) => bytes > (seen[index] ?? 0))).toBe(true), { withinMs: 60_000 });

@@ -11,7 +11,7 @@ afterAll(() => stack.stop());
 
 const MESSAGE = JSON.stringify({ model: "modelx-v4-pro", max_tokens: 50, messages: [{ role: "user", content: "Hello." }] });
 
-/** Somebody with a key and no credit. */
+/** A person with a key but no credit. */
 async function newCustomer(email: string) {
   const browser = createBrowser(stack.baseUrl);
   await browser.post("/dashboard/sign-up", { name: "Ada", email, password: "a few words together" });

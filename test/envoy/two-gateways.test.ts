@@ -52,7 +52,7 @@ async function askOnce(baseUrl: string, { apiKey }: TestCustomer, body: object):
   return { status: response.status, retry: response.headers.get("x-should-retry"), text: await response.text() };
 }
 
-/** What was refused says why. */
+/** Refusals state the reason. */
 const outcomeOf = ({ status, text }: Answer) => (status === 200 ? status : text);
 
 const times = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
@@ -116,7 +116,7 @@ test("a burst on both never holds more than the credit, and requests that must w
     expect({ requests, balance }).toEqual({ requests: BigInt(served.length), balance: credit - charged });
     expect(balance).toBeGreaterThanOrEqual(0n);
   });
-  // What the burst held is free again, on either side.
+  // The holds of the burst are released on both sides.
   for (const url of urls) await eventually(async () => expect((await ask(url, customer, ORDINARY)).status).toBe(200));
   expect(await checkLedger(stack.database)).toEqual([]);
 });

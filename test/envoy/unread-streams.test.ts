@@ -63,7 +63,7 @@ afterAll(async () => {
   await manifests?.remove();
 });
 
-/** @throws where the product has not such a time. */
+/** @throws if the product has no such timeout. */
 function changed(bootstrap: EnvoyConfig, { from, to }: { from: string; to: string }): EnvoyConfig {
   const text = JSON.stringify(bootstrap);
   expect(text).toContain(from);

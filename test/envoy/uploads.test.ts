@@ -34,7 +34,7 @@ afterAll(async () => {
 
 interface Upload {
   socket: Socket;
-  /** What has come back by now. */
+  /** The bytes received so far. */
   answer(): string;
 }
 

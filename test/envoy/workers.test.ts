@@ -126,7 +126,7 @@ test("a worker killed under load: the others continue, it returns, and each toke
       expect(sum(({ requests }) => requests)).toBe(requestIds.size);
       expect(rows.filter(({ outcome, isEstimated }) => outcome === "lost" && !isEstimated)).toEqual([]);
       expect(rows.find(({ outcome }) => outcome === "lost")?.count ?? 0).toBeGreaterThan(0);
-      // Journals of those that are gone are looked for every ten seconds.
+      // Journals of ended processes are looked for every ten seconds.
     },
     { withinMs: 60_000 },
   );

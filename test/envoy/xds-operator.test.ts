@@ -122,7 +122,7 @@ test("a saved manifest is in the catalogue and in Envoy; an edit changes both, a
     expect(cluster).not.toBe(first);
     return cluster;
   });
-  // The catalogue says so only after Envoy's ACK.
+  // The catalogue changes only after Envoy's ACK.
   expect(await envoy.admin("/clusters")).toContain(second);
   await eventually(async () => expect(await request(second)).toBe(200));
   await eventually(async () => expect(await envoy.admin("/clusters")).not.toContain(first));

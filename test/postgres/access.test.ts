@@ -22,7 +22,7 @@ import { openDashboard, type Client, type Route, type SignedIn, type TestDashboa
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
-/** Each route that the app has, tried by everybody: test/support/access-table.ts says what they get. */
+/** Each route of the app, requested by everyone: test/support/access-table.ts lists the expected answers. */
 const postgres = usePostgres();
 const LONG = 300_000;
 /** In the name of everything of the account whose owner is Ann; nobody else's answers may hold it. */
@@ -131,7 +131,7 @@ test(
 
 async function triesOf({ access, dashboard, isApi }: TriedRoute, world: World): Promise<Try[]> {
   const program = (whose: keyof World["tokens"]) => dashboard.client({ authorization: `Bearer ${world.tokens[whose]}` });
-  // On the pages a token is nothing: whoever sends one is a guest.
+  // Pages ignore tokens: a client that sends one is a guest.
   const guests = isApi ? await keyHolders(dashboard, world) : [program("owner")];
   const tries = [dashboard.guest, ...guests].map((client, index) => ({
     ...GUEST,
@@ -165,7 +165,7 @@ async function tryRoute(route: TriedRoute, { who, client, expected, isOutside, i
   const { name, method } = route;
   const url = await addressOf(route, route.access, world);
   const isRefused = expected >= 400 || (isGuest && method !== "GET");
-  // What they are let do changes what it should: other tests say so.
+  // Other tests check the effect of permitted changes.
   const before = isRefused ? await everything(world.database) : "";
   const answer = await ask(client, route, url);
   const head = method === "GET" ? await client.get(url, { method: "HEAD" }) : answer;
@@ -317,7 +317,7 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
   }
 }
 
-/** Counted on its own by whoever tries, whether or not they are let in. */
+/** Counted per client, whether or not it is admitted. */
 const TRACES = ["session", "sign_in_failure", "schema_migration"];
 
 /** Columns that change by looking, and those that a check fills in when it ends, behind the answer that began it. */

@@ -13,7 +13,7 @@ import { PEPPER } from "../support/ledger.ts";
 import { listAllKeys } from "../support/listed-keys.ts";
 import { usePostgres } from "../support/postgres.ts";
 
-/** What an account may do, and who for it. */
+/** The rights of an account and of its members. */
 const postgres = usePostgres();
 const PASSWORD = "a few words together";
 const BASE_URL = "http://gateway.example";

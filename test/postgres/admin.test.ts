@@ -228,7 +228,7 @@ test("codes are created, their texts shown once; each is for a number of account
   for (const [, id = ""] of list.matchAll(/codes\/([0-9a-f-]{36})\/revoke/g))
     await admin.post(`/dashboard/admin/codes/${id}/revoke`);
   expect(await redeem(ann, second)).toBe(400);
-  // What was redeemed stays redeemed.
+  // Redeemed credit stays.
   expect(await redeem(ann, first)).toBe(303);
   expect((await admin.post("/dashboard/admin/codes/%00/revoke")).statusCode).toBe(404);
   expect(await checkLedger(database)).toEqual([]);

@@ -16,7 +16,7 @@ const errorForm = z.object({ code: z.string(), headers: z.record(z.string(), z.s
 async function openAnn() {
   const { database } = await postgres.migrated();
   const { person } = await createPerson(database, RIGHT.email);
-  /** What became of each: "in", or the error's code. */
+  /** The result of each: "in", or the error's code. */
   const outcomes = (tries: SignIn[]) =>
     Promise.all(
       tries.map((each) =>
@@ -135,7 +135,7 @@ test("of many concurrent sign-ups from one address, forty hash a password; a typ
   const codes = await Promise.all(Array.from({ length: 60 }, (_, index) => sign(index, PASSWORD)));
   expect(codes.filter((code) => code === "rate_limited")).toHaveLength(20);
   expect(codes.filter((code) => code === "in").length).toBeGreaterThan(10);
-  // Those who come faster than passwords are hashed are told to come again.
+  // Attempts that arrive faster than passwords are hashed are asked to retry.
   expect(codes.filter((code) => !["in", "rate_limited", "overloaded"].includes(code))).toEqual([]);
   expect(await countRows(database, "person")).toBe(BigInt(codes.filter((code) => code === "in").length));
 });

@@ -106,7 +106,7 @@ test("each threshold is reported once a month: by email to owners, and by an eve
   await spend(60_000_000_000n);
   await round();
   await deliver();
-  // 80 and 100 were passed at once: the higher one is told.
+  // 80 and 100 were passed at once: the higher one is reported.
   expect(letters.map(({ subject }) => subject.replace(/\D+/g, " ").trim())).toEqual(["50", "100"]);
   // They are sent side by side.
   const events = received
@@ -151,7 +151,7 @@ test("a member's budget counts the keys that they created and notifies them, too
   await owner.post("/dashboard/budgets", { ...covered, amount: "1" });
   await round();
   expect(letters.map(({ subject }) => subject)).toEqual(Array.from({ length: 4 }, () => "acme: 80% of the monthly budget used"));
-  // What others spend does not count.
+  // The spend of others does not count.
   const other = await seedLedger(database, "other");
   await settle(database, [settlementOf({ accountId, keyId: other.keyId }, { chargeNanoUsd: 5_000_000_000n })]);
   await round();

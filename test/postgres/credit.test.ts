@@ -94,7 +94,7 @@ test("1,000 concurrent requests over three replicas never overdraw, and strand n
   );
   const served = outcomes.filter((each) => each === "served").length;
   expect(served).toBeLessThanOrEqual(100);
-  // What a replica has left at the end is too small for one more hold, so it is less than one.
+  // A replica's remainder at the end is less than one hold.
   expect(BigInt(100 - served) * CHARGE).toBeLessThan(BigInt(replicas.length) * hold);
   for (const { settler, credit } of replicas) {
     await settler.drain(10_000);

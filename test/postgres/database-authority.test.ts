@@ -68,7 +68,7 @@ test("the server's certificate must come from the named authority, and from no o
   expect(await migrate(url, { PGSSLMODE: "verify-full", PGSSLROOTCERT: file("right.crt") })).toContain("up to date");
   await expect(migrate(url, { PGSSLMODE: "verify-full" })).rejects.toThrow(/certificate/);
   await expect(migrate(url, { PGSSLROOTCERT: file("wrong.crt") })).rejects.toThrow(/certificate/);
-  // The address says more than the environment.
+  // The address takes precedence over the environment.
   expect(await migrate(trusting, { PGSSLROOTCERT: file("wrong.crt") })).toContain("up to date");
   expect(await migrate(`${url}?sslmode=disable`, { PGSSLROOTCERT: file("wrong.crt") })).toContain("up to date");
 });

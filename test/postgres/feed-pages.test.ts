@@ -99,7 +99,7 @@ describe("a process that runs", () => {
     await insertKeys(database, { accountId: ACCOUNT, from: 0, count: 3 });
     const { world } = await follow(connect("extproc"));
     expect(world.keys).toBe(3);
-    // As after a restore: the row is another one, and no change tells so.
+    // As after a restore: the row differs, and no change reports it.
     await database.transaction(async (transaction) => {
       await transaction.execute("SET LOCAL session_replication_role = replica");
       await transaction.execute("UPDATE api_key SET revoked_at = now(), changed_xid = 1 WHERE public_id = $1", [
@@ -175,7 +175,7 @@ async function untilPast(database: Database): Promise<void> {
   await eventually(async () => expect(await readHorizon(database)).toBeGreaterThan(last?.xid ?? 0n));
 }
 
-/** Expects that `work` uses this index on keys. Each connection tells of its use in its own time. */
+/** Expects that `work` uses this index on keys. Each connection reports its use with a delay. */
 async function expectIndexUse(database: Database, index: string, work: () => Promise<void>): Promise<void> {
   const read = async () =>
     new Map(

@@ -22,7 +22,7 @@ import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.t
 import { PASSWORD } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 
-/** What people type in must stay text, and what is secret must stay untold, on every page that the app has. */
+/** On every page of the app, input must stay text, and secrets must stay secret. */
 const postgres = usePostgres();
 const MARKUP = `"><img src=x onerror=alert(1)>'`;
 const PAYMENT = `cs_test_${"0".repeat(32)}`;
@@ -259,7 +259,7 @@ test("values of keys, tokens, codes and sessions are in one answer, and never in
     for (const form of [secret, bytes.toString("hex"), bytes.toString("base64url")])
       expect(everywhere.includes(form.toLowerCase()), form).toBe(false);
   }
-  // What is looked for would be found.
+  // The search does find such values.
   expect(stored).toContain(full.ids.key);
 });
 

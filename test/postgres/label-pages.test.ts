@@ -84,7 +84,7 @@ test("logs, a request's page and its files show tags and end users, and nothing 
   expect(await get("tag=env%3Dprod")).toEqual([other, both]);
   expect(await get(`tag=${encodeURIComponent(`team=${evil}`)}`)).toEqual([both]);
   expect(await get(`end_user=${encodeURIComponent("=cmd|' /C calc'!A0")}&tag=env%3Dprod`)).toEqual([both]);
-  // What nobody could have sent narrows nothing on the page, and is refused for a file.
+  // An impossible filter is ignored on the page, and refused for a file.
   expect(await get("tag=none")).toHaveLength(3);
   expect((await ann.get("/dashboard/usage/csv/requests?tag=none")).statusCode).toBe(400);
 

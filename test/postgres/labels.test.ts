@@ -141,7 +141,7 @@ test("beyond a day's bound values are added up as other, and their requests are 
   });
   await settle(database, many.slice(0, 1_500));
   await settle(database, many.slice(1_500));
-  // Known values are told apart to the end of the day; new names of tags are not.
+  // Known values are distinguished until the end of the day; new names of tags are not.
   const known = at(NOON_MS + count, customer, { labels: [...tags({ job: "j-00003", late: "x" }), user("u-00003")] });
   await settle(database, [known]);
 

@@ -38,7 +38,7 @@ async function takeOne(turns: LimitTurns, use: LimitUse): Promise<LimitGrant> {
   return grant;
 }
 
-/** What a turn left in the row, for the next turn of the same process. */
+/** The row after a turn, for the next turn of the same process. */
 const markOf = ({ term, grantedUse }: LimitGrant, use: LimitUse): LimitMark => ({
   term,
   reserved: grantedUse > use.unused ? grantedUse : use.unused,

@@ -72,7 +72,7 @@ test("an address confirmed here earlier is linked, and keeps its password", asyn
   await database.execute("UPDATE person SET email_verified_at = now() WHERE id = $1", [personId]);
   expect((await signIn(ANN)).status).toBe(303);
   expect(await findPersonByEmail(database, "ann@example.com")).toMatchObject({ id: personId, hasPassword: true });
-  // Another user of the provider who claims the same address is somebody else.
+  // Another user of the provider who claims the same address is another person.
   const other = await signIn({ ...ANN, sub: "ann-2" });
   expect([other.status, other.session]).toEqual([403, undefined]);
   expect(other.answer.body).toContain("another user of your provider");

@@ -160,7 +160,7 @@ test("with a passkey the password alone opens nothing: the passkey, or a recover
   const [options, challenge] = [dataOf(step.body, "options"), fieldOf(step.body, "challenge")];
   expect(options).toContain(authenticator.credentialId);
 
-  // Another person's passkey is none for this step.
+  // Another person's passkey is not accepted for this step.
   const eve = await owner("eve@example.com");
   const hers = createAuthenticator(ORIGIN);
   const page = (await eve.get(NEW)).body;
@@ -179,7 +179,7 @@ test("adding a passkey requires a recent sign-in, and counts as one", async () =
   await add(authenticator);
   await database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");
   expect((await ann.get(NEW)).headers["location"]).toContain("/dashboard/confirm-identity");
-  // The password alone is not enough of somebody with a second factor.
+  // The password alone is not enough for a person with a second factor.
   const confirm = "/dashboard/confirm-identity";
   expect((await ann.post(confirm, { current: PASSWORD, next: NEW })).statusCode).toBe(400);
   const page = (await ann.get(`${confirm}?next=${NEW}`)).body;

@@ -19,7 +19,7 @@ test("each sign-in has a separate session, which is found only by its token", as
   const found = await findSession(database, laptop);
   expect(found).toMatchObject({ ...owner, userAgent: "laptop" });
   expect((await findSession(database, phone))?.userAgent).toHaveLength(200);
-  // What pages show of a session opens nothing.
+  // The session's id on the page gives no access.
   expect(await findSession(database, found?.id ?? "")).toBeUndefined();
   expect(await findSession(database, "")).toBeUndefined();
 });

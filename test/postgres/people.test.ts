@@ -163,7 +163,7 @@ async function requestedToken(database: Queryable, email: string): Promise<strin
   return requested.token;
 }
 
-/** What the caller of a call that must fail learns. */
+/** The error of a call that must fail. */
 async function refusal(call: Promise<unknown>) {
   const error: unknown = await call.then(
     () => undefined,

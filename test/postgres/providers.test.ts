@@ -82,7 +82,7 @@ test("each provider has its button, and GitHub users are identified by their num
   expect((await client({ cookie: first.session ?? "" }).get("/dashboard/settings")).body).toContain("Octo Cat");
   const octo = await findPersonByEmail(database, "octo@example.org");
   expect(octo).toMatchObject({ isEmailVerified: true, hasPassword: false });
-  // The login and the address went to somebody else.
+  // The login and the address now belong to another person.
   github.user = { ...OCTO, id: 42 };
   expect((await signIn("github")).session).toBeUndefined();
   github.user = { ...OCTO, login: "renamed", emails: [] };
@@ -176,7 +176,7 @@ test("addresses of a bound domain sign in only through their provider: no passwo
     );
     pages.push(answer.body);
   }
-  // Nothing tells whether somebody has the address.
+  // Nothing reveals whether the address has an account.
   expect(pages[0]).toBe(pages[1]);
   expect(mailer.outbox?.letters).toEqual([]);
   [google.user, github.user] = [

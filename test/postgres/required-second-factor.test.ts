@@ -74,7 +74,7 @@ test("a member without a second factor is directed to set one up, from every pag
   expect((await bob.call("GET", "/api/v1/keys")).statusCode).toBe(200);
 });
 
-/** For everybody, signed in or not. */
+/** For everyone, signed in or not. */
 function isPublic(url: string): boolean {
   return /^\/dashboard\/(assets|models|docs|clients|status|support|terms|sign-|forgot|reset|webhooks|oidc|invitation$|outbox)/.test(
     url,

@@ -204,7 +204,7 @@ test("writers over the same accounts in any order never deadlock", async () => {
   );
   expect(await countRows(database, "usage_event")).toBe(6n * 15n * 12n);
   expect(await wrongBalances(database)).toEqual([]);
-  // A deadlock would have been retried, and said so.
+  // A deadlock would have been retried and logged.
   expect(lines.lines).toEqual([]);
 });
 

@@ -62,7 +62,7 @@ test("no charge is ever missing from both the balance and the pending sum", asyn
   }
   await settler.drain(DRAIN_MS);
   expect(posted).toBe(-owed);
-  // Told before the charges leave the pending sum: for that moment they count twice rather than not at all.
+  // Reported before the charges leave the pending sum: for that moment they count twice rather than not at all.
   expect(seenWhenNotified.length).toBeGreaterThan(5);
   expect(seenWhenNotified.filter((difference) => difference >= 0n)).toEqual([]);
 });

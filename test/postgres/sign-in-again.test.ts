@@ -10,7 +10,7 @@ import { listAllKeys } from "../support/listed-keys.ts";
 import { PASSWORD } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
 
-/** What takes a recent sign-in, what people are told of, and taking over what a stranger made. */
+/** Actions that need a recent sign-in, notifications of people, and taking over a stranger's sign-up. */
 const postgres = usePostgres();
 const ORIGIN = "http://gateway.example";
 const NEXT_PASSWORD = "quite other words together";

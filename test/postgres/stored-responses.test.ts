@@ -80,7 +80,7 @@ test("memory for recalled items is reserved before any of them is read", async (
     reserved.push(bytes);
     throw new GatewayError("rate_limited", "full");
   };
-  // What is read fails, because it was changed.
+  // Reading fails, because the data was changed.
   for (const names of [named("r2"), named(null, "msg_r1")]) {
     const request = { names, own: referring("msg_r1") };
     await expect(store.recall("acme", { ...request, reserve: refuse })).rejects.toMatchObject({ code: "rate_limited" });

@@ -28,7 +28,7 @@ interface Shop {
   app: FastifyInstance;
   database: Database;
   baseUrl: string;
-  /** Somebody with an account of their own, signed in. */
+  /** A signed-in person with an account of their own. */
   visitor(email: string): Promise<{ browser: Browser; accountId: string }>;
 }
 
@@ -129,7 +129,7 @@ test("another account's payment is not found", async () => {
   expect(await postedOf(database, ada.accountId)).toBe(0n);
 });
 
-/** Stripe's API as far as a checkout needs it, which notes what it was asked. */
+/** The part of Stripe's API that a checkout needs; it records requests. */
 async function startStripeApi() {
   const asked: { path: string; key: string; idempotencyKey: string; body: URLSearchParams }[] = [];
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

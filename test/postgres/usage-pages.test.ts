@@ -54,7 +54,7 @@ test("requests are filtered by key, model and result, on the page and in its fil
   expect(await get("model=modelx-chat")).toEqual([chat]);
   expect(await get("outcome=aborted")).toEqual([aborted]);
   expect(await get(`key=${laptop}&outcome=aborted&model=`)).toEqual([]);
-  // What nobody could have chosen narrows nothing on the page, and is refused for a file.
+  // An impossible filter is ignored on the page, and refused for a file.
   expect(await get("outcome=sold")).toHaveLength(3);
   expect((await ann.get("/dashboard/usage/csv/requests?outcome=sold")).statusCode).toBe(400);
 
