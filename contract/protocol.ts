@@ -13,11 +13,11 @@ export const UPSTREAM_PATHS = {
  * Interfaces whose answers have no tokens: only the input is charged. A request and its answer are one JSON object each, never a
  * stream, and pass from and to a server that speaks chat completions with nothing changed but the model's name.
  */
-export const INPUT_INTERFACES = ["embeddings"] as const;
+export const INPUT_INTERFACES = ["embeddings", "rerank"] as const;
 export type InputInterface = (typeof INPUT_INTERFACES)[number];
 
 /** Their endpoints on a server, below its base path. */
-const INPUT_PATHS = { embeddings: "/embeddings" } as const satisfies Record<InputInterface, string>;
+const INPUT_PATHS = { embeddings: "/embeddings", rerank: "/rerank" } as const satisfies Record<InputInterface, string>;
 
 /** Interfaces for clients. A conversation reaches servers of every protocol. */
 export const INTERFACES = [...PROTOCOLS, ...INPUT_INTERFACES] as const;
@@ -38,6 +38,7 @@ export const CLIENT_PATHS = {
   messages: "/v1/messages",
   responses: "/v1/responses",
   embeddings: "/v1/embeddings",
+  rerank: "/v1/rerank",
 } as const satisfies Record<Interface, string>;
 
 /** The two formats of errors and lists: Responses and the input interfaces share those of chat completions. */

@@ -18,8 +18,9 @@ export interface UpstreamOptions {
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
-/** A server given for conversations may have no embeddings, and uses other model names for them. */
+/** A server given for conversations may have no embeddings or rankings, and uses other model names for them. */
 const EMBEDDINGS_PLACEHOLDER = "http://embeddings.simulator.localhost";
+const RERANK_PLACEHOLDER = "http://rerank.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: the real target of each placeholder in the manifests. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
@@ -33,5 +34,6 @@ export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Lo
     [RESPONSES_PLACEHOLDER]:
       options.responsesUrl === undefined ? { url: `${simulatorUrl}/v1` } : { url: options.responsesUrl, ...given },
     [EMBEDDINGS_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
+    [RERANK_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
   };
 }

@@ -6,4 +6,5 @@ export const INTERFACE_NAMES = {
   messages: "Messages",
   responses: "Responses",
   embeddings: "Embeddings",
+  rerank: "Rerank",
 } as const satisfies Record<Interface, string>;

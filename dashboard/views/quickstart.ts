@@ -63,6 +63,14 @@ const CODE = {
   -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
   -H "content-type: application/json" \\
   -d '{ "model": "${model}", "input": ["Hello", "Good morning"] }'`,
+    rerank: ({ baseUrl, model }) => `curl ${baseUrl}/v1/rerank \\
+  -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
+  -H "content-type: application/json" \\
+  -d '{
+    "model": "${model}",
+    "query": "What do cats eat?",
+    "documents": ["Cats eat meat.", "Cars need fuel."]
+  }'`,
   },
   python: {
     chat: ({ baseUrl, model }) => `import os
@@ -96,6 +104,16 @@ from openai import OpenAI
 client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
 embeddings = client.embeddings.create(model="${model}", input=["Hello", "Good morning"])
 print([len(each.embedding) for each in embeddings.data])`,
+    rerank: ({ baseUrl, model }) => `import os
+import cohere
+
+client = cohere.ClientV2(base_url="${baseUrl}", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
+ranking = client.rerank(
+    model="${model}",
+    query="What do cats eat?",
+    documents=["Cats eat meat.", "Cars need fuel."],
+)
+print([(each.index, each.relevance_score) for each in ranking.results])`,
   },
   javascript: {
     chat: ({ baseUrl, model }) => `import OpenAI from "openai";
@@ -125,5 +143,14 @@ console.log(response.output_text);`,
 const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
 const embeddings = await client.embeddings.create({ model: "${model}", input: ["Hello", "Good morning"] });
 console.log(embeddings.data.map(({ embedding }) => embedding.length));`,
+    rerank: ({ baseUrl, model }) => `import { CohereClientV2 } from "cohere-ai";
+
+const client = new CohereClientV2({ environment: "${baseUrl}", token: process.env.MODEL_GATEWAY_API_KEY });
+const ranking = await client.rerank({
+  model: "${model}",
+  query: "What do cats eat?",
+  documents: ["Cats eat meat.", "Cars need fuel."],
+});
+console.log(ranking.results.map(({ index, relevanceScore }) => [index, relevanceScore]));`,
   },
 } as const satisfies Record<Language, Record<Interface, Snippet>>;

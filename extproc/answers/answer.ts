@@ -30,6 +30,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         messages: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/messages` },
         responses: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/responses` },
         embeddings: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/embeddings` },
+        rerank: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/rerank` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };

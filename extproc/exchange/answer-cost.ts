@@ -1,13 +1,14 @@
 import type { Interface } from "../../contract/protocol.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import { applyCuts, editMembers, within, write, type Cut, type MemberEdit } from "../protocol/json/splice.ts";
+import { applyCuts, editMembers, within, withinObject, write, type Cut, type MemberEdit } from "../protocol/json/splice.ts";
 import { createSseParser, encodeSseEvent, type SseEvent } from "../protocol/sse.ts";
 import { changeOutput } from "../translate/change-output.ts";
 import type { StreamTranslation } from "../translate/translation.ts";
 
 /** `usage.cost` in USD, for clients that ask for it (cost-request.ts). @param body in the client's protocol. */
-export function addCost(body: Buffer, nanoUsd: bigint): Buffer {
-  return editMembers(body, usageWith(nanoUsd));
+export function addCost(body: Buffer, client: Interface, nanoUsd: bigint): Buffer {
+  // Cohere's rankings have no usage.
+  return editMembers(body, client === "rerank" ? { usage: withinObject(costOf(nanoUsd)) } : usageWith(nanoUsd));
 }
 
 /**
@@ -35,11 +36,16 @@ const EDITS = {
   responses: (_event, nanoUsd) => ({ response: within(usageWith(nanoUsd())) }),
   // Never streamed.
   embeddings: () => NONE,
+  rerank: () => NONE,
 } as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => Edits>;
 
 /** Usage that is null stays so. */
 function usageWith(nanoUsd: bigint): Edits {
-  return { usage: within({ cost: write(Number(formatNanoUsd(nanoUsd))) }) };
+  return { usage: within(costOf(nanoUsd)) };
+}
+
+function costOf(nanoUsd: bigint): Edits {
+  return { cost: write(Number(formatNanoUsd(nanoUsd))) };
 }
 
 function cutsOf({ data, dataRange, event, start, end }: SseEvent, edits: Edits): Cut[] {

@@ -36,7 +36,7 @@ export function finishWhole(answer: WholeAnswer): Reply {
     const response = translation.response(body, run.meter);
     run.settle("complete", 200);
     keep?.(response);
-    const bytes = wantsCost ? addCost(response, run.costNanoUsd()) : response;
+    const bytes = wantsCost ? addCost(response, client, run.costNanoUsd()) : response;
     return reply.finishResponse(bytes === received ? "unchanged" : bytes, { set: costHeader(run) });
   }
   const redacted = redactor.stream(translation.stream(run.meter), errorEvent);

@@ -47,6 +47,7 @@ const SOURCES = {
   chat: { hasTags: true, endUser: ["safety_identifier", "user"] },
   responses: { hasTags: true, endUser: ["safety_identifier", "user"] },
   embeddings: { hasTags: false, endUser: ["user"] },
+  rerank: { hasTags: false, endUser: ["user"] },
   messages: { hasTags: false, endUser: ["metadata.user_id"] },
 } as const satisfies Record<Interface, { hasTags: boolean; endUser: readonly string[] }>;
 

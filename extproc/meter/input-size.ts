@@ -5,16 +5,18 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import { measureEmbeddings } from "./embeddings-measure.ts";
 import type { InputMeasure } from "./input-measure.ts";
 import { createMeter } from "./meter.ts";
+import { measureRerank } from "./rerank-measure.ts";
 import type { RequestSize } from "./request-size.ts";
 
 interface MeasuredModel {
-  /** Of one input. */
+  /** Of one input, or of a query with one document. */
   contextWindow: number | null;
   price: Price;
 }
 
 const MEASURES = {
   embeddings: measureEmbeddings,
+  rerank: measureRerank,
 } as const satisfies Record<InputInterface, (body: RequestBody, contextWindow: number | null) => InputMeasure>;
 
 /**

@@ -85,4 +85,5 @@ const REMEDIES = {
   messages: "",
   responses: " The operator of this service can enable Responses for a model.",
   embeddings: " The operator of this service can add a model with the interface Embeddings.",
+  rerank: " The operator of this service can add a model with the interface Rerank.",
 } as const satisfies Record<Interface, string>;

@@ -52,6 +52,10 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "responses" });
     case CLIENT_PATHS.embeddings:
       return only(line, "POST", { kind: "generate", protocol: "embeddings" });
+    case CLIENT_PATHS.rerank:
+    // Cohere's newer clients: their requests differ only in fields that pass unread.
+    case "/v2/rerank":
+      return only(line, "POST", { kind: "generate", protocol: "rerank" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":

@@ -6,6 +6,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", "/v1/messages/count_tokens"],
   ["POST", CLIENT_PATHS.responses],
   ["POST", CLIENT_PATHS.embeddings],
+  ["POST", CLIENT_PATHS.rerank],
   ["GET", "/v1/models"],
   ["GET", "/v1/balance"],
   ["GET", "/v1/usage"],
@@ -38,7 +39,7 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [/^\/api\/embed(dings)?$/, "Ollama's own interface is not supported. POST to /v1/embeddings."],
   [
     /^(\/v1)?\/(images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not supported: this gateway generates text and embeddings.",
+    "That part of the interface is not supported: this gateway generates text and embeddings, and ranks documents.",
   ],
 ];
 

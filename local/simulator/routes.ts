@@ -13,6 +13,8 @@ import { messagesAnswer, messagesError, messagesEvents } from "./messages/respon
 import { modelList } from "./models.ts";
 import { PromptError, type Prompt } from "./prompt.ts";
 import type { PromptCache } from "./prompt-cache.ts";
+import { parseRerankRequest } from "./rerank/request.ts";
+import { rerankAnswer } from "./rerank/response.ts";
 import { parseResponsesRequest } from "./responses/request.ts";
 import { responsesAnswer, responsesError, responsesErrorEvent, responsesEvents } from "./responses/response.ts";
 import type { SimulatedError, SimulatedProtocol } from "./protocol.ts";
@@ -64,6 +66,8 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
         return await converse(RESPONSES, { body, promptCache }, response);
       case "POST /v1/embeddings":
         return await embedInputs(body, response);
+      case "POST /v1/rerank":
+        return await rankDocuments(body, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -108,6 +112,18 @@ async function embedInputs(body: Buffer, response: ServerResponse): Promise<void
   if (await failsAsAsked(CHAT, directive, response)) return;
   response.setHeader("content-type", "application/json");
   const answer = directive.isGarbage ? "{this is not JSON" : JSON.stringify(embeddingsAnswer(asked, directive));
+  await deliverBody(response, answer, directive);
+}
+
+/** A ranking. The query may contain a directive. */
+async function rankDocuments(body: Buffer, response: ServerResponse): Promise<void> {
+  const parsed = parseBody(body.toString("utf8"), parseRerankRequest);
+  if ("refused" in parsed) return sendJson(response, 400, chatError(parsed.refused));
+  const { prompt: asked } = parsed;
+  const directive = parseDirective(asked.query);
+  if (await failsAsAsked(CHAT, directive, response)) return;
+  response.setHeader("content-type", "application/json");
+  const answer = directive.isGarbage ? "{this is not JSON" : JSON.stringify(rerankAnswer(asked, directive));
   await deliverBody(response, answer, directive);
 }
 

@@ -21,7 +21,7 @@ export interface SimulatorOptions {
 }
 
 /**
- * A model server that speaks all protocols and serves embeddings, without running a model. Its answers derive from the request
+ * A model server that speaks all protocols and serves embeddings and rankings, without running a model. Its answers derive from the request
  * alone, say that they are a simulation, and follow the directives of directive.ts.
  */
 export async function startSimulator({ host = LOOPBACK, port = 0, promptCache }: SimulatorOptions = {}): Promise<Simulator> {

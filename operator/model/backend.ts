@@ -26,7 +26,7 @@ export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages", Resp
   Protocol
 >;
 
-export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings" } as const satisfies Record<
+export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings", Rerank: "rerank" } as const satisfies Record<
   (typeof INTERFACES)[number],
   Interface
 >;

@@ -5,11 +5,11 @@ import { INPUT_INTERFACES } from "./backend-resource.ts";
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
 const EACH_OUTPUT = "must have outputPerMillion in each entry";
-const INPUT_ONLY = "must have no price but inputPerMillion for Embeddings: vectors have no tokens";
-const NO_OUTPUT_LIMIT = "must be absent for Embeddings: vectors have no tokens";
-const NO_CAPABILITIES = "must be absent for Embeddings: nothing else is asked of the Model";
+const INPUT_ONLY = "must have no price but inputPerMillion for Embeddings and Rerank: their answers have no tokens";
+const NO_OUTPUT_LIMIT = "must be absent for Embeddings and Rerank: their answers have no tokens";
+const NO_CAPABILITIES = "must be absent for Embeddings and Rerank: nothing else is asked of the Model";
 const CHAT_ONLY =
-  "must all have protocol ChatCompletions for Embeddings: Messages has none, and servers of Responses that have them take ChatCompletions";
+  "must all have protocol ChatCompletions for Embeddings and Rerank: Messages has neither, and servers of Responses that have them take ChatCompletions";
 
 const anything = z.unknown().optional();
 
@@ -104,5 +104,5 @@ export const INPUT_ONLY_RULES: readonly Rule[] = [
 
 /** Whether a list names one of them, as an expression for the API server. */
 export function anyOf(names: string): string {
-  return INPUT_INTERFACES.map((each) => `"${each}" in ${names}`).join(" || ");
+  return `(${INPUT_INTERFACES.map((each) => `"${each}" in ${names}`).join(" || ")})`;
 }

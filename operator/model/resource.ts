@@ -18,7 +18,7 @@ const EMPTY_WINDOW = "must have a daily window that is not empty";
 const TOO_EARLY = "must not precede deprecatedTime";
 const ABOVE_CONTEXT = "must not exceed contextWindow";
 const NO_WEIGHT = "must have at least one entry with a weight above 0";
-const ALONE = "must name Embeddings alone; make another Model for the other interfaces";
+const ALONE = "must name Embeddings or Rerank alone; make another Model for the other interfaces";
 const REPEATED = "must not repeat modelName";
 
 export const modelName = z
@@ -48,7 +48,7 @@ const prices = {
     .transform(parsePrice)
     .optional(),
   outputPerMillion: price
-    .describe("USD per million output tokens, including reasoning. Required, except for Embeddings, which have none.")
+    .describe("USD per million output tokens, including reasoning. Required, except for Embeddings and Rerank, which have none.")
     .transform(parsePrice)
     .optional(),
 };
@@ -71,7 +71,7 @@ const scheduledPrice = z
       daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
       ...prices,
     },
-    must("have inputPerMillion and, except for Embeddings, outputPerMillion"),
+    must("have inputPerMillion and, except for Embeddings and Rerank, outputPerMillion"),
   )
   .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
   .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
@@ -98,12 +98,12 @@ const pricing = z
         .default([])
         .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
     },
-    must("have inputPerMillion and, except for Embeddings, outputPerMillion"),
+    must("have inputPerMillion and, except for Embeddings and Rerank, outputPerMillion"),
   )
   .describe("Prices: decimal strings, in quotes, with at most 6 decimal places. A change applies to requests admitted after it.");
 
 const cost = z
-  .strictObject(prices, must("have inputPerMillion and, except for Embeddings, outputPerMillion"))
+  .strictObject(prices, must("have inputPerMillion and, except for Embeddings and Rerank, outputPerMillion"))
   .describe(
     "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 decimal places. Customers do not see it, and it does not change what they pay.",
   );
@@ -137,7 +137,11 @@ const deprecation = z
 const limits = z
   .strictObject(
     {
-      contextWindow: count.optional().describe("Maximum tokens of prompt and answer together; for Embeddings, of one input."),
+      contextWindow: count
+        .optional()
+        .describe(
+          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document.",
+        ),
       maxOutputTokens: count.optional().describe("Maximum tokens of an answer."),
     },
     must("have contextWindow or maxOutputTokens"),
@@ -242,18 +246,18 @@ export const modelSpecSchema = z
       suspended: z.boolean(must("be true or false")).default(false).describe("Whether the Model is not served for now."),
       interfaces: z
         .array(
-          z.enum(INTERFACES, must("be ChatCompletions, Messages, Responses or Embeddings")),
-          must("be a list of ChatCompletions, Messages and Responses, or of Embeddings alone"),
+          z.enum(INTERFACES, must("be ChatCompletions, Messages, Responses, Embeddings or Rerank")),
+          must("be a list of ChatCompletions, Messages and Responses, or of Embeddings or Rerank alone"),
         )
-        .min(1, "must name at least one of ChatCompletions, Messages, Responses and Embeddings")
+        .min(1, "must name at least one of ChatCompletions, Messages, Responses, Embeddings and Rerank")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
         .refine((names) => names.length === 1 || !names.some(isInputInterfaceName), ALONE)
         .optional()
         .meta(
           explain(
-            "Interfaces on which clients may use the Model: Embeddings alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
-            { list: "set", rules: [{ rule: `self.size() == 1 || !(${anyOf("self")})`, message: ALONE }] },
+            "Interfaces on which clients may use the Model: Embeddings alone, Rerank alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
+            { list: "set", rules: [{ rule: `self.size() == 1 || !${anyOf("self")}`, message: ALONE }] },
           ),
         ),
       limits: limits.default({}),

@@ -134,7 +134,14 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
 
   test("the model list has every model of this protocol's interfaces (S10)", async () => {
     const models = (await Array.fromAsync(client().models.list())).map((entry) => entry.id);
-    expect(models).toEqual(["modelx-chat", "modelx-embed", "modelx-reasoner", "modelx-v4-flash", "modelx-v4-pro"]);
+    expect(models).toEqual([
+      "modelx-chat",
+      "modelx-embed",
+      "modelx-reasoner",
+      "modelx-rerank",
+      "modelx-v4-flash",
+      "modelx-v4-pro",
+    ]);
     expect(await client().models.retrieve(model)).toMatchObject({
       id: model,
       name: expect.stringMatching(/^ModelX v4 /),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Interface } from "../../contract/protocol.ts";
+import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
@@ -15,6 +15,7 @@ const INTERFACES = [
   { name: "messages", path: "/v1/messages" },
   { name: "responses", path: "/v1/responses" },
   { name: "embeddings", path: "/v1/embeddings" },
+  { name: "rerank", path: "/v1/rerank" },
 ] as const;
 
 const QUESTION = [{ role: "user", content: "Hi." }];
@@ -23,11 +24,12 @@ const BODIES = {
   messages: { model: "modelx-v4-pro", max_tokens: 16, messages: QUESTION },
   responses: { model: "modelx-v4-pro", input: QUESTION },
   embeddings: { model: "modelx-embed", input: "Hi." },
+  rerank: { model: "modelx-rerank", query: "Hi.", documents: ["Hello."] },
 } as const satisfies Record<Interface, object>;
 
 /** The answer of each interface to a request for an unknown model. */
 const RECOMMENDED = "Use modelx-v4-pro";
-const EMBEDDING = "This interface has: modelx-embed.";
+const OTHERS = { embeddings: "This interface has: modelx-embed.", rerank: "This interface has: modelx-rerank." } as const;
 
 interface Call {
   path: string;
@@ -70,6 +72,7 @@ function expectShape(name: Interface, { headers, text }: Answer): void {
     chat: openAi,
     responses: openAi,
     embeddings: openAi,
+    rerank: openAi,
     messages: {
       type: "error",
       error: { type: expect.any(String), message: expect.any(String) },
@@ -135,12 +138,12 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
   ] as const)("the model name %s is 404 and lists the available ones (S9)", async ([model, sentence]) => {
     const answer = await call(name, { path, body: { ...BODIES[name], model } });
     expect(answer.status).toBe(404);
-    expect(answer.message).toContain(name === "embeddings" ? sentence.replace(RECOMMENDED, EMBEDDING) : sentence);
+    expect(answer.message).toContain(isInputInterface(name) ? sentence.replace(RECOMMENDED, OTHERS[name]) : sentence);
     expectShape(name, answer);
   });
 
   test.for([
-    ["an empty body", "", "The request has no body. Send a JSON object with `model` and"],
+    ["an empty body", "", "The request has no body. Send a JSON object with `model`"],
     ["a byte order mark", '\u{FEFF}{"model":"modelx-v4-pro"}', "save it as UTF-8 without one"],
     ["single quotation marks", "{'model': 'modelx-v4-pro'}", "double quotation marks"],
     ["names without quotation marks", '{model: "modelx-v4-pro"}', "double quotation marks"],
@@ -221,6 +224,6 @@ test("a POST to a read-only path is 405 with allow (S20)", async () => {
 test("an unknown path lists those that are served (S20)", async () => {
   const answer = await call("chat", { path: "/v1/audio/speech" });
   expect(answer.status).toBe(404);
-  const paths = ["chat/completions", "messages", "responses", "embeddings", "models", "balance", "usage"];
+  const paths = ["chat/completions", "messages", "responses", "embeddings", "rerank", "models", "balance", "usage"];
   for (const path of paths) expect(answer.message).toContain(` /v1/${path}`);
 });

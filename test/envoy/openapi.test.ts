@@ -53,6 +53,7 @@ const chat = { model: "modelx-v4-pro", messages };
 const message = { model: "modelx-v4-flash", max_tokens: 50, messages };
 const response = { model: "modelx-v4-pro", input: "Hello" };
 const embedding = { model: "modelx-embed", input: ["Hello", "Good morning"] };
+const ranking = { model: "modelx-rerank", query: "Hello", documents: ["Hello", { text: "Good morning" }] };
 
 interface Case {
   id: string;
@@ -96,6 +97,16 @@ const CASES: readonly Case[] = [
   { id: "createEmbedding", status: 404, body: { ...embedding, model: "modelx-v4-pro" } },
   { id: "createEmbedding", status: 405, method: "GET" },
   { id: "createEmbedding", status: 500, body: { ...embedding, input: "[[sim status=500]] Hello" } },
+  { id: "createRanking", status: 200, body: ranking },
+  { id: "createRanking", status: 200, body: { ...ranking, top_n: 1, return_documents: true, usage: { include: true } } },
+  { id: "createRanking", status: 400, body: { ...ranking, documents: [] } },
+  { id: "createRanking", status: 401, body: ranking, key: "none" },
+  { id: "createRanking", status: 402, body: ranking, key: "empty" },
+  { id: "createRanking", status: 404, body: { ...ranking, model: "modelx-v4-pro" } },
+  { id: "createRanking", status: 405, method: "GET" },
+  { id: "createRanking", status: 500, body: { ...ranking, query: "[[sim status=500]] Hello" } },
+  { id: "createRankingV2", status: 200, body: ranking },
+  { id: "createRankingV2", status: 400, body: { ...ranking, query: "" } },
   { id: "createResponse", status: 200, body: response },
   { id: "createResponse", status: 400, body: { ...response, previous_response_id: "resp_1" } },
   { id: "createResponse", status: 401, body: response, key: "none" },

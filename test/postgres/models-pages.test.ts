@@ -102,6 +102,25 @@ test("a model's page shows every price with its hours, limits, uptime, the legac
   expect((await guest.get("/dashboard/models/nothing")).statusCode).toBe(404);
 });
 
+test("a model for rerank has one price, the length of query and document, and its own code (S46)", async () => {
+  const { database } = await postgres.migrated();
+  const shape = { contextWindow: 8_192, maxOutputTokens: 0 };
+  const model = catalogueModel("acme-rerank", { interfaces: ["rerank"], capabilities: ["rerank"], ...shape });
+  await publishModels(database, [{ model, price: { ...PRICE, inputPicoUsd: 50_000n, outputPicoUsd: 0n } }]);
+  const { guest } = await openDashboard(database);
+  expect((await guest.get("/dashboard/models")).body).toMatch(/acme-rerank[\s\S]*Rerank[\s\S]*\$0\.05/);
+  for (const [language, code] of [
+    ["curl", "/v1/rerank"],
+    ["python", "client.rerank("],
+    ["javascript", "client.rerank({"],
+  ]) {
+    const { body } = await guest.get(`/dashboard/models/acme-rerank?language=${language}`);
+    expect(body).toContain(code);
+    expect(body).toContain("8,192 tokens, query and one document");
+    for (const absent of ["Max output", "Cached input", "/dashboard/playground?model="]) expect(body).not.toContain(absent);
+  }
+});
+
 test("a model for embeddings has one price, the length of an input, its own code, and no playground (S46)", async () => {
   const { database } = await postgres.migrated();
   const model = catalogueModel("acme-embed", {

@@ -7,6 +7,7 @@ const NAMES = {
   reasoning: "Reasoning",
   structured_outputs: "Structured outputs",
   embeddings: "Embeddings",
+  rerank: "Rerank",
 } as const satisfies Record<Capability, string>;
 
 export function capabilityNames(capabilities: readonly Capability[]): string[] {

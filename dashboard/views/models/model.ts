@@ -66,11 +66,15 @@ function facts(model: CatalogueModel): [string, string][] {
 function sizes(model: CatalogueModel): [string, string][] {
   const { contextWindow, maxOutputTokens } = model;
   const context = contextWindow === null ? "Not stated" : `${contextWindow.toLocaleString("en-US")} tokens`;
-  if (isInputOnly(model)) return [["Max input", contextWindow === null ? context : `${context} each`]];
+  if (isInputOnly(model)) return [["Max input", contextWindow === null ? context : `${context}${maxInputOf(model)}`]];
   return [
     ["Context", context],
     ["Max output", `${maxOutputTokens.toLocaleString("en-US")} tokens`],
   ];
+}
+
+function maxInputOf({ interfaces }: CatalogueModel): string {
+  return interfaces.includes("rerank") ? ", query and one document" : " each";
 }
 
 function fact(term: string, words: string): string {

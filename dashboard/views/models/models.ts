@@ -56,7 +56,7 @@ function table(models: readonly ListedModel[]): string {
 }
 
 function row({ model, price, schedule }: ListedModel): string {
-  // Vectors have no tokens, and embeddings use no cache.
+  // Vectors and rankings have no tokens, and requests for them use no cache.
   const ofTokens = (figure: string) => (isInputOnly(model) ? "–" : figure);
   return html`<tr>
     <th scope="row" class="wrap" data-label="Model">

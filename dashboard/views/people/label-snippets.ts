@@ -43,7 +43,7 @@ export function labelSnippets(): string {
     !${parts.join("")}
     <p class="muted small">
       Chat completions and Responses also take tags from <code>metadata</code>, and the end user from
-      <code>safety_identifier</code> or <code>user</code>; Embeddings take it from <code>user</code>.
+      <code>safety_identifier</code> or <code>user</code>; Embeddings and Rerank take it from <code>user</code>.
     </p>
   </details>`;
 }

@@ -89,6 +89,7 @@ const MEMBERS = {
   messages: "`model` and `messages`",
   responses: "`model` and `input`",
   embeddings: "`model` and `input`",
+  rerank: "`model`, `query` and `documents`",
 } as const satisfies Record<Interface, string>;
 
 /** The apparent format of the text, and how to send it as JSON. */

@@ -74,7 +74,19 @@ const GUARDED_NAMES = [
   ...SEARCH_NAMES,
 ];
 
+/** Those of a request for a ranking, besides. */
+const RERANK_NAMES = [
+  "query",
+  "documents",
+  "top_n",
+  "return_documents",
+  "rank_fields",
+  "max_tokens_per_doc",
+  "max_chunks_per_doc",
+];
+
 const GUARDED = byFoldedName(GUARDED_NAMES);
+const RERANK_GUARDED = byFoldedName([...GUARDED_NAMES, ...RERANK_NAMES]);
 const LIMITS_AND_COUNTS = byFoldedName([...LIMIT_NAMES, ...COUNT_NAMES]);
 const STREAM_OPTIONS = byFoldedName(["include_usage", "continuous_usage_stats"]);
 
@@ -123,10 +135,11 @@ const WRITTEN_ANEW = new Set(["model", "stream"]);
  * @throws GatewayError `invalid_request` that names the field and its proper spelling.
  */
 export function checkGuardedNames(body: RequestBody, client: Interface): void {
+  const guarded = client === "rerank" ? RERANK_GUARDED : GUARDED;
   const seen = new Set<string>();
   for (const { name } of body.members()) {
     const folded = foldName(name);
-    const proper = GUARDED.get(folded);
+    const proper = guarded.get(folded);
     if (proper === undefined) {
       if (isForeign(folded)) throw refuse(name, `is not a field of this interface. ${remedy(folded, client)}`);
       continue;
@@ -141,32 +154,34 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
       throw refuse(name, "is not a field of this interface: the price is that of `model`. Leave it out.");
   }
   const { outline } = body;
-  for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0 });
+  for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0, guarded });
 }
 
 interface Position {
   name: string;
   path: string;
   depth: number;
+  guarded: ReadonlyMap<string, string>;
 }
 
 /** Servers and proxies look for further request fields in objects such as `extra_body`, `options` and `generation_config`. */
-function checkWithin(value: unknown, { name, path, depth }: Position): void {
+function checkWithin(value: unknown, { name, path, depth, guarded }: Position): void {
   if (typeof value !== "object" || value === null || depth === MAX_DEPTH || isPlain(name)) return;
   if (Array.isArray(value)) {
-    for (const [index, element] of value.entries()) checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1 });
+    for (const [index, element] of value.entries())
+      checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1, guarded });
     return;
   }
   for (const [member, within] of Object.entries(value)) {
     const folded = foldName(member);
     const memberPath = `${path}.${member}`;
-    if (MERGED.has(foldName(name)) && GUARDED.has(folded))
+    if (MERGED.has(foldName(name)) && guarded.has(folded))
       throw refuse(memberPath, "is not accepted there. Send it at the top level of the request.");
     // A property of a schema is described by an object.
     if (!isObject(within) && (LIMITS_AND_COUNTS.has(folded) || isForeign(folded)))
       throw refuse(memberPath, "is not accepted there. Send it at the top level of the request.");
     if (path === "stream_options") checkSpelling(member, STREAM_OPTIONS.get(folded), memberPath);
-    checkWithin(within, { name: member, path: memberPath, depth: depth + 1 });
+    checkWithin(within, { name: member, path: memberPath, depth: depth + 1, guarded });
   }
 }
 
@@ -185,6 +200,7 @@ const REMEDIES = {
   messages: { count: "Leave it out.", limit: "Send `max_tokens`." },
   responses: { count: "Leave it out.", limit: "Send `max_output_tokens`." },
   embeddings: { count: "Leave it out.", limit: "Leave it out." },
+  rerank: { count: "Leave it out.", limit: "Leave it out." },
 } as const satisfies Record<Interface, { count: string; limit: string }>;
 
 function isForeign(folded: string): boolean {

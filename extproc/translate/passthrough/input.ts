@@ -3,6 +3,8 @@ import { readEmbeddingsAnswer } from "../../protocol/embeddings/answer.ts";
 import type { InputAnswer } from "../../protocol/input-answer.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { editMembers, replace, write } from "../../protocol/json/splice.ts";
+import { readRerankAnswer } from "../../protocol/rerank/answer.ts";
+import { documentCount } from "../../protocol/rerank/request.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 
@@ -38,4 +40,10 @@ export function createInputPassthrough(client: InputInterface, { body, backend, 
 /** How the answer to a request is read. A reader keeps nothing of the request but what it compares the answer with. */
 const READERS: Readonly<Record<InputInterface, (body: RequestBody) => (answer: Buffer) => InputAnswer>> = {
   embeddings: () => readEmbeddingsAnswer,
+  rerank: (body) => rankingReader(documentCount(body)),
 };
+
+/** Separate from the request's body, which it would retain. */
+function rankingReader(documents: number): (answer: Buffer) => InputAnswer {
+  return (answer) => readRerankAnswer(answer, documents);
+}

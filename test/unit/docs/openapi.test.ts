@@ -34,6 +34,7 @@ test("it has every path that the gateway serves, with its method, and no other",
         "GET /v1/responses/{id}",
         "DELETE /v1/responses/{id}",
         "GET /v1/responses/{id}/input_items",
+        "POST /v2/rerank",
       ].length,
   );
 });

@@ -70,6 +70,7 @@ describe("upstreams", () => {
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
       "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 
@@ -80,6 +81,7 @@ describe("upstreams", () => {
       "http://messages.simulator.localhost": { url: "http://127.0.0.1:5" },
       "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 });

@@ -12,23 +12,28 @@ function pass(client: Interface, bytes: string): string {
 
 test("a whole answer's usage gets the cost in front, and nothing else changes", () => {
   const body = '{"id": 12345678901234567890, "usage": {"total_tokens": 3}, "x": 1.0}';
-  expect(String(addCost(Buffer.from(body), NANO_USD))).toBe(
+  expect(String(addCost(Buffer.from(body), "chat", NANO_USD))).toBe(
     '{"id": 12345678901234567890, "usage": {"cost":0.000012345,"total_tokens": 3}, "x": 1.0}',
   );
 });
 
 test("the provider's own cost is replaced", () => {
-  expect(String(addCost(Buffer.from('{"usage":{"cost":9,"total_tokens":3}}'), NANO_USD))).toBe(
+  expect(String(addCost(Buffer.from('{"usage":{"cost":9,"total_tokens":3}}'), "chat", NANO_USD))).toBe(
     '{"usage":{"cost":0.000012345,"total_tokens":3}}',
   );
 });
 
 test.for(["{}", '{"usage":null}'])("an answer without usage stays as it is: %s", (body) => {
-  expect(String(addCost(Buffer.from(body), NANO_USD))).toBe(body);
+  expect(String(addCost(Buffer.from(body), "chat", NANO_USD))).toBe(body);
+});
+
+test.for(['{"id":"r","results":[]}', '{"id":"r","results":[],"usage":null}'])("a ranking without usage gets one: %s", (body) => {
+  const ranking: object = JSON.parse(String(addCost(Buffer.from(body), "rerank", NANO_USD)));
+  expect(ranking).toEqual({ id: "r", results: [], usage: { cost: 0.000012345 } });
 });
 
 test("an amount of one nano-USD is a JSON number, too", () => {
-  expect(JSON.parse(String(addCost(Buffer.from('{"usage":{}}'), 1n)))).toEqual({ usage: { cost: 1e-9 } });
+  expect(JSON.parse(String(addCost(Buffer.from('{"usage":{}}'), "chat", 1n)))).toEqual({ usage: { cost: 1e-9 } });
 });
 
 describe("streams", () => {

@@ -47,6 +47,8 @@ test.for([
   ["/messages", "messages"],
   ["/v1/messagesx", "chat"],
   ["/v1/embeddings", "chat"],
+  ["/v1/rerank", "chat"],
+  ["/v2/rerank", "chat"],
   ["/v1/chat/completions", "chat"],
 ] as const)("an error about %s has the format for %s clients (S20)", ([path, protocol]) => {
   expect(protocolOf(post(path))).toBe(protocol);
@@ -73,6 +75,7 @@ test.for([
   ["/v1/completions", "Text completions are not supported. POST to /v1/chat/completions."],
   ["/v1/complete", "POST to /v1/messages."],
   ["/embeddings", "`/v1` is missing. Send POST /v1/embeddings."],
+  ["/rerank", "`/v1` is missing. Send POST /v1/rerank."],
   ["/api/embed", "POST to /v1/embeddings."],
   ["/v1/images/generations", "That part of the interface is not supported"],
   ["/v1/messages/batches", "That part of the interface is not supported"],

@@ -58,22 +58,22 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "no interface",
       spec({ interfaces: [] }),
-      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses and Embeddings",
+      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings and Rerank",
     ],
     [
       "an unknown interface",
       spec({ interfaces: ["Completions"] }),
-      "spec.interfaces[0] must be ChatCompletions, Messages, Responses or Embeddings",
+      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings or Rerank",
     ],
     [
       "embeddings beside another interface",
       spec({ interfaces: ["Embeddings", "Messages"], pricing: { inputPerMillion: "1" } }),
-      "spec.interfaces must name Embeddings alone; make another Model for the other interfaces",
+      "spec.interfaces must name Embeddings or Rerank alone; make another Model for the other interfaces",
     ],
     [
       "embeddings with an output price",
       spec({ interfaces: ["Embeddings"] }),
-      "spec.pricing must have no price but inputPerMillion for Embeddings: vectors have no tokens",
+      "spec.pricing must have no price but inputPerMillion for Embeddings and Rerank: their answers have no tokens",
     ],
     [
       "embeddings of a server of another protocol",
@@ -82,7 +82,7 @@ describe("a Model is rejected with the field and the remedy", () => {
         pricing: { inputPerMillion: "1" },
         backends: [{ name: "primary", protocol: "Messages", url: "https://x" }],
       }),
-      "spec.backends must all have protocol ChatCompletions for Embeddings: Messages has none, and servers of Responses that have them take ChatCompletions",
+      "spec.backends must all have protocol ChatCompletions for Embeddings and Rerank: Messages has neither, and servers of Responses that have them take ChatCompletions",
     ],
     [
       "a scheduled price without output",
