@@ -15,7 +15,7 @@ const LINE_ENDS = [
 /** Larger transcripts are split at every n-th byte, so that a fixture costs at most this many runs. */
 const MAX_SPLITS = 1500;
 /** By day. Every byte of a stream with LF is a boundary already; what differs here is one line end or one cut. */
-const MAX_VARIED_SPLITS = inject("isNight") ? MAX_SPLITS : 40;
+const MAX_VARIED_SPLITS = inject("isNight") ? MAX_SPLITS : 120;
 
 /** Every check of every fixture of a pair. */
 export function testPair(pair: Pair): void {
