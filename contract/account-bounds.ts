@@ -12,7 +12,11 @@ export const ACCOUNT_BOUNDS = {
   /** Management tokens that are not revoked, and those revoked within a day. */
   managementTokens: 50,
   members: 200,
-  /** One each for the account, a key and a member. */
+  /** Projects that are not deleted. */
+  projects: 100,
+  /** Projects created, renamed and deleted in 24 hours. Deleting one always works. */
+  projectChangesADay: 500,
+  /** One each for the account, a project, a key and a member. */
   budgets: 100,
   /** Budgets set in 24 hours: each may notify every owner again. */
   budgetChangesADay: 500,

@@ -6,11 +6,12 @@ import type { Role } from "../ledger/people/members.ts";
  */
 export const PERMISSIONS = {
   see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },
-  manageKeys: { least: "member", words: "Create, change, rotate, disable and delete API keys" },
+  manageKeys: { least: "member", words: "Create, change, rotate, disable and delete API keys, and choose their projects" },
   usePlayground: { least: "member", words: "Use the playground, which spends the account's credit" },
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
   setAlert: { least: "member", words: "Choose the balance below which the owners get an email" },
   setLimits: { least: "owner", words: "Set the account's limits, budgets and webhook" },
+  manageProjects: { least: "owner", words: "Create, rename and delete projects" },
   setLabels: { least: "owner", words: "Keep tags and end users with requests, and delete them" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },

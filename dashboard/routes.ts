@@ -29,6 +29,7 @@ import { outboxRoutes } from "./routes/people/outbox.ts";
 import { overviewRoutes } from "./routes/overview.ts";
 import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
+import { projectRoutes } from "./routes/projects/projects.ts";
 import { providerRoutes } from "./routes/people/providers.ts";
 import { publicRoutes } from "./routes/public.ts";
 import { performanceRoutes } from "./routes/usage/performance.ts";
@@ -67,6 +68,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   if (deps.mailer?.outbox) outboxRoutes(app, deps, deps.mailer.outbox);
   overviewRoutes(app, deps);
   keyRoutes(app, deps);
+  projectRoutes(app, deps);
   limitRoutes(app, deps);
   budgetRoutes(app, deps);
   usageRoutes(app, deps);

@@ -18,6 +18,7 @@ import { attributionApi } from "./routes/attribution.ts";
 import { keyApi } from "./routes/keys.ts";
 import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
+import { projectApi } from "./routes/projects.ts";
 import { serviceApi } from "./routes/service.ts";
 import { usageApi } from "./routes/usage.ts";
 import { usageGroupsApi } from "./routes/usage-groups.ts";
@@ -67,6 +68,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       limitApi(api, deps);
       attributionApi(api, deps);
       budgetApi(api, deps);
+      projectApi(api, deps);
       keyApi(api, deps);
       usageApi(api, deps);
       usageGroupsApi(api, deps);

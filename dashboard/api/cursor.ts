@@ -33,8 +33,8 @@ export function readKeyUsageCursor(cursor: string): KeyUsagePosition {
   return { keyId, chargeNanoUsd: BigInt(charge) };
 }
 
-/** Of a list of incidents. @throws as `readEntryCursor`. */
-export function readIncidentCursor(cursor: string): string {
+/** Of a list of incidents or projects. @throws as `readEntryCursor`. */
+export function readIdCursor(cursor: string): string {
   const id = decode(cursor);
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id)) throw unknownCursor();
   return id;

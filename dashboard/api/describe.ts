@@ -19,6 +19,7 @@ export function describeApi(publicBaseUrl: string): FastifyDynamicSwaggerOptions
       tags: [
         { name: "Account" },
         { name: "Keys", description: "API keys for calling models." },
+        { name: "Projects", description: "Named groups of keys, with usage and a budget each." },
         { name: "Usage", description: "Usage and charges." },
         { name: "Credit" },
         { name: "Budgets", description: "Alerts about monthly spend, and where events are sent." },

@@ -11,6 +11,7 @@ export function budgetEventData(alert: BudgetAlert): Record<string, unknown> {
     scope: alert.scope,
     key_id: alert.keyId,
     member_id: alert.personId,
+    project_id: alert.projectId,
     month: alert.month.slice(0, 7),
     threshold_percent: alert.percent,
     currency: "USD",

@@ -9,6 +9,7 @@ import type { ActionName } from "../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../ledger/people/email-proof.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
+import { assignProject } from "../../ledger/projects/project-keys.ts";
 
 /** The actor in an account's keys: a person on a page, or a program with a management token. */
 export interface KeyActor {
@@ -19,6 +20,9 @@ export interface KeyActor {
   tokenId: string | null;
   mustProveEmail: boolean;
 }
+
+/** Settings of a new key; without a project, it is in none. */
+export type NewKeySettings = Omit<KeySettings, "isDisabled" | "projectId"> & { projectId?: string | null | undefined };
 
 interface KeyWithValue {
   key: ListedKey;
@@ -33,7 +37,7 @@ interface KeyWithValue {
 export interface KeyActions {
   /** @throws GatewayError `not_found` for a key of another account too, so that its existence is not revealed. */
   find(actor: KeyActor, publicId: string): Promise<ListedKey>;
-  create(actor: KeyActor, settings: Omit<KeySettings, "isDisabled">): Promise<KeyWithValue>;
+  create(actor: KeyActor, settings: NewKeySettings): Promise<KeyWithValue>;
   /** Missing or undefined members stay unchanged. */
   change(actor: KeyActor, publicId: string, change: KeyChange): Promise<ListedKey>;
   /** @returns how many were enabled before. */
@@ -70,7 +74,7 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
 
   return {
     find: (actor, publicId) => find(actor, publicId),
-    create: (actor, { name, allowedModels, expiresAt, limits }) =>
+    create: (actor, { name, allowedModels, expiresAt, limits, projectId = null }) =>
       database.transaction(async (transaction) => {
         const { accountId } = actor;
         await checkModelNames(transaction, allowedModels, modelsField);
@@ -78,6 +82,7 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
         if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const { publicId, value } = await createApiKey(transaction, { accountId, name, pepper, expiresAt, allowedModels });
         await setKeyLimits(transaction, publicId, limits);
+        await assignProject(transaction, { accountId, publicId, projectId });
         await note(transaction, actor, "key.created", publicId);
         return { key: await find(actor, publicId, transaction), value };
       }),
@@ -89,8 +94,13 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
         await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
         const isStop = onlySwitch === "disabled" && status !== "disabled";
         if (!isStop) await admitChange(transaction, "key", accountId);
-        await changeKey(transaction, { accountId, publicId }, change);
-        await note(transaction, actor, `key.${onlySwitch ?? "changed"}`, publicId);
+        const { projectId, ...settings } = change;
+        if (projectId !== undefined && (await assignProject(transaction, { accountId, publicId, projectId })))
+          await note(transaction, actor, "key.moved", publicId);
+        if (Object.values(settings).some((value) => value !== undefined)) {
+          await changeKey(transaction, { accountId, publicId }, settings);
+          await note(transaction, actor, `key.${onlySwitch ?? "changed"}`, publicId);
+        }
         return find(actor, publicId, transaction);
       }),
     disable: (actor, publicIds) =>

@@ -27,6 +27,8 @@ function subjectOf({ scope, covers, accountName }: BudgetAlert): string {
   switch (scope) {
     case "account":
       return `The account “${toPersonName(accountName)}”`;
+    case "project":
+      return `The project “${toPersonName(covers ?? "")}” of ${account}`;
     case "key":
       return `The API key “${toPersonName(covers ?? "")}” of ${account}`;
     case "member":

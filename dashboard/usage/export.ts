@@ -1,5 +1,6 @@
 import type { Reader } from "../../ledger/postgres/database.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
+import { usageByProject } from "../../ledger/usage/project-series.ts";
 import { usageByMember } from "../../ledger/usage/member-series.ts";
 import { usageByKey, usageByModelAndDay, type KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import type { ListedRequest } from "../../ledger/usage/listed-request.ts";
@@ -8,6 +9,7 @@ import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../ledger/usage/sums
 import type { Cell, TableFile } from "./table-file.ts";
 import { listingOf, type RequestFilter } from "./filter.ts";
 import { readMemberNames } from "./member-names.ts";
+import { NO_PROJECT } from "./projects.ts";
 import type { DayRange } from "./range.ts";
 import { endUserIn, tagName, tagsIn } from "../../contract/labels.ts";
 import { usageByLabel, type LabelPosition } from "../../ledger/usage/label-reports.ts";
@@ -28,6 +30,7 @@ export interface UsageSelection {
 
 const PORTION = 500;
 const MAX_MEMBERS = 1_000;
+const MAX_PROJECTS = 1_000;
 const SUMS = [
   "requests",
   "input_tokens",
@@ -74,6 +77,21 @@ export function exportKeys(database: Reader, { accountId, range }: UsageSelectio
     }
   }
   return { columns: ["key_id", "key_name", "is_deleted", ...SUMS], portions: portions() };
+}
+
+/** Projects by the keys that are in them now, highest charge first. */
+export function exportProjects(database: Reader, { accountId, range }: UsageSelection): TableFile {
+  async function* portions(): AsyncGenerator<Cell[][]> {
+    const { fromDay, toDay } = range;
+    const projects = await usageByProject(database, { accountId, fromDay, toDay, step: "range", most: MAX_PROJECTS });
+    yield projects.map(({ projectId, name, isDeleted, ...sums }) => [
+      { text: projectId },
+      { text: projectId === "" ? NO_PROJECT : name },
+      { text: isDeleted ? "yes" : "no" },
+      ...sumCells(sums),
+    ]);
+  }
+  return { columns: ["project_id", "project", "is_deleted", ...SUMS], portions: portions() };
 }
 
 /** Members by the keys that they created, highest charge first. */

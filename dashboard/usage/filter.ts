@@ -2,6 +2,7 @@ import * as z from "zod";
 import { readEndUserFilter, readTagFilter } from "../../contract/label-query.ts";
 import { listKeysCreatedBy } from "../../ledger/keys/key-creators.ts";
 import type { Reader } from "../../ledger/postgres/database.ts";
+import { listKeysOfProject } from "../../ledger/projects/project-keys.ts";
 import { OUTCOMES, type Outcome } from "../../ledger/settlement/settlement.ts";
 import type { RequestListing } from "../../ledger/usage/request-list.ts";
 
@@ -9,6 +10,8 @@ import type { RequestListing } from "../../ledger/usage/request-list.ts";
 export interface RequestFilter {
   /** Public id. */
   key: string | undefined;
+  /** Id of the project that the key is in now. */
+  project: string | undefined;
   /** Who created the key: the person's id. */
   member: string | undefined;
   model: string | undefined;
@@ -29,6 +32,7 @@ function chosen<T extends z.ZodType<string>>(schema: T) {
 
 const filterShape = {
   key: chosen(z.string().regex(/^[0-9A-Za-z]{12}$/)),
+  project: chosen(z.uuid()),
   member: chosen(z.uuid()),
   // Postgres rejects a NUL in a text.
   model: chosen(z.string().regex(/^[^\0]{1,128}$/)),
@@ -39,6 +43,7 @@ const filterShape = {
 const filterSchema = z.object(filterShape);
 const lenientSchema = z.object({
   key: filterShape.key.catch(undefined),
+  project: filterShape.project.catch(undefined),
   member: filterShape.member.catch(undefined),
   model: filterShape.model.catch(undefined),
   outcome: filterShape.outcome.catch(undefined),
@@ -60,8 +65,8 @@ export function readStrictFilter(query: unknown): RequestFilter | undefined {
   return withAll({ ...filter, endUser });
 }
 
-function withAll({ key, member, model, outcome, tag, endUser }: Partial<RequestFilter>): RequestFilter {
-  return { key, member, model, outcome, tag, endUser };
+function withAll({ key, project, member, model, outcome, tag, endUser }: Partial<RequestFilter>): RequestFilter {
+  return { key, project, member, model, outcome, tag, endUser };
 }
 
 function isReadable(read: () => unknown): boolean {
@@ -77,10 +82,13 @@ function isReadable(read: () => unknown): boolean {
 export async function listingOf(
   database: Reader,
   accountId: string,
-  { key, member, model, outcome, tag, endUser }: RequestFilter,
+  { key, project, member, model, outcome, tag, endUser }: RequestFilter,
 ): Promise<Pick<RequestListing, "keyIds" | "model" | "outcome" | "labels">> {
-  const created = member === undefined ? undefined : await listKeysCreatedBy(database, { accountId, personId: member });
-  const keyIds = key === undefined ? created : created === undefined || created.includes(key) ? [key] : [];
+  const [created, grouped] = await Promise.all([
+    member === undefined ? undefined : listKeysCreatedBy(database, { accountId, personId: member }),
+    project === undefined ? undefined : listKeysOfProject(database, { accountId, projectId: project }),
+  ]);
+  const keyIds = inAll(key === undefined ? undefined : [key], created, grouped);
   return {
     ...(keyIds === undefined ? {} : { keyIds }),
     ...(model === undefined ? {} : { model }),
@@ -89,10 +97,17 @@ export async function listingOf(
   };
 }
 
+/** The keys that are in each of the lists that there are; undefined without lists. */
+function inAll(...lists: (readonly string[] | undefined)[]): string[] | undefined {
+  const [first, ...others] = lists.filter((list) => list !== undefined).map((list) => new Set(list));
+  return first === undefined ? undefined : [...first].filter((id) => others.every((other) => other.has(id)));
+}
+
 /** The filter as a page's query. */
-export function filterQuery({ key, member, model, outcome, tag, endUser }: RequestFilter): Record<string, string> {
+export function filterQuery({ key, project, member, model, outcome, tag, endUser }: RequestFilter): Record<string, string> {
   return {
     ...(key === undefined ? {} : { key }),
+    ...(project === undefined ? {} : { project }),
     ...(member === undefined ? {} : { member }),
     ...(model === undefined ? {} : { model }),
     ...(outcome === undefined ? {} : { outcome }),

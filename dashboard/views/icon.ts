@@ -5,6 +5,7 @@ const PATHS = {
   overview: "M4 11 12 4l8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
   playground: "M5 4v16l14-8z",
   keys: "M14.5 9.5a4.5 4.5 0 1 0-4 4.47L12 12.5h2.5V10M14.5 9.5 20 4M17 7l2 2",
+  projects: "M3 6a1 1 0 0 1 1-1h5l2 3h9a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1z",
   usage: "M4 20V10M10 20V4M16 20v-7M21 20H3",
   logs: "M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01",
   credit: "M3 7a2 2 0 0 1 2-2h14a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2zM3 10h18M7 15h3",

@@ -29,6 +29,7 @@ const GROUPS: readonly Group[] = [
     name: "Build",
     sections: [
       { path: "/dashboard/keys", name: "API keys", icon: "keys" },
+      { path: "/dashboard/projects", name: "Projects", icon: "projects" },
       { path: "/dashboard/models", name: "Models", icon: "models" },
       { path: "/dashboard/clients", name: "Tools", icon: "tools" },
       { path: "/dashboard/docs", name: "Docs", icon: "docs" },

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { SPENT_THIS_MONTH, THIS_MONTH, type Budget } from "./budgets.ts";
+import { BUDGET_SCOPES, BUDGETS, SPENT_THIS_MONTH, THIS_MONTH, type Budget } from "./budgets.ts";
 
 /** Parts of a budget at which people and programs are notified, in percent. */
 const THRESHOLDS = [50, 80, 100] as const;
@@ -19,9 +19,10 @@ const alertRow = z.strictObject({
   budgetId: z.string(),
   accountId: z.string(),
   accountName: z.string(),
-  scope: z.enum(["account", "key", "member"]),
+  scope: z.enum(BUDGET_SCOPES),
   keyId: z.string().nullable(),
   personId: z.string().nullable(),
+  projectId: z.string().nullable(),
   covers: z.string().nullable(),
   month: z.string(),
   percent: z.int(),
@@ -30,10 +31,16 @@ const alertRow = z.strictObject({
 });
 
 const SELECT_ALERT = `SELECT budget_id AS "budgetId", account.id AS "accountId", account.name AS "accountName", scope, key_id AS "keyId",
-    budget.person_id AS "personId", coalesce(api_key.name, email) AS covers, month::text, percent::integer,
+    budget.person_id AS "personId", budget.project_id AS "projectId", coalesce(api_key.name, project.name, email) AS covers, month::text, percent::integer,
     alert.amount_nano_usd AS "amountNanoUsd", alert.spent_nano_usd AS "spentNanoUsd"
-  FROM alert JOIN budget ON budget.id = budget_id JOIN account ON account.id = budget.account_id
-  LEFT JOIN api_key ON public_id = key_id LEFT JOIN person ON person.id = budget.person_id`;
+  FROM alert JOIN ${BUDGETS} AS budget ON budget.id = budget_id JOIN account ON account.id = budget.account_id
+  LEFT JOIN api_key ON public_id = key_id LEFT JOIN person ON person.id = budget.person_id
+  LEFT JOIN project ON project.id = budget.project_id`;
+
+const ALERT_COLUMNS = "budget_id, month, percent, spent_nano_usd, amount_nano_usd, is_mail_due";
+const FROM_PASSED = `(${ALERT_COLUMNS}) SELECT id, ${THIS_MONTH}, percent, spent, amount, is_highest FROM passed`;
+/** The step `alert`: rows of both tables. */
+const ALERT = "alert AS (SELECT * FROM of_projects UNION ALL SELECT * FROM of_others)";
 
 /**
  * Records the thresholds that spend has passed since the last check, each once a month, and calls `onReached` for each budget's
@@ -47,19 +54,19 @@ export async function noteReachedBudgets(
   await database.transaction(async (transaction) => {
     const alerts = await transaction.query({
       text: `WITH watched AS MATERIALIZED (
-               SELECT DISTINCT account_id FROM budget
+               SELECT DISTINCT account_id FROM ${BUDGETS} AS budget
                WHERE EXISTS (SELECT FROM usage_by_day AS recent WHERE recent.account_id = budget.account_id
                  AND recent.day >= (now() AT TIME ZONE 'UTC')::date - 1)
              ), ${SPENT_THIS_MONTH}, passed AS (
-               SELECT id, amount_nano_usd AS amount, spent.amount AS spent, percent,
+               SELECT id, scope, amount_nano_usd AS amount, spent.amount AS spent, percent,
                  percent = max(percent) OVER (PARTITION BY id) AS is_highest
-               FROM budget JOIN spent ON budget_id = id CROSS JOIN unnest($1::smallint[]) AS percent
+               FROM ${BUDGETS} AS budget JOIN spent ON budget_id = id CROSS JOIN unnest($1::smallint[]) AS percent
                WHERE spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
-             ), alert AS (
-               INSERT INTO budget_alert (budget_id, month, percent, spent_nano_usd, amount_nano_usd, is_mail_due)
-               SELECT id, ${THIS_MONTH}, percent, spent, amount, is_highest FROM passed
-               ON CONFLICT DO NOTHING RETURNING *
-             )
+             ), of_projects AS (
+               INSERT INTO project_budget_alert ${FROM_PASSED} WHERE scope = 'project' ON CONFLICT DO NOTHING RETURNING ${ALERT_COLUMNS}
+             ), of_others AS (
+               INSERT INTO budget_alert ${FROM_PASSED} WHERE scope <> 'project' ON CONFLICT DO NOTHING RETURNING ${ALERT_COLUMNS}
+             ), ${ALERT}
              ${SELECT_ALERT} WHERE is_mail_due ORDER BY budget_id, percent`,
       values: [THRESHOLDS],
       row: alertRow,
@@ -71,7 +78,8 @@ export async function noteReachedBudgets(
 /** Alerts that nobody has been notified of, with their recipients: each is given once, to one of several callers. */
 export async function claimBudgetLetters(database: Queryable): Promise<(BudgetAlert & { readers: string[] })[]> {
   return database.query({
-    text: `WITH alert AS (UPDATE budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING *)
+    text: `WITH of_projects AS (UPDATE project_budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING ${ALERT_COLUMNS}),
+             of_others AS (UPDATE budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING ${ALERT_COLUMNS}), ${ALERT}
            SELECT each.*, ARRAY(
              SELECT email FROM member JOIN person ON person.id = member.person_id
              WHERE member.account_id = each."accountId" AND (role = 'owner' OR member.person_id = each."personId") ORDER BY email
@@ -83,9 +91,10 @@ export async function claimBudgetLetters(database: Queryable): Promise<(BudgetAl
 /** The notification failed: the next caller gets the alert again. */
 export async function returnBudgetLetter(
   database: Queryable,
-  { budgetId, month, percent }: Pick<BudgetAlert, "budgetId" | "month" | "percent">,
+  { budgetId, scope, month, percent }: Pick<BudgetAlert, "budgetId" | "scope" | "month" | "percent">,
 ): Promise<void> {
-  await database.execute("UPDATE budget_alert SET is_mail_due = true WHERE budget_id = $1 AND month = $2 AND percent = $3", [
+  const table = scope === "project" ? "project_budget_alert" : "budget_alert";
+  await database.execute(`UPDATE ${table} SET is_mail_due = true WHERE budget_id = $1 AND month = $2 AND percent = $3`, [
     budgetId,
     month,
     percent,

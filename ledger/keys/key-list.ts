@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { keysOfProject } from "../projects/project-keys.ts";
 import { CREATED_BY } from "./key-creators.ts";
 import { maskApiKey } from "./keys.ts";
 import { cutPage } from "../postgres/page.ts";
@@ -27,6 +28,9 @@ export interface ListedKey {
   spentNanoUsd: bigint;
   /** Created by the gateway for a member's playground; its value changes with every use of that page. */
   isPlayground: boolean;
+  /** null: none. */
+  projectId: string | null;
+  projectName: string | null;
   /** Email address of its creator; null: an ApiKey resource, or the service itself. */
   createdBy: string | null;
 }
@@ -45,6 +49,8 @@ const keyRow = z.strictObject({
   spentThisMonthNanoUsd: z.bigint(),
   spentNanoUsd: z.bigint(),
   isPlayground: z.boolean(),
+  projectId: z.string().nullable(),
+  projectName: z.string().nullable(),
   createdBy: z.string().nullable(),
 });
 
@@ -62,6 +68,8 @@ export interface KeyListing {
   afterId?: string | undefined;
   /** Only keys with limits. */
   hasLimits?: boolean;
+  /** Only keys in this project. */
+  projectId?: string | undefined;
 }
 
 const SELECT = `SELECT public_id AS "publicId", name, (SELECT email FROM person WHERE person.id = (${CREATED_BY})) AS "createdBy",
@@ -70,28 +78,33 @@ const SELECT = `SELECT public_id AS "publicId", name, (SELECT email FROM person 
     CASE WHEN previous_until > now() THEN previous_until END AS "previousUntil",
     coalesce(today, 0)::bigint AS "spentTodayNanoUsd", coalesce(month, 0)::bigint AS "spentThisMonthNanoUsd",
     coalesce(total, 0)::bigint AS "spentNanoUsd",
-    EXISTS (SELECT FROM playground_key WHERE playground_key.public_id = page.public_id) AS "isPlayground"
+    EXISTS (SELECT FROM playground_key WHERE playground_key.public_id = page.public_id) AS "isPlayground",
+    "projectId", "projectName"
   FROM page LEFT JOIN LATERAL (
     SELECT sum(charge_nano_usd) AS total,
       sum(charge_nano_usd) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
       sum(charge_nano_usd) FILTER (WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) AS month
     FROM usage_by_day WHERE key_id = public_id
-  ) AS spent ON true`;
+  ) AS spent ON true
+  LEFT JOIN (
+    SELECT public_id AS key_in_project, project.id AS "projectId", project.name AS "projectName"
+    FROM project_key JOIN project ON project.id = project_id
+  ) AS grouped ON key_in_project = public_id`;
 const NEWEST_FIRST = "ORDER BY created_at DESC, public_id DESC";
 
 /** A page of an account's keys, excluding deleted ones. Spend is added up for the page's keys alone. Days and months are UTC. */
 export async function listKeys(
   database: Queryable,
-  { accountId, limit, afterId, hasLimits = false }: KeyListing,
+  { accountId, limit, afterId, hasLimits = false, projectId }: KeyListing,
 ): Promise<KeyPage> {
   const rows = await database.query({
     text: `WITH page AS (
              SELECT * FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ($2::text IS NULL
                OR (created_at, public_id) < (SELECT created_at, public_id FROM api_key WHERE account_id = $1 AND public_id = $2))
-               AND (NOT $4 OR limits <> '{}')
+               AND (NOT $4 OR limits <> '{}') AND ($5::uuid IS NULL OR public_id IN (${keysOfProject(5)}))
              ORDER BY created_at DESC, public_id DESC LIMIT $3
            ) ${SELECT} ${NEWEST_FIRST}`,
-    values: [accountId, afterId ?? null, limit + 1, hasLimits],
+    values: [accountId, afterId ?? null, limit + 1, hasLimits, projectId ?? null],
     row: keyRow,
   });
   const { page, next } = cutPage(rows, limit, ({ publicId }) => publicId);
@@ -120,28 +133,31 @@ export interface KeySearch {
   /** Part of a name, or a key as shown or sent: its secret is ignored. "": all. */
   search: string;
   order: KeyOrder;
+  /** Only keys in this project. */
+  projectId?: string | undefined;
   limit: number;
   /** The number of keys on the pages before. */
   offset: number;
 }
 
 const MATCHES = `account_id = $1 AND revoked_at IS NULL
-  AND ($3 = '' OR name ILIKE $2 OR public_id = $3 OR (left(public_id, 4) = $4 AND right(public_id, 4) = $5))`;
+  AND ($3 = '' OR name ILIKE $2 OR public_id = $3 OR (left(public_id, 4) = $4 AND right(public_id, 4) = $5))
+  AND ($6::uuid IS NULL OR public_id IN (${keysOfProject(6)}))`;
 
 /** A page of an account's matching keys, and their number, excluding deleted ones. An account has a bounded number of keys. */
 export async function searchKeys(
   database: Queryable,
-  { accountId, search, order, limit, offset }: KeySearch,
+  { accountId, search, order, projectId, limit, offset }: KeySearch,
 ): Promise<{ keys: ListedKey[]; total: number }> {
   const [, head, tail] = /^sk-mg-([0-9A-Za-z]{4})(?:\*{4}|[0-9A-Za-z]{4})([0-9A-Za-z]{4})/.exec(search) ?? [];
   const pattern = `%${search.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  const asked = [accountId, pattern, search, head ?? null, tail ?? null];
+  const asked = [accountId, pattern, search, head ?? null, tail ?? null, projectId ?? null];
   const [rows, [counted]] = await Promise.all([
     database.query({
       text: `WITH page AS (
                SELECT api_key.*, row_number() OVER (ORDER BY ${ORDERS[order]}) AS position
                FROM api_key ${order === "spend" ? SPENT_THIS_MONTH : ""}
-               WHERE ${MATCHES} ORDER BY position LIMIT $6 OFFSET $7
+               WHERE ${MATCHES} ORDER BY position LIMIT $7 OFFSET $8
              ) ${SELECT} ORDER BY position`,
       values: [...asked, limit, offset],
       row: keyRow,

@@ -12,6 +12,8 @@ export interface KeySettings {
   expiresAt: Date | null;
   limits: Limits;
   isDisabled: boolean;
+  /** null: none. Stored apart, by `assignProject`. */
+  projectId: string | null;
 }
 
 /** Absent or undefined fields stay unchanged. */
@@ -32,7 +34,7 @@ export async function disableKeys(
 }
 
 /**
- * Sets the given fields and leaves the others unchanged: renaming a key must not undo a concurrent disabling. A playground's key
+ * Sets the given fields, except for the project, and leaves the others unchanged: renaming a key must not undo a concurrent disabling. A playground's key
  * keeps its expiry.
  * @throws GatewayError `not_found` when the account has no such key, or it was deleted; `invalid_request` when limits are set and
  * the key has one that only a newer version knows: it would be lost.

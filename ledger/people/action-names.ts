@@ -39,6 +39,7 @@ export const ACTION_NAMES = [
   "key.deleted",
   "key.disabled",
   "key.enabled",
+  "key.moved",
   "key.rotated",
   "ledger.checked",
   "member.changed",
@@ -63,6 +64,9 @@ export const ACTION_NAMES = [
   "person.signed_in",
   "person.signed_up",
   "person.unmade_admin",
+  "project.created",
+  "project.deleted",
+  "project.renamed",
   "token.created",
   "token.revoked",
 ] as const;
@@ -83,6 +87,7 @@ export const ACTION_CATEGORIES = [
   "ledger",
   "member",
   "person",
+  "project",
   "token",
 ] as const satisfies readonly ActionCategory[];
 

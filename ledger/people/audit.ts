@@ -40,6 +40,12 @@ const BOUNDED_ACTIONS = {
     sentence: (max: number) =>
       `An account can create, change and rotate keys at most ${max} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
   },
+  project: {
+    pattern: "project.%",
+    max: ACCOUNT_BOUNDS.projectChangesADay,
+    sentence: (max: number) =>
+      `An account can create and rename projects at most ${max} times in 24 hours. Try again later; projects can still be deleted.`,
+  },
   budget: {
     pattern: "account.budget\\_set",
     max: ACCOUNT_BOUNDS.budgetChangesADay,
@@ -55,7 +61,7 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Call before a key, a budget or the webhook is created or changed, or a test event sent. Deleting and disabling are never
+ * Call before a key, a project, a budget or the webhook is created or changed, or a test event sent. Deleting and disabling are never
  * limited, so that anything can always be stopped.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { DaySpan } from "../../contract/days.ts";
 import { tagName } from "../../contract/labels.ts";
 import type { Reader } from "../postgres/database.ts";
+import { keysOfProject } from "../projects/project-keys.ts";
 import { cutPage } from "../postgres/page.ts";
 import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
@@ -9,6 +10,7 @@ import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./su
 export interface LabelScope extends DaySpan {
   accountId: string;
   keyId?: string | undefined;
+  projectId?: string | undefined;
   model?: string | undefined;
 }
 
@@ -138,15 +140,19 @@ export async function listTagNames(database: Reader, accountId: string): Promise
 
 /** The smaller table if all keys and models are requested. @param position of the first parameter. */
 function rowsOf(scope: LabelScope, position: number): { from: string; condition: string; values: unknown[] } {
-  if (scope.keyId === undefined && scope.model === undefined)
+  if (scope.keyId === undefined && scope.projectId === undefined && scope.model === undefined)
     return { from: "usage_by_label", condition: `account_id = $${position}`, values: [scope.accountId] };
   return { from: "usage_by_label_and_key", ...detailsOf(scope, position) };
 }
 
-function detailsOf({ accountId, keyId, model }: LabelScope, position: number): { condition: string; values: unknown[] } {
+function detailsOf(
+  { accountId, keyId, projectId, model }: LabelScope,
+  position: number,
+): { condition: string; values: unknown[] } {
   return {
     condition: `account_id = $${position} AND ($${position + 1}::text IS NULL OR key_id = $${position + 1})
-      AND ($${position + 2}::text IS NULL OR model = $${position + 2})`,
-    values: [accountId, keyId ?? null, model ?? null],
+      AND ($${position + 2}::text IS NULL OR model = $${position + 2})
+      AND ($${position + 3}::uuid IS NULL OR key_id IN (${keysOfProject(position + 3)}))`,
+    values: [accountId, keyId ?? null, model ?? null, projectId ?? null],
   };
 }

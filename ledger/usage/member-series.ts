@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { momentsOf, type DaySpan } from "../../contract/days.ts";
+import type { DaySpan } from "../../contract/days.ts";
 import { CREATED_BY } from "../keys/key-creators.ts";
 import type { Reader } from "../postgres/database.ts";
-import { USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+import { periodOf, type SeriesStep } from "./series-period.ts";
+import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 export interface UsageOfMember extends UsageSums {
   /** Id of the person who created the keys; "" if nobody in the account did. */
@@ -13,18 +14,9 @@ export interface UsageOfMember extends UsageSums {
 
 const row = z.strictObject({ personId: z.string(), start: z.string(), ...usageSumsShape });
 
-const PERIODS = {
-  hour: { table: "usage_by_hour", column: "hour", start: `to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI')` },
-  day: { table: "usage_by_day", column: "day", start: "day::text" },
-  range: { table: "usage_by_day", column: "day", start: "''" },
-} as const;
-
-const COLUMNS =
-  "requests, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, charge_nano_usd".split(", ");
-
 export interface MemberUsageQuery extends DaySpan {
   accountId: string;
-  step: keyof typeof PERIODS;
+  step: SeriesStep;
   /** Only this many members, those whose keys spent most. */
   most: number;
 }
@@ -34,12 +26,10 @@ export async function usageByMember(
   database: Reader,
   { accountId, step, most, ...range }: MemberUsageQuery,
 ): Promise<UsageOfMember[]> {
-  const { table, column, start } = PERIODS[step];
-  const { from, to } = momentsOf(range);
-  const [first, end] = step === "hour" ? [from, to] : [from.toISOString().slice(0, 10), to.toISOString().slice(0, 10)];
+  const { table, column, start, first, end } = periodOf(step, range);
   return database.query({
     text: `WITH used AS (
-        SELECT key_id, ${start} AS start, ${COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ")}
+        SELECT key_id, ${start} AS start, ${SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ")}
         FROM ${table} WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3 GROUP BY 1, 2
       ), creator AS MATERIALIZED (
         SELECT public_id, coalesce((${CREATED_BY})::text, '') AS person_id

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Reader } from "../postgres/database.ts";
+import { keysOfProject } from "../projects/project-keys.ts";
 import { addUsage, NO_USAGE_SUMS, USAGE_SUMS, usageOf, usageSumsShape, type UsageSubject, type UsageSums } from "./sums.ts";
 import { daysBefore, type DaySpan } from "../../contract/days.ts";
 import { cutPage } from "../postgres/page.ts";
@@ -72,21 +73,23 @@ export async function usageByKey(
   database: Reader,
   {
     accountId,
+    projectId,
     fromDay,
     toDay,
     limit,
     after,
-  }: { accountId: string; limit: number; after?: KeyUsagePosition | undefined } & DaySpan,
+  }: { accountId: string; projectId?: string | undefined; limit: number; after?: KeyUsagePosition | undefined } & DaySpan,
 ): Promise<KeyUsagePage> {
   const rows = await database.query({
     text: `SELECT * FROM (
              SELECT public_id AS "keyId", name, revoked_at IS NOT NULL AS "isRevoked", ${USAGE_SUMS}
              FROM usage_by_day AS usage JOIN api_key ON public_id = key_id
-             WHERE usage.account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY public_id
+             WHERE usage.account_id = $1 AND day BETWEEN $2 AND $3
+               AND ($7::uuid IS NULL OR key_id IN (${keysOfProject(7)})) GROUP BY public_id
            ) AS used
            WHERE $4::bigint IS NULL OR "chargeNanoUsd" < $4 OR ("chargeNanoUsd" = $4 AND "keyId" > $5)
            ORDER BY "chargeNanoUsd" DESC, "keyId" LIMIT $6`,
-    values: [accountId, fromDay, toDay, after?.chargeNanoUsd ?? null, after?.keyId ?? null, limit + 1],
+    values: [accountId, fromDay, toDay, after?.chargeNanoUsd ?? null, after?.keyId ?? null, limit + 1, projectId ?? null],
     row: keyRow,
   });
   const { page: keys, next } = cutPage(rows, limit, ({ keyId, chargeNanoUsd }) => ({ keyId, chargeNanoUsd }));

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { keysOfProject } from "../projects/project-keys.ts";
 
 /** Total usage and cost of requests. Tokens are given by class, as they are charged. */
 export interface UsageSums {
@@ -77,8 +78,8 @@ export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens):
   sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
   sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
 
-/** The usage of an account, or of one API key. */
-export type UsageSubject = { accountId: string; keyId?: string } | { keyId: string };
+/** The usage of an account, of one of its projects, or of one API key. */
+export type UsageSubject = { accountId: string; keyId?: string | undefined; projectId?: string | undefined } | { keyId: string };
 
 /**
  * A condition on a rollup and its values.
@@ -86,9 +87,10 @@ export type UsageSubject = { accountId: string; keyId?: string } | { keyId: stri
  */
 export function usageOf(subject: UsageSubject, position: number): { condition: string; values: string[] } {
   if (!("accountId" in subject)) return { condition: `key_id = $${position}`, values: [subject.keyId] };
-  const { accountId, keyId } = subject;
-  const ofAccount = `usage.account_id = $${position}`;
-  return keyId === undefined
-    ? { condition: ofAccount, values: [accountId] }
-    : { condition: `${ofAccount} AND key_id = $${position + 1}`, values: [accountId, keyId] };
+  const { accountId, keyId, projectId } = subject;
+  const conditions = [`usage.account_id = $${position}`];
+  const values = [accountId];
+  if (keyId !== undefined) conditions.push(`key_id = $${position + values.push(keyId) - 1}`);
+  if (projectId !== undefined) conditions.push(`key_id IN (${keysOfProject(position + values.push(projectId) - 1)})`);
+  return { condition: conditions.join(" AND "), values };
 }

@@ -17,6 +17,8 @@ import { setBudget } from "../../ledger/budgets/budgets.ts";
 import { rotateApiKey } from "../../ledger/keys/keys.ts";
 import { setAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
+import { assignProject } from "../../ledger/projects/project-keys.ts";
+import { createProject } from "../../ledger/projects/projects.ts";
 import { claimDeliveries, noteUndelivered, queueEvent } from "../../ledger/webhooks/deliveries.ts";
 import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
 import { invite } from "../../ledger/people/invitations.ts";
@@ -45,10 +47,13 @@ const PAGES = [
   "/keys",
   "/keys?search=nothing",
   "/keys/new",
+  "/keys?search=nothing&project=0199d8a0-0000-7000-8000-000000000000",
+  "/projects",
   "/limits",
   "/budgets",
   "/usage",
   "/usage?by=member",
+  "/usage?by=project",
   "/usage?range=today",
   "/usage?by=tag&tag=team&unit=requests",
   "/usage?by=user&range=today",
@@ -119,7 +124,15 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   const limits = { spendPerMonthUsd: "123456789.987654321", requestsPerMinute: 999_999_999, concurrentRequests: 4 };
   await setAccountLimits(database, { accountId, by: "operator", limits });
   await setAccountLimits(database, { accountId, by: "owner", limits: { spendPerDayUsd: "0.02", requestsPerMinute: 60 } });
-  for (const covered of [{ scope: "account" }, { scope: "key", keyId: second }, { scope: "member", personId }] as const)
+  const actor = { accountId, personId, tokenId: null };
+  const projectId = await database.transaction((transaction) => createProject(transaction, actor, NAME.slice(0, 64)));
+  await assignProject(database, { accountId, publicId: second, projectId });
+  for (const covered of [
+    { scope: "account" },
+    { scope: "project", projectId },
+    { scope: "key", keyId: second },
+    { scope: "member", personId },
+  ] as const)
     await setBudget(database, { accountId, amountNanoUsd: 1_234_567_890_123_456n, ...covered });
   await setWebhook(database, { accountId, url: `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`, pepper: PEPPER });
   await queueEvent(database, { accountId, type: "budget.threshold_reached", at: new Date(), data: {} });

@@ -5,6 +5,7 @@ import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { createProject } from "../../ledger/projects/projects.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -299,6 +300,12 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
     case "budget": {
       const { publicId: keyId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });
       return setBudget(database, { accountId, scope: "key", keyId, amountNanoUsd: 1n });
+    }
+    case "project": {
+      const name = randomBytes(8).toString("hex");
+      // An account has so many at most, and one of each name.
+      await database.execute("DELETE FROM project WHERE account_id = $1", [accountId]);
+      return createProject(database, { accountId, personId, tokenId: null }, name);
     }
     case "receipt": {
       const name = { provider: "test", providerPaymentId: `cs_test_${randomBytes(16).toString("hex")}` };

@@ -123,6 +123,7 @@ test("each threshold is reported once a month: by email to owners, and by an eve
         scope: "account",
         key_id: null,
         member_id: null,
+        project_id: null,
         month: new Date().toISOString().slice(0, 7),
         threshold_percent: 100,
         currency: "USD",
@@ -314,6 +315,7 @@ test("the API sets, lists and deletes budgets, one per scope", async () => {
   for (const [body, field] of [
     [{ scope: "key", amount: "1" }, "scope"],
     [{ scope: "account", key_id: keyId, amount: "1" }, "scope"],
+    [{ scope: "project", key_id: keyId, amount: "1" }, "scope"],
     [{ scope: "account", amount: "0" }, "amount"],
     [{ scope: "key", key_id: "AbCd5678WxYz", amount: "1" }, null],
   ] as const) {

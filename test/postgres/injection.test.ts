@@ -4,6 +4,8 @@ import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { assignProject } from "../../ledger/projects/project-keys.ts";
+import { createProject } from "../../ledger/projects/projects.ts";
 import { createRedeemCode, redeemCode } from "../../ledger/credit/codes.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
@@ -75,8 +77,12 @@ async function openFull(name: string): Promise<Full> {
   );
   await invite(database, { accountId, email: "new@example.com", role: "viewer", invitedBy: person.id });
   const budget = await setBudget(database, { accountId, scope: "key", keyId: publicId, amountNanoUsd: 1n });
+  const projectName = Array.from(name).slice(0, 64).join("");
+  const project = await createProject(database, { accountId, personId: person.id, tokenId: null }, projectName);
+  await assignProject(database, { accountId, publicId, projectId: project });
   const ids = {
     budget,
+    project,
     key: publicId,
     token: tokenId,
     account: accountId,

@@ -54,6 +54,7 @@ test("a key goes through its whole life; its value is returned only when it is c
     expires_at: "2099-01-01T00:00:00.000Z",
     allowed_models: ["modelx-chat"],
     limits: { spend_per_day_usd: "2.50", requests_per_minute: 60 },
+    project_id: null,
     previous_value_until: null,
     spent: { today: "0.000000000", this_month: "0.000000000", total: "0.000000000" },
   });

@@ -2,6 +2,7 @@
  * Who gets what from each route of the dashboard's process. test/postgres/access.test.ts takes the routes from the app
  * itself and fails where one has no line here: a new route comes with its line.
  */
+import { randomUUID } from "node:crypto";
 
 /** The HTTP status for each of them. 303 follows a form, or leads a guest to the sign-in page. */
 export interface Access {
@@ -33,6 +34,7 @@ export type Thing =
   | "account"
   | "payment"
   | "budget"
+  | "project"
   | "receipt"
   | "request"
   | { text: string };
@@ -70,6 +72,13 @@ const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forA
 
 const KEY = { publicId: "key" } as const;
 const API_KEY = { id: "key" } as const;
+/** Another one for each try: names of projects are unique. */
+const NEW_NAME = {
+  get name() {
+    return randomUUID();
+  },
+};
+const PROJECT = { id: "project" } as const;
 const TOKEN = { id: "token" } as const;
 const ACCOUNT = { accountId: "account" } as const;
 const PERSON = { personId: "person" } as const;
@@ -125,6 +134,14 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   "GET /dashboard/playground": page("viewer", 200),
   "POST /dashboard/playground/key": page("member", 200),
+
+  // Projects.
+  "GET /dashboard/projects": page("viewer", 200),
+  "POST /dashboard/projects": page("owner", 303, { body: NEW_NAME }),
+  "GET /dashboard/projects/:id": page("viewer", 200, { ids: PROJECT }),
+  "POST /dashboard/projects/:id": page("owner", 303, { ids: PROJECT, body: { name: "changed" } }),
+  "GET /dashboard/projects/:id/delete": page("owner", 200, { ids: PROJECT }),
+  "POST /dashboard/projects/:id/delete": page("owner", 303, { ids: PROJECT }),
 
   // Limits.
   "GET /dashboard/limits": page("viewer", 200),
@@ -295,6 +312,11 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /api/v1/models": api("viewer", 200),
   "GET /api/v1/incidents": api("viewer", 200),
   "GET /api/v1/service/figures": forAll(403, { guest: 401, admin: 200 }),
+  "GET /api/v1/projects": api("viewer", 200),
+  "POST /api/v1/projects": api("owner", 201, { body: NEW_NAME }),
+  "GET /api/v1/projects/:id": api("viewer", 200, { ids: PROJECT }),
+  "PATCH /api/v1/projects/:id": api("owner", 200, { ids: PROJECT, body: { name: "changed" } }),
+  "DELETE /api/v1/projects/:id": api("owner", 204, { ids: PROJECT }),
   "GET /api/v1/keys": api("viewer", 200),
   "POST /api/v1/keys": api("member", 201, { body: { name: "new" } }),
   "GET /api/v1/keys/:id": api("viewer", 200, { ids: API_KEY }),
@@ -304,6 +326,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /api/v1/usage": api("viewer", 200),
   "GET /api/v1/usage/keys": api("viewer", 200),
   "GET /api/v1/usage/members": api("viewer", 200),
+  "GET /api/v1/usage/projects": api("viewer", 200),
   "GET /api/v1/usage/totals": api("viewer", 200),
   "GET /api/v1/usage/requests": api("viewer", 200),
   "GET /api/v1/credit": api("viewer", 200),

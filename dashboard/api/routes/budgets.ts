@@ -1,6 +1,13 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { deleteBudget, listBudgets, setBudget, type Budget, type BudgetScope } from "../../../ledger/budgets/budgets.ts";
+import {
+  BUDGET_SCOPES,
+  deleteBudget,
+  listBudgets,
+  setBudget,
+  type Budget,
+  type BudgetScope,
+} from "../../../ledger/budgets/budgets.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
@@ -11,16 +18,17 @@ import { checkWebhookUrl } from "../../webhooks/target.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
-import { keyId, moment, showMoment, showMoney, usd, words } from "../schemas/values.ts";
+import { keyId, moment, projectId, showMoment, showMoney, usd, words } from "../schemas/values.ts";
 
 const tags = ["Budgets"];
-const scope = z.enum(["account", "key", "member"], "Must be account, key or member.");
+const scope = z.enum(BUDGET_SCOPES, "Must be account, project, key or member.");
 const budget = z
   .object({
     id: z.string(),
     scope,
     key_id: keyId.nullable(),
     member_id: z.string().nullable(),
+    project_id: z.string().nullable(),
     amount: usd.meta({ description: "Of a UTC month" }),
     spent_this_month: usd,
     thresholds_reached: z.array(z.int()).meta({ description: "In percent: 50, 80, 100" }),
@@ -31,9 +39,10 @@ const wanted = z
     scope,
     key_id: keyId.optional(),
     member_id: z.uuid("Must be the ID of a member.").optional(),
+    project_id: projectId.optional(),
     amount: z.string('Enter an amount in USD, such as "100.00".'),
   })
-  .meta({ description: "`key_id` with the scope `key`, `member_id` with the scope `member`" });
+  .meta({ description: "`project_id`, `key_id` or `member_id` with the scope of that name" });
 const params = z.object({ id: z.uuid("Must be the ID of a budget.") });
 const noContent = { 204: z.null().meta({ description: "Done." }), ...failures };
 const webhook = z.object({ url: z.string(), created_at: moment }).meta({ id: "Webhook" });
@@ -59,7 +68,7 @@ export function budgetApi(api: Api, { database, pepper, webhookNetworks = "publi
     {
       schema: {
         tags,
-        summary: "Set the budget of the account, a key or a member",
+        summary: "Set the budget of the account, a project, a key or a member",
         description: "Replaces the budget of the same scope. Budgets alert and never stop requests. Requires the owner role.",
         body: wanted,
         response: { 200: budget, ...failures },
@@ -145,18 +154,20 @@ export function budgetApi(api: Api, { database, pepper, webhookNetworks = "publi
   );
 }
 
-function readScope({ scope, key_id: keyId, member_id: personId }: z.infer<typeof wanted>): BudgetScope {
-  const isOdd = (scope === "key") !== (keyId !== undefined) || (scope === "member") !== (personId !== undefined);
-  if (isOdd)
-    throw new GatewayError(
-      "invalid_request",
-      "Send key_id with the scope key, member_id with the scope member, and neither otherwise.",
-      {
-        field: "scope",
-      },
-    );
-  if (keyId !== undefined) return { scope: "key", keyId };
-  return personId === undefined ? { scope: "account" } : { scope: "member", personId };
+function readScope(sent: z.infer<typeof wanted>): BudgetScope {
+  const { scope, key_id: keyId, member_id: personId, project_id: projectId } = sent;
+  const ids = [keyId, personId, projectId].filter((id) => id !== undefined);
+  if (scope === "account" && ids.length === 0) return { scope };
+  if (ids.length === 1) {
+    if (scope === "project" && projectId !== undefined) return { scope, projectId };
+    if (scope === "key" && keyId !== undefined) return { scope, keyId };
+    if (scope === "member" && personId !== undefined) return { scope, personId };
+  }
+  throw new GatewayError(
+    "invalid_request",
+    "Send project_id with the scope project, key_id with the scope key, member_id with the scope member, and none of them otherwise.",
+    { field: "scope" },
+  );
 }
 
 function readAmount(text: string): bigint {
@@ -172,6 +183,7 @@ function showBudget(kept: Budget): z.infer<typeof budget> {
     scope: kept.scope,
     key_id: kept.keyId,
     member_id: kept.personId,
+    project_id: kept.projectId,
     amount: showMoney(kept.amountNanoUsd),
     spent_this_month: showMoney(kept.spentNanoUsd),
     thresholds_reached: kept.reached,

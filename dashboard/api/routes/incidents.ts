@@ -4,7 +4,7 @@ import { cutPage } from "../../../ledger/postgres/page.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
-import { encodeCursor, readIncidentCursor } from "../cursor.ts";
+import { encodeCursor, readIdCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { moment, nextCursor, pageQuery, showMoment, showMomentOrNull } from "../schemas/values.ts";
@@ -37,7 +37,7 @@ export function incidentApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       callerOf(request);
       const { limit, cursor } = request.query;
-      const beforeId = cursor === undefined ? undefined : readIncidentCursor(cursor);
+      const beforeId = cursor === undefined ? undefined : readIdCursor(cursor);
       const found = await listIncidents(database, { limit: limit + 1, beforeId });
       const { page, next } = cutPage(found, limit, ({ id }) => id);
       const data = page.map(({ id, title, impact, resolvedAt, updates }) => ({

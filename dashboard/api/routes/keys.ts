@@ -7,7 +7,7 @@ import { encodeCursor, readKeyCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { key, keyChange, keyWithValue, newKey, readKeyChange, readNewKey, rotation, showKey } from "../schemas/key.ts";
-import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
+import { keyId, nextCursor, pageQuery, projectId } from "../schemas/values.ts";
 
 const OVERLAP_HOURS = 24;
 const tags = ["Keys"];
@@ -23,15 +23,15 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
         tags,
         summary: "List keys, newest first",
         description: "Deleted keys are not included.",
-        querystring: z.strictObject(pageQuery),
+        querystring: z.strictObject({ project: projectId.optional(), ...pageQuery }),
         response: { 200: z.object({ data: z.array(key), next_cursor: nextCursor }), ...failures },
       },
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { limit, cursor } = request.query;
+      const { project, limit, cursor } = request.query;
       const afterId = cursor === undefined ? undefined : readKeyCursor(cursor);
-      const { keys: listed, next } = await listKeys(database, { accountId, limit, afterId });
+      const { keys: listed, next } = await listKeys(database, { accountId, limit, afterId, projectId: project });
       return { data: listed.map(showKey), next_cursor: next === null ? null : encodeCursor(next) };
     },
   );

@@ -74,14 +74,14 @@ export function usageGroupsApi(api: Api, { database, reports = database }: AppDe
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { group_by: groupBy, key: keyId, model, limit, cursor: from, ...range } = request.query;
-      const scope = { accountId, keyId, model, ...readDays(range, Date.now()) };
+      const { group_by: groupBy, key: keyId, project: projectId, model, limit, cursor: from, ...range } = request.query;
+      const scope = { accountId, keyId, projectId, model, ...readDays(range, Date.now()) };
       const dimension = readDimension(groupBy);
       const after = from === undefined ? undefined : decodeLabelCursor(from);
       const [{ values, next }, labelled = NO_USAGE_SUMS, rows] = await Promise.all([
         usageByLabel(reports, { ...scope, dimension, limit, after }),
         usageWithLabel(reports, { ...scope, dimension }),
-        usageByModelAndDay(reports, keyId === undefined ? scope : { ...scope, keyId }),
+        usageByModelAndDay(reports, scope),
       ]);
       const all = rows.filter((row) => model === undefined || row.model === model).reduce(addUsage, NO_USAGE_SUMS);
       return {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { readLabel } from "../../../contract/label-query.ts";
 import { labelUsageByModelAndDay } from "../../../ledger/usage/label-reports.ts";
 import { usageByMember } from "../../../ledger/usage/member-series.ts";
+import { usageByProject } from "../../../ledger/usage/project-series.ts";
 import { usageByKey, usageByModelAndDay, usageTotals } from "../../../ledger/usage/reports.ts";
 import { readLabelsOf } from "../../../ledger/usage/request-labels.ts";
 import { listRequests } from "../../../ledger/usage/request-list.ts";
@@ -17,6 +18,7 @@ import { keyId, nextCursor, pageQuery } from "../schemas/values.ts";
 import { dayOf, momentsOf, readDays } from "../../../contract/days.ts";
 
 const MAX_MEMBERS = 200;
+const MAX_PROJECTS = 200;
 
 const tags = ["Usage"];
 const currency = z.literal("USD");
@@ -32,7 +34,7 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
       schema: {
         tags,
         summary: "Get usage by day and model",
-        querystring: z.strictObject({ ...rangeQuery, ...labelQuery }),
+        querystring: z.strictObject({ ...rangeQuery, project: filterQuery.project, ...labelQuery }),
         response: {
           200: z.object({ ...daysShape, data: z.array(z.object({ day: z.string(), model: z.string(), ...sumsShape })) }),
           ...failures,
@@ -41,12 +43,14 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
     },
     async (request) => {
       const { accountId } = callerOf(request);
+      const { project: projectId, tag, end_user: endUser } = request.query;
       const { fromDay, toDay } = readDays(request.query, Date.now());
-      const label = readLabel({ tag: request.query.tag, endUser: request.query.end_user });
+      const label = readLabel({ tag, endUser });
+      const scope = { accountId, projectId, fromDay, toDay };
       const rows =
         label === undefined
-          ? await usageByModelAndDay(reports, { accountId, fromDay, toDay })
-          : await labelUsageByModelAndDay(reports, { accountId, fromDay, toDay, ...label });
+          ? await usageByModelAndDay(reports, scope)
+          : await labelUsageByModelAndDay(reports, { ...scope, ...label });
       const data = rows.map(({ day, model, ...used }) => ({ day, model, ...showSums(used) }));
       return { currency: "USD" as const, from: fromDay, to: toDay, data };
     },
@@ -58,7 +62,7 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
       schema: {
         tags,
         summary: "Get usage by key, highest charge first",
-        querystring: z.strictObject({ ...rangeQuery, ...pageQuery }),
+        querystring: z.strictObject({ ...rangeQuery, project: filterQuery.project, ...pageQuery }),
         response: {
           200: z.object({
             ...daysShape,
@@ -71,10 +75,10 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { limit, cursor, ...range } = request.query;
+      const { project: projectId, limit, cursor, ...range } = request.query;
       const { fromDay, toDay } = readDays(range, Date.now());
       const after = cursor === undefined ? undefined : readKeyUsageCursor(cursor);
-      const { keys, next } = await usageByKey(reports, { accountId, fromDay, toDay, limit, after });
+      const { keys, next } = await usageByKey(reports, { accountId, projectId, fromDay, toDay, limit, after });
       const data = keys.map(({ keyId, name, isRevoked, ...used }) => ({
         key_id: keyId,
         name,
@@ -113,6 +117,44 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
       const { fromDay, toDay } = readDays(request.query, Date.now());
       const rows = await usageByMember(reports, { accountId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
       const data = rows.map(({ personId, ...used }) => ({ member_id: personId === "" ? null : personId, ...showSums(used) }));
+      return { currency: "USD" as const, from: fromDay, to: toDay, data };
+    },
+  );
+
+  api.get(
+    "/usage/projects",
+    {
+      schema: {
+        tags,
+        summary: "Get usage by project, highest charge first",
+        description: `Of the keys that are in each project now. At most ${MAX_PROJECTS} projects.`,
+        querystring: z.strictObject(rangeQuery),
+        response: {
+          200: z.object({
+            ...daysShape,
+            data: z.array(
+              z.object({
+                project_id: z.uuid().nullable().meta({ description: "null for keys in no project" }),
+                name: z.string().nullable(),
+                is_deleted: z.boolean(),
+                ...sumsShape,
+              }),
+            ),
+          }),
+          ...failures,
+        },
+      },
+    },
+    async (request) => {
+      const { accountId } = callerOf(request);
+      const { fromDay, toDay } = readDays(request.query, Date.now());
+      const rows = await usageByProject(reports, { accountId, fromDay, toDay, step: "range", most: MAX_PROJECTS });
+      const data = rows.map(({ projectId, name, isDeleted, ...used }) => ({
+        project_id: projectId === "" ? null : projectId,
+        name: projectId === "" ? null : name,
+        is_deleted: isDeleted,
+        ...showSums(used),
+      }));
       return { currency: "USD" as const, from: fromDay, to: toDay, data };
     },
   );
@@ -161,12 +203,12 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
     },
     async (request) => {
       const { accountId } = callerOf(request);
-      const { key, member, model, outcome, tag, end_user: endUser, limit, cursor, ...range } = request.query;
+      const { project, key, member, model, outcome, tag, end_user: endUser, limit, cursor, ...range } = request.query;
       const page = await listRequests(reports, {
         accountId,
         ...momentsOf(readDays(range, Date.now())),
         limit,
-        ...(await listingOf(database, accountId, { key, member, model, outcome, tag, endUser })),
+        ...(await listingOf(database, accountId, { project, key, member, model, outcome, tag, endUser })),
         ...(cursor === undefined ? {} : { after: readRequestCursor(cursor) }),
       });
       return {

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
-import type { KeyChange, KeySettings } from "../../../ledger/keys/key-settings.ts";
+import type { KeyChange } from "../../../ledger/keys/key-settings.ts";
+import type { NewKeySettings } from "../../keys/key-actions.ts";
 import { limits, readLimits, showLimits } from "./limits.ts";
-import { keyId, model, moment, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
+import { keyId, model, moment, projectId, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
 
 export const key = z
   .object({
@@ -15,6 +16,7 @@ export const key = z
     expires_at: moment.nullable(),
     allowed_models: z.array(z.string()).nullable().meta({ description: "null: all models" }),
     limits,
+    project_id: z.uuid().nullable(),
     previous_value_until: moment.nullable().meta({ description: "When the value from before the last rotation stops working" }),
     spent: z.object({ today: usd, this_month: usd, total: usd }),
   })
@@ -36,6 +38,7 @@ const expiresAt = z.iso
 
 export const newKey = z.strictObject({
   name,
+  project_id: projectId.nullable().optional(),
   allowed_models: allowedModels.optional(),
   expires_at: expiresAt.optional(),
   limits: limits.optional(),
@@ -44,6 +47,7 @@ export const newKey = z.strictObject({
 export const keyChange = z
   .strictObject({
     name: name.optional(),
+    project_id: projectId.nullable().optional().meta({ description: "null takes the key out of its project." }),
     allowed_models: allowedModels.optional(),
     expires_at: expiresAt.optional(),
     limits: limits.optional().meta({ description: "Replaces all limits of the key." }),
@@ -58,12 +62,13 @@ export const rotation = z
   .nullish()
   .meta({ description: "How many hours the previous value keeps working; default 24." });
 
-export function readNewKey(sent: z.infer<typeof newKey>): Omit<KeySettings, "isDisabled"> {
+export function readNewKey(sent: z.infer<typeof newKey>): NewKeySettings {
   return {
     name: sent.name,
     allowedModels: sent.allowed_models ?? null,
     expiresAt: readMoment(sent.expires_at) ?? null,
     limits: readLimits(sent.limits ?? {}),
+    projectId: sent.project_id,
   };
 }
 
@@ -74,6 +79,7 @@ export function readKeyChange(change: z.infer<typeof keyChange>): KeyChange {
     expiresAt: readMoment(change.expires_at),
     limits: change.limits && readLimits(change.limits),
     isDisabled: change.disabled,
+    projectId: change.project_id,
   };
 }
 
@@ -92,6 +98,7 @@ export function showKey(listed: ListedKey): z.infer<typeof key> {
     expires_at: showMomentOrNull(listed.expiresAt),
     allowed_models: listed.allowedModels,
     limits: showLimits(listed.limits),
+    project_id: listed.projectId,
     previous_value_until: showMomentOrNull(listed.previousUntil),
     spent: {
       today: showMoney(listed.spentTodayNanoUsd),

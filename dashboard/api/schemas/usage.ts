@@ -5,7 +5,7 @@ import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
 import { showPricePerMillion } from "../../money.ts";
-import { day, keyId, model, moment, showMoment, showMoney, usd } from "./values.ts";
+import { day, keyId, model, moment, projectId, showMoment, showMoney, usd } from "./values.ts";
 
 export const tokens = z.object({
   input: z.int(),
@@ -23,6 +23,7 @@ export const rangeQuery = {
 };
 
 export const filterQuery = {
+  project: projectId.optional().meta({ description: "Only keys that are in this project now" }),
   key: keyId.optional(),
   model: model.optional(),
 };

@@ -25,6 +25,8 @@ export const keyId = z
   .regex(/^[0-9A-Za-z]{12}$/, "The ID of a key has 12 letters and digits.")
   .meta({ description: "The key's public ID", examples: ["AbCd5678WxYz"] });
 
+export const projectId = z.uuid("Must be the ID of a project.");
+
 export const model = words("A model's name", 128);
 
 export const day = utcDay("Must be a UTC day such as 2026-11-21.");

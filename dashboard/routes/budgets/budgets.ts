@@ -4,6 +4,7 @@ import { deleteBudget, listBudgets, setBudget } from "../../../ledger/budgets/bu
 import { listKeyNames } from "../../../ledger/keys/key-list.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
+import { listProjectNames } from "../../../ledger/projects/project-list.ts";
 import { listDeliveries, queueEvent } from "../../../ledger/webhooks/deliveries.ts";
 import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -25,8 +26,9 @@ const SHOWN_DELIVERIES = 10;
 export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
   async function render(visitor: Member, forms: { budget?: FormState; webhook?: FormState } = {}, dialog = ""): Promise<string> {
     const { accountId } = visitor.membership;
-    const [budgets, keys, members, webhook, deliveries] = await Promise.all([
+    const [budgets, projects, keys, members, webhook, deliveries] = await Promise.all([
       listBudgets(database, accountId),
+      listProjectNames(database, accountId),
       listKeyNames(database, accountId),
       listMembers(database, accountId),
       findWebhook(database, accountId),
@@ -35,6 +37,7 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
     return budgetsPage({
       visitor,
       budgets,
+      projects,
       keys,
       members,
       webhook: { webhook, deliveries, form: forms.webhook ?? EMPTY_FORM },

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { KEY_ORDERS, searchKeys } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
-import { listModels } from "../../../ledger/models/model-list.ts";
+import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
+import { listProjectNames, type NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm } from "../../http/form.ts";
 import { createKeyActions, type KeyActor } from "../../keys/key-actions.ts";
@@ -26,6 +27,7 @@ const listQuery = z.object({
     .default("")
     .catch(""),
   sort: z.enum(KEY_ORDERS).default("created").catch("created"),
+  project: z.uuid().optional().catch(undefined),
   page: z.coerce.number().int().min(1).max(MAX_PAGE).default(1).catch(1),
 });
 /** Keys selected in the list: one, several, or none. */
@@ -44,21 +46,22 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   app.get("/dashboard/keys", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
-    const { search, sort, page } = listQuery.parse(request.query ?? {});
-    const asked = { accountId, search, order: sort, limit: KEYS_PAGE, offset: (page - 1) * KEYS_PAGE };
-    return sendPage(reply, keysPage({ visitor, search, sort, page, ...(await searchKeys(database, asked)) }));
+    const { search, sort, project, page } = listQuery.parse(request.query ?? {});
+    const asked = { accountId, search, order: sort, projectId: project, limit: KEYS_PAGE, offset: (page - 1) * KEYS_PAGE };
+    const [found, projects] = await Promise.all([searchKeys(database, asked), listProjectNames(database, accountId)]);
+    return sendPage(reply, keysPage({ visitor, search, sort, project, projects, page, ...found }));
   });
 
   /** The value above the list that contains the key. */
   async function renderValue(visitor: Member, title: string, value: string): Promise<string> {
     const { accountId } = visitor.membership;
     const view = { search: "", sort: "created", page: 1 } as const;
-    const [models, found] = await Promise.all([
-      listModels(database, Date.now()),
+    const [{ models, projects }, found] = await Promise.all([
+      choices(visitor),
       searchKeys(database, { accountId, search: "", order: view.sort, limit: KEYS_PAGE, offset: 0 }),
     ]);
     const dialog = keyValueDialog({ title, value, models, baseUrl: publicBaseUrl });
-    return keysPage({ visitor, ...view, ...found, dialog });
+    return keysPage({ visitor, ...view, project: undefined, projects, ...found, dialog });
   }
 
   app.get("/dashboard/keys/disable", async (request, reply) => {
@@ -83,9 +86,18 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     return goTo(reply, "/dashboard/keys", words);
   });
 
+  /** What a form of a key offers. */
+  async function choices({ membership }: Member): Promise<{ models: ListedModel[]; projects: NamedProject[] }> {
+    const [models, projects] = await Promise.all([
+      listModels(database, Date.now()),
+      listProjectNames(database, membership.accountId),
+    ]);
+    return { models, projects };
+  }
+
   app.get("/dashboard/keys/new", async (request, reply) => {
     const visitor = memberOf(request, "manageKeys");
-    return sendPage(reply, keyFormPage({ visitor, form: EMPTY_FORM, models: await listModels(database, Date.now()), key: null }));
+    return sendPage(reply, keyFormPage({ visitor, form: EMPTY_FORM, ...(await choices(visitor)), key: null }));
   });
 
   app.post("/dashboard/keys/new", async (request, reply) => {
@@ -96,15 +108,14 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       ({ value } = await keys.create(actorOf(visitor), parseKeyForm(values)));
     });
     if (failed === undefined) return sendPage(reply, await renderValue(visitor, "Your new key", value));
-    const models = await listModels(database, Date.now());
-    return sendPage(reply, keyFormPage({ visitor, form: failed, models, key: null }), 400);
+    return sendPage(reply, keyFormPage({ visitor, form: failed, ...(await choices(visitor)), key: null }), 400);
   });
 
   app.get("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
     const visitor = memberOf(request);
     const key = await keys.find(actorOf(visitor), request.params.publicId);
     const form = { values: writeKeyForm(key), problems: {} };
-    return sendPage(reply, keyFormPage({ visitor, form, models: await listModels(database, Date.now()), key }));
+    return sendPage(reply, keyFormPage({ visitor, form, ...(await choices(visitor)), key }));
   });
 
   app.post("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
@@ -115,7 +126,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       await keys.change(actorOf(visitor), key.publicId, parseKeyForm(values));
     });
     if (failed === undefined) return goTo(reply, "/dashboard/keys", "Key saved.");
-    return sendPage(reply, keyFormPage({ visitor, form: failed, models: await listModels(database, Date.now()), key }), 400);
+    return sendPage(reply, keyFormPage({ visitor, form: failed, ...(await choices(visitor)), key }), 400);
   });
 
   for (const [action, isDisabled] of [

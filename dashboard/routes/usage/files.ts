@@ -12,6 +12,7 @@ import {
   exportLabels,
   exportMembers,
   exportModels,
+  exportProjects,
   exportRequests,
   type UsageSelection,
 } from "../../usage/export.ts";
@@ -29,6 +30,7 @@ const EXPORTS = new Map<string, Export>([
   ["days", exportDays],
   ["models", exportModels],
   ["keys", exportKeys],
+  ["projects", exportProjects],
   ["members", exportMembers],
   ["labels", exportLabels],
   ["requests", exportRequests],

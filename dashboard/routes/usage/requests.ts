@@ -4,6 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
+import { listProjectNames } from "../../../ledger/projects/project-list.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
@@ -42,7 +43,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
     if (search !== "" && (await findRequest(accountId, search)).length > 0)
       return goTo(reply, `/dashboard/usage/requests/${search}`);
     const listing = await listingOf(database, accountId, filter);
-    const [page, keys, members, used, { hasSome: hasLabels }] = await Promise.all([
+    const [page, keys, projects, members, used, { hasSome: hasLabels }] = await Promise.all([
       listRequests(reports, {
         accountId,
         ...momentsOf(range),
@@ -51,6 +52,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
         after,
       }),
       listKeyNames(database, accountId),
+      listProjectNames(database, accountId),
       listMembers(database, accountId),
       usageByModelAndDay(reports, { accountId, ...range }),
       readAccountLabels(database, accountId),
@@ -65,6 +67,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
         page: labelled,
         hasLabels,
         keys,
+        projects,
         members,
         models,
         filter,

@@ -14,6 +14,7 @@ import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
 import { readLabelBars, readLabelChoices, readLabelUsage, withRest, type LabelChoices } from "../../usage/labels.ts";
 import { readMemberNames } from "../../usage/member-names.ts";
+import { readProjectBars, readProjectUsage } from "../../usage/projects.ts";
 import { readRange, type DayRange } from "../../usage/range.ts";
 import type { ChartChoice } from "../../views/usage/usage-chart.ts";
 import { usagePage } from "../../views/usage/usage.ts";
@@ -21,9 +22,10 @@ import { usagePage } from "../../views/usage/usage.ts";
 /** Those with the highest charges; a file has all. */
 const SHOWN_KEYS = 50;
 const SHOWN_MEMBERS = 50;
+const SHOWN_PROJECTS = 50;
 const choiceSchema = z.object({
   unit: z.enum(["money", "requests", "tokens"]).catch("money"),
-  by: z.enum(["model", "key", "member", "tag", "user", "class"]).catch("model"),
+  by: z.enum(["model", "key", "project", "member", "tag", "user", "class"]).catch("model"),
   tag: z.string().optional().catch(undefined),
   only: z.string().optional().catch(undefined),
 });
@@ -39,11 +41,12 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const byLabel = await readLabelUsage(reports, { accountId, range, choice });
     const ofLabels = byLabel && (await readLabelBars(reports, { accountId, range, byLabel }));
     const step = ofLabels?.step ?? stepOf(range);
-    const [balance, bars, byKey, totals, byMember, modelRanks] = await Promise.all([
+    const [balance, bars, byKey, totals, byProject, byMember, modelRanks] = await Promise.all([
       readBalance(database, accountId),
       readBars(accountId, range, step),
       usageByKey(reports, { accountId, ...range, limit: SHOWN_KEYS }),
       usageTotals(reports, { accountId, today: dayOf(Date.now()) }),
+      readProjectUsage(reports, { accountId, ...range, most: SHOWN_PROJECTS }),
       usageByMember(reports, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
       listModelRanks(database),
     ]);
@@ -66,6 +69,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
         bars,
         groupBars,
         byKey,
+        byProject,
         byMember,
         byLabel,
         labels,
@@ -79,6 +83,8 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
       switch (choice.by) {
         case "key":
           return readKeyBars(accountId, { range, byKey, bars });
+        case "project":
+          return readProjectBars(reports, { accountId, range, byProject, bars });
         case "member":
           return readMemberBars(accountId, { range, byMember, memberNames, bars });
         case "tag":
@@ -155,7 +161,15 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
 /** An invalid value counts as not chosen. */
 function readChoice(query: unknown, { hasSome, tagNames }: LabelChoices): ChartChoice {
   const { unit, by, only, tag } = choiceSchema.parse(query ?? {});
-  const isOffered = { class: unit === "tokens", tag: tagNames.length > 0, user: hasSome, model: true, key: true, member: true };
+  const isOffered = {
+    class: unit === "tokens",
+    tag: tagNames.length > 0,
+    user: hasSome,
+    model: true,
+    key: true,
+    project: true,
+    member: true,
+  };
   return {
     metric: unit,
     by: isOffered[by] ? by : "model",

@@ -38,6 +38,7 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "key.deleted": "Deleted an API key",
   "key.disabled": "Disabled an API key",
   "key.enabled": "Enabled an API key",
+  "key.moved": "Moved an API key to another project",
   "key.rotated": "Rotated an API key",
   "ledger.checked": "Checked the ledger",
   "member.changed": "Changed a member's role",
@@ -62,6 +63,9 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "person.signed_in": "Signed in",
   "person.signed_up": "Signed up",
   "person.unmade_admin": "Revoked administrator access",
+  "project.created": "Created a project",
+  "project.deleted": "Deleted a project",
+  "project.renamed": "Renamed a project",
   "token.created": "Created a management token",
   "token.revoked": "Revoked a management token",
 };
@@ -75,6 +79,7 @@ const CATEGORY_WORDS: Readonly<Record<ActionCategory, string>> = {
   token: "Management tokens",
   member: "Members",
   person: "People and sign-in",
+  project: "Projects",
   code: "Redeem codes",
 };
 

@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { Budget } from "../../../ledger/budgets/budgets.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
+import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -20,6 +21,7 @@ import { webhookSection, type WebhookView } from "./webhook.ts";
 export interface BudgetsView {
   visitor: Member;
   budgets: readonly Budget[];
+  projects: readonly NamedProject[];
   keys: readonly NamedKey[];
   members: readonly AccountMember[];
   webhook: WebhookView;
@@ -79,15 +81,21 @@ export function confirmBudgetPage({ visitor, budget }: { visitor: Member; budget
   });
 }
 
-const SCOPES = { account: "All keys", key: "API key", member: "Keys that this member created" } as const;
+const SCOPES = {
+  account: "All keys",
+  project: "Keys of this project",
+  key: "API key",
+  member: "Keys that this member created",
+} as const;
 
 function nameOf({ scope, covers }: Budget): string {
   return scope === "account" ? "Account" : (covers ?? "–");
 }
 
-function budgetForm({ visitor, keys, members, form }: BudgetsView): string {
+function budgetForm({ visitor, projects, keys, members, form }: BudgetsView): string {
   const options = {
     account: "Account: all keys",
+    ...Object.fromEntries(projects.map(({ id, name }) => [`project:${id}`, `Project: ${name}`])),
     ...Object.fromEntries(members.map(({ personId, email }) => [`member:${personId}`, `Member: ${email}`])),
     ...Object.fromEntries(keys.map(({ publicId, name }) => [`key:${publicId}`, `Key: ${name}`])),
   };
@@ -98,7 +106,7 @@ function budgetForm({ visitor, keys, members, form }: BudgetsView): string {
       !${choice({ name: "covered", label: "Covers", options }, form)}
       !${field({ name: "amount", label: "Monthly budget (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, form)}
     </div>
-    <p class="help">An existing budget for the same key, member or account is replaced.</p>
+    <p class="help">An existing budget for the same account, project, member or key is replaced.</p>
     <button class="primary">Save budget</button>
   </form>`;
 }

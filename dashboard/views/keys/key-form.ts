@@ -1,9 +1,11 @@
 import { html } from "ghtml";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
+import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
+import { choice } from "../choice.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field, formProblem } from "../field.ts";
 import { layout } from "../layout.ts";
@@ -13,11 +15,13 @@ export interface KeyForm {
   visitor: Member;
   form: FormState;
   models: readonly ListedModel[];
+  /** To choose one of them. */
+  projects: readonly NamedProject[];
   /** null for a new key. */
   key: ListedKey | null;
 }
 
-export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
+export function keyFormPage({ visitor, form, models, projects, key }: KeyForm): string {
   const title = key === null ? "Create key" : key.name;
   const action = key === null ? "/dashboard/keys/new" : `/dashboard/keys/${key.publicId}`;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
@@ -26,7 +30,7 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
     <a class="button quiet" href="/dashboard/keys">Cancel</a>
   </div>`;
   const inputs = html`!${field({ name: "name", label: "Name", help: "Who or what uses it, such as “laptop” or “build server”.", isRequired: true }, form)}
-    !${modelChoice(models, form)}
+    !${projects.length === 0 ? "" : projectChoice(projects, form)} !${modelChoice(models, form)}
     !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
     <fieldset>
       <legend>Limits</legend>
@@ -47,6 +51,12 @@ export function keyFormPage({ visitor, form, models, key }: KeyForm): string {
           </div>`
     }`;
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
+}
+
+function projectChoice(projects: readonly NamedProject[], form: FormState): string {
+  const options = { "": "No project", ...Object.fromEntries(projects.map(({ id, name }) => [id, name])) };
+  const help = "Its past usage moves to the project, too.";
+  return choice({ name: "project", label: "Project", options, help }, form);
 }
 
 function modelChoice(models: readonly ListedModel[], { values, problems }: FormState): string {

@@ -1,5 +1,6 @@
 import { html } from "ghtml";
 import type { KeyOrder, ListedKey } from "../../../ledger/keys/key-list.ts";
+import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
@@ -15,6 +16,9 @@ export interface KeysView {
   visitor: Member;
   search: string;
   sort: KeyOrder;
+  /** Only keys in the project of this id. */
+  project: string | undefined;
+  projects: readonly NamedProject[];
   /** From 1. */
   page: number;
   keys: readonly ListedKey[];
@@ -31,15 +35,16 @@ const PATH = "/dashboard/keys";
 const BULK = "selected-keys";
 
 export function keysPage(view: KeysView): string {
-  const { visitor, search, keys, dialog = "" } = view;
+  const { visitor, search, project, keys, dialog = "" } = view;
+  const isFiltered = search !== "" || project !== undefined;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
-  const none = search === "" ? noKeys(mayChange) : empty("No matching keys", { note: "Try another part of the name." });
+  const none = isFiltered ? empty("No matching keys", { note: "Try another project or part of the name." }) : noKeys(mayChange);
   const body = html`!${dialog}
     <div class="title">
       <h1>API keys</h1>
       !${mayChange ? CREATE : ""}
     </div>
-    !${keys.length === 0 && search === "" ? "" : searchForm(view)} !${keys.length === 0 ? none : table(keys, visitor, mayChange)}
+    !${keys.length === 0 && !isFiltered ? "" : searchForm(view)} !${keys.length === 0 ? none : table(keys, visitor, mayChange)}
     !${mayChange && keys.length > 0 ? BULK_FORM : ""} !${pages(view)}`;
   return layout({ title: "API keys", visitor, path: PATH, body });
 }
@@ -55,7 +60,7 @@ const SORTS: Record<KeyOrder, string> = {
   spend: "Spend this month",
 };
 
-function searchForm({ search, sort }: KeysView): string {
+function searchForm({ search, sort, project, projects }: KeysView): string {
   const options = Object.entries(SORTS).map(
     ([value, words]) => html`<option value="${value}" !${value === sort ? "selected" : ""}>${words}</option>`,
   );
@@ -70,9 +75,23 @@ function searchForm({ search, sort }: KeysView): string {
         !${options.join("")}
       </select></label
     >
+    !${projects.length === 0 ? "" : projectFilter(projects, project)}
     <button>Apply</button>
-    !${search === "" ? "" : html`<a href="${PATH}">Clear search</a>`}
+    !${search === "" && project === undefined ? "" : html`<a href="${PATH}">Clear search</a>`}
   </form>`;
+}
+
+function projectFilter(projects: readonly NamedProject[], chosen: string | undefined): string {
+  const options = projects.map(
+    ({ id, name }) => html`<option value="${id}" !${id === chosen ? "selected" : ""}>${name}</option>`,
+  );
+  return html`<label
+    ><span class="hidden">Project</span
+    ><select name="project">
+      <option value="">All projects</option>
+      !${options.join("")}
+    </select></label
+  >`;
 }
 
 function noKeys(mayChange: boolean): string {
@@ -86,9 +105,14 @@ const BULK_FORM = html`<form method="get" action="${PATH}/disable" id="${BULK}" 
   <button>Disable selected keys</button>
 </form>`;
 
-function pages({ search, sort, page, keys, total }: KeysView): string {
+function pages({ search, sort, project, page, keys, total }: KeysView): string {
   const link = (to: number, words: string) => {
-    const query = new URLSearchParams({ ...(search === "" ? {} : { search }), sort, page: String(to) });
+    const query = new URLSearchParams({
+      ...(search === "" ? {} : { search }),
+      ...(project === undefined ? {} : { project }),
+      sort,
+      page: String(to),
+    });
     return html`<a class="button" href="${PATH}?${query.toString()}">${words}</a>`;
   };
   const before = (page - 1) * KEYS_PAGE;
@@ -132,6 +156,7 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
     expiresAt,
     previousUntil,
     isPlayground,
+    projectName,
   } = key;
   const path = `${PATH}/${publicId}`;
   const box = html`<td data-label="Select">
@@ -141,7 +166,10 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
   return html`<tr>
     !${mayChange ? box : ""}
     <th scope="row" data-label="Name">
-      <span><a href="${path}">!${clipped(name)}</a>!${isPlayground ? PLAYGROUND : ""}</span>
+      <span
+        ><a href="${path}">!${clipped(name)}</a
+        >!${isPlayground ? PLAYGROUND : ""}!${projectName === null ? "" : html`<span class="sub">!${clipped(projectName)}</span>`}</span
+      >
     </th>
     <td data-label="Key"><code>${masked}</code></td>
     <td data-label="Status">

@@ -3,6 +3,7 @@ import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { endUserIn, tagsIn } from "../../../contract/labels.ts";
 import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
 import type { RequestPage } from "../../../ledger/usage/request-list.ts";
+import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { asset } from "../../assets.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -23,6 +24,7 @@ export interface RequestsView {
   /** Some of the account's requests have tags or an end user. */
   hasLabels: boolean;
   keys: readonly NamedKey[];
+  projects: readonly NamedProject[];
   /** Keys and models used in these days. */
   models: readonly string[];
   members: readonly AccountMember[];
@@ -80,8 +82,9 @@ function searchForm(search: string): string {
   </form>`;
 }
 
-function filters({ range, keys, members, models, filter, hasLabels }: RequestsView): string {
+function filters({ range, keys, projects, members, models, filter, hasLabels }: RequestsView): string {
   const ofKeys = Object.fromEntries(keys.map(({ publicId, name }) => [publicId, name]));
+  const ofProjects = Object.fromEntries(projects.map(({ id, name }) => [id, name]));
   const ofMembers = Object.fromEntries(members.map(({ personId, email }) => [personId, email]));
   const ofModels = Object.fromEntries(models.map((model) => [model, model]));
   const isNarrowed = Object.values(filter).some((value) => value !== undefined);
@@ -89,6 +92,7 @@ function filters({ range, keys, members, models, filter, hasLabels }: RequestsVi
   return html`<form method="get" action="${PATH}" class="filters">
     !${hiddenFields(rangeQuery(range))}
     !${select({ name: "key", label: "Key", all: "All keys", options: ofKeys, chosen: filter.key })}
+    !${projects.length === 0 && filter.project === undefined ? "" : select({ name: "project", label: "Project of the key", all: "All projects", options: ofProjects, chosen: filter.project })}
     !${select({ name: "member", label: "Member who created the key", all: "All members", options: ofMembers, chosen: filter.member })}
     !${select({ name: "model", label: "Model", all: "All models", options: ofModels, chosen: filter.model })}
     !${select({ name: "outcome", label: "Status", all: "All statuses", options: OUTCOME_NAMES, chosen: filter.outcome })}

@@ -11,6 +11,7 @@ import { hiddenFields, rangeQuery } from "./range-picker.ts";
 const GROUPINGS = {
   model: "Model",
   key: "Key",
+  project: "Project",
   member: "Member",
   tag: "Tag",
   user: "End user",
@@ -34,6 +35,7 @@ export interface UsageChart {
   step: Step;
   /** By what usage can be grouped beside model, key and member. */
   labels: LabelChoices;
+  hasProjects: boolean;
   /** Of the chosen grouping. */
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
@@ -44,7 +46,7 @@ export interface UsageChart {
 
 const PATH = "/dashboard/usage";
 
-export function usageChart({ range, choice, step, labels, bars, groups, modelRanks }: UsageChart): string {
+export function usageChart({ range, choice, step, labels, hasProjects, bars, groups, modelRanks }: UsageChart): string {
   const { metric, by, tag } = choice;
   const buckets = bucketsOf(range, step);
   const ids = buckets.map(({ id }) => id);
@@ -56,7 +58,7 @@ export function usageChart({ range, choice, step, labels, bars, groups, modelRan
     `${PATH}?${new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice), ...changes }).toString()}`;
   const title = `${UNITS[metric].axis} by ${step} and ${by === "tag" ? `tag ${tag}` : GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
   return html`<div class="card">
-    <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range, labels)}</div>
+    <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range, { ...labels, hasProjects })}</div>
     !${by === "tag" ? tagPicker(choice, range, labels) : ""}
     !${stackedBars({ title, buckets, series, colours, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
     !${legend({ names, colours, only }, (name) => linkTo({ only: name ?? "" }))}
@@ -80,8 +82,12 @@ function metricPicker({ metric, by, tag }: ChartChoice, range: DayRange): string
   return html`<nav class="switch" aria-label="Metric">!${links.join("")}</nav>`;
 }
 
-function groupPicker({ metric, by, tag }: ChartChoice, range: DayRange, { hasSome, tagNames }: LabelChoices): string {
-  const offered: Grouping[] = ["model", "key", "member"];
+function groupPicker(
+  { metric, by, tag }: ChartChoice,
+  range: DayRange,
+  { hasSome, tagNames, hasProjects }: LabelChoices & { hasProjects: boolean },
+): string {
+  const offered: Grouping[] = ["model", "key", ...(hasProjects ? (["project"] as const) : []), "member"];
   if (tagNames.length > 0) offered.push("tag");
   if (hasSome) offered.push("user");
   if (metric === "tokens") offered.push("class");

@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
+import type { UsageOfProject } from "../../../ledger/usage/project-series.ts";
 import type { UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { bucketsOf, type Step } from "../../charts/buckets.ts";
@@ -9,6 +10,7 @@ import type { Bar } from "../../charts/series.ts";
 import type { Member } from "../../session/visitor.ts";
 import { LABEL_BOUNDS, tagName } from "../../../contract/labels.ts";
 import { nameOfNone, shownValue, type LabelChoices, type LabelUsage } from "../../usage/labels.ts";
+import { NO_PROJECT } from "../../usage/projects.ts";
 import { runway } from "../../usage/days-left.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
@@ -32,6 +34,8 @@ export interface UsageView {
   /** By bucket and name of the key, member or label with the highest charges; the others are combined. Empty by model or class. */
   groupBars: readonly Bar[];
   byKey: KeyUsagePage;
+  /** Empty while no key that was used is in a project. */
+  byProject: readonly UsageOfProject[];
   byMember: readonly UsageOfMember[];
   /** By the chosen tag, or by end user; undefined: usage is grouped by something else. */
   byLabel: LabelUsage | undefined;
@@ -62,7 +66,7 @@ export function usagePage(view: UsageView): string {
 const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
 
 function sections(view: UsageView, query: string): string {
-  const { range, choice, step, bars, groupBars, byKey, byMember, byLabel, labels, memberNames, modelRanks } = view;
+  const { range, choice, step, bars, groupBars, byKey, byProject, byMember, byLabel, labels, memberNames, modelRanks } = view;
   const models = sumBy(bars);
   const drawn = choice.by === "model" || choice.by === "class" ? bars : groupBars;
   const byBucket = bucketsOf(range, step)
@@ -73,7 +77,7 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, step, labels, bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
@@ -101,6 +105,7 @@ function sections(view: UsageView, query: string): string {
         })),
       )}
     </section>
+    !${byProject.length === 0 ? "" : projectSection(byProject, query)}
     <section aria-labelledby="by-member">
       <h2 id="by-member">By member</h2>
       <p class="muted small">Usage is attributed to the member who created the key.</p>
@@ -134,6 +139,19 @@ function labelLink(name: string | undefined, value: string, query: string): stri
   if (value === "") return shownValue(value);
   const filter = new URLSearchParams(name === undefined ? { end_user: value } : { tag: `${name}=${value}` }).toString();
   return html`<a href="/dashboard/usage/requests?${query}&${filter}">!${clipped(value)}</a>`;
+}
+
+function projectSection(byProject: readonly UsageOfProject[], query: string): string {
+  const rows = byProject.map(({ projectId, name, isDeleted, ...sums }) => {
+    const link = html`<a href="/dashboard/usage/requests?${query}&project=${projectId}">!${clipped(name)}</a
+      >!${isDeleted ? ' <span class="badge">deleted</span>' : ""}`;
+    return { name: projectId === "" ? NO_PROJECT : link, ...sums };
+  });
+  return html`<section aria-labelledby="by-project">
+    <h2 id="by-project">By project</h2>
+    <p class="muted small">Usage is attributed to the project that the key is in now.</p>
+    !${table("Project", rows)}
+  </section>`;
 }
 
 function memberName(personId: string, names: ReadonlyMap<string, string>, query: string): string {
@@ -183,7 +201,7 @@ const HEADS = { hour: "Hour (UTC)", day: "Day", week: "Week", month: "Month" } a
 
 /** The same rows as files, with exact numbers. */
 function files(query: string): string {
-  const views = { days: "days", models: "models", keys: "keys", members: "members", requests: "logs" };
+  const views = { days: "days", models: "models", keys: "keys", projects: "projects", members: "members", requests: "logs" };
   const links = Object.entries(views).map(
     ([view, words]) => html`<a href="/dashboard/usage/csv/${view}?${query}" download>${words}</a>`,
   );

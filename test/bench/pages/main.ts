@@ -35,6 +35,7 @@ const PAGES = [
   "/dashboard/models",
   "/dashboard/limits",
   "/dashboard/budgets",
+  "/dashboard/projects",
   "/dashboard/billing",
   "/dashboard/settings/activity",
   "/dashboard/settings/activity?action=credit.granted",

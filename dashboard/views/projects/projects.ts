@@ -1,0 +1,130 @@
+import { html } from "ghtml";
+import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
+import type { ListedProject } from "../../../ledger/projects/project-list.ts";
+import type { FormState } from "../../http/form.ts";
+import { isAllowed } from "../../permissions.ts";
+import type { Member } from "../../session/visitor.ts";
+import { confirmPage } from "../confirm.ts";
+import { csrfField } from "../csrf-field.ts";
+import { empty } from "../empty.ts";
+import { field, formProblem } from "../field.ts";
+import { grouped, usd } from "../figures.ts";
+import { layout } from "../layout.ts";
+import { limitBar } from "../limits/limit-bar.ts";
+import { rowMenu } from "../menu.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { day } from "../time.ts";
+
+export const PROJECTS_PATH = "/dashboard/projects";
+
+export interface ProjectsView {
+  visitor: Member;
+  /** All of the account's, which are few. */
+  projects: readonly ListedProject[];
+  form: FormState;
+}
+
+export function projectsPage({ visitor, projects, form }: ProjectsView): string {
+  const mayChange = isAllowed(visitor.membership.role, "manageProjects");
+  const note = mayChange
+    ? "Create one for each application, team or customer, then choose it in the settings of its keys."
+    : "Only owners of this account can create projects.";
+  const body = html`<h1>Projects</h1>
+    <p class="muted">
+      A project groups API keys: it has usage and a budget of its own. A key is in one project at most, and takes its past usage
+      along when it moves.
+    </p>
+    !${projects.length === 0 ? empty("No projects yet", { note }) : table(projects, mayChange)}
+    !${mayChange ? createForm(visitor, projects, form) : ""}`;
+  return layout({ title: "Projects", visitor, path: PROJECTS_PATH, body });
+}
+
+function table(projects: readonly ListedProject[], mayChange: boolean): string {
+  const rows = projects.map((project) => {
+    const { id, name, keys, spentThisMonthNanoUsd, budgetNanoUsd, createdAt, createdBy } = project;
+    return html`<tr>
+      <th scope="row" data-label="Name"><a href="${PROJECTS_PATH}/${id}">!${clipped(name)}</a></th>
+      <td data-label="Keys" class="number"><a href="/dashboard/keys?project=${id}">${grouped(String(keys))}</a></td>
+      <td data-label="Spend this month" class="number">
+        <a href="/dashboard/usage/requests?range=month&project=${id}">!${usd(spentThisMonthNanoUsd)}</a>
+      </td>
+      <td data-label="Budget">
+        !${budgetNanoUsd === null ? "None" : limitBar({ used: spentThisMonthNanoUsd, limit: budgetNanoUsd, unit: "usd" })}
+      </td>
+      <td data-label="Created">
+        <span>!${day(createdAt)}<span class="sub">!${clipped(createdBy)}</span></span>
+      </td>
+      !${mayChange ? html`<td class="actions">!${rowMenu(name, actions(project))}</td>` : ""}
+    </tr>`;
+  });
+  return responsiveTable(
+    [
+      "Name",
+      { number: "Keys" },
+      { number: "Spend this month" },
+      "Budget",
+      "Created",
+      ...(mayChange ? [{ hidden: "Actions" }] : []),
+    ],
+    rows,
+    "wide",
+  );
+}
+
+function actions({ id, name }: ListedProject): string[] {
+  return [
+    html`<a href="${PROJECTS_PATH}/${id}" aria-label="Rename ${name}">Rename</a>`,
+    html`<a class="danger" href="${PROJECTS_PATH}/${id}/delete" data-dialog aria-label="Delete ${name}">Delete</a>`,
+  ];
+}
+
+function createForm({ csrf }: Member, projects: readonly ListedProject[], form: FormState): string {
+  if (projects.length >= ACCOUNT_BOUNDS.projects)
+    return html`<p class="muted">This account has ${ACCOUNT_BOUNDS.projects} projects, the maximum.</p>`;
+  return html`<form method="post" action="${PROJECTS_PATH}" class="card stack">
+    <h2>Create a project</h2>
+    !${formProblem(form)} !${csrfField(csrf)} !${field({ name: "name", label: "Name", isRequired: true }, form)}
+    <button class="primary">Create project</button>
+  </form>`;
+}
+
+export function projectPage({ visitor, project, form }: { visitor: Member; project: ListedProject; form: FormState }): string {
+  const { id, name, keys, spentThisMonthNanoUsd, budgetNanoUsd } = project;
+  const rename = html`<form method="post" action="${PROJECTS_PATH}/${id}" class="card stack">
+    !${formProblem(form)} !${csrfField(visitor.csrf)} !${field({ name: "name", label: "Name", isRequired: true }, form)}
+    <div class="buttons">
+      <button class="primary">Save</button>
+      <a class="button quiet" href="${PROJECTS_PATH}">Cancel</a>
+    </div>
+  </form>`;
+  const body = html`<p class="crumb"><a href="${PROJECTS_PATH}">Projects</a></p>
+    <h1>${name}</h1>
+    <div class="card stack">
+      !${
+        budgetNanoUsd === null
+          ? html`<p>!${usd(spentThisMonthNanoUsd)} this month. It has no <a href="/dashboard/budgets">budget</a>.</p>`
+          : limitBar({ used: spentThisMonthNanoUsd, limit: budgetNanoUsd, unit: "usd", words: "this month" })
+      }
+      <p>
+        <a href="/dashboard/keys?project=${id}">Keys (${grouped(String(keys))})</a>,
+        <a href="/dashboard/usage?by=project">usage</a>,
+        <a href="/dashboard/usage/requests?project=${id}">logs</a>
+      </p>
+    </div>
+    !${isAllowed(visitor.membership.role, "manageProjects") ? rename : ""}`;
+  return layout({ title: name, visitor, path: PROJECTS_PATH, body, isNarrow: true });
+}
+
+export function confirmProjectPage({ visitor, project }: { visitor: Member; project: ListedProject }): string {
+  const { id, name } = project;
+  return confirmPage({
+    visitor,
+    path: PROJECTS_PATH,
+    title: "Delete this project?",
+    body: html`<p>${name}</p>
+      <p>Its budget is deleted with it. Usage of keys that it had, and that were deleted, stays in reports.</p>`,
+    action: `${PROJECTS_PATH}/${id}/delete`,
+    button: "Delete project",
+    cancel: PROJECTS_PATH,
+  });
+}
