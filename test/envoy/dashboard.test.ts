@@ -56,7 +56,7 @@ test("from signing up to seeing what an answer cost, on both interfaces (S24, S2
   expect(usage.text).toContain("modelx-v4-pro");
   expect(usage.text).toContain("<svg");
   const requests = await browser.get("/dashboard/usage/requests?model=modelx-v4-pro");
-  expect(requests.text.match(/>completed<\/span/g)).toHaveLength(2);
+  expect(requests.text.match(/>Completed<\/span/g)).toHaveLength(2);
   expect((await browser.get("/dashboard/usage/requests?model=modelx-chat")).text).toContain("No matching requests");
   expect((await browser.get("/dashboard/credit")).text).toContain("+$1.00");
 });

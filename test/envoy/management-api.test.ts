@@ -46,19 +46,21 @@ test("every command of the guide works verbatim", async () => {
   expect(token).toHaveLength(48);
   const guide = await readFile(GUIDE, "utf8");
   const commands = [...guide.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block = ""]) => block.split(/\n(?=curl)/));
-  expect(commands).toHaveLength(23);
+  expect(commands).toHaveLength(30);
   const environment: Record<string, string> = { TOKEN: token, BASE_URL: stack.baseUrl, PATH: process.env["PATH"] ?? "" };
   const answers: string[] = [];
   for (const command of commands) {
     const { stdout } = await run("sh", ["-c", command], { env: environment });
     answers.push(stdout);
-    environment["KEY_ID"] ??= /"id":"(\w{12})"/.exec(stdout)?.[1] ?? "";
-    if (environment["KEY_ID"] === "") delete environment["KEY_ID"];
+    const [, id] = /"id":"([\w-]+)"/.exec(stdout) ?? [];
+    if (id !== undefined && command.includes('POST "$BASE_URL/api/v1/keys"')) environment["KEY_ID"] = id;
+    if (id !== undefined && command.includes('POST "$BASE_URL/api/v1/projects"')) environment["PROJECT_ID"] = id;
   }
   expect(answers[0]).toMatch(/^\{"currency":"USD","balance":"5\.000000000"/);
   expect(answers[1]).toContain('"value":"sk-mg-');
   expect(answers[2]).toMatch(/"name":"build server 2".*"status":"disabled"/);
   expect(answers[3]).toContain('"value":"sk-mg-');
+  expect(answers.find((answer) => answer.includes('"name":"search"'))).toContain(`"id":"${environment["PROJECT_ID"]}"`);
   expect(answers.at(-1)).toBe("");
 });
 

@@ -34,6 +34,8 @@ test("a key is listed with its settings, masked, and without its secret (S24)", 
     spentNanoUsd: 0n,
     isPlayground: false,
     createdBy: null,
+    projectId: null,
+    projectName: null,
   });
   const secret = value.slice(-43);
   expect(Object.values(key ?? {}).join(" ")).not.toContain(secret.slice(0, 6));

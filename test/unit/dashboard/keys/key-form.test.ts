@@ -4,6 +4,7 @@ import { parseKeyForm, writeKeyForm } from "../../../../dashboard/keys/key-form.
 const full = {
   name: "laptop",
   models: "modelx-v4-pro,modelx-chat",
+  project: "0199d8a0-0000-7000-8000-000000000000",
   expires: "2027-01-31",
   spendPerDayUsd: "5.00",
   spendPerMonthUsd: "50",
@@ -17,6 +18,7 @@ test("a key's form is read and written without loss", () => {
   expect(settings).toEqual({
     name: "laptop",
     allowedModels: ["modelx-v4-pro", "modelx-chat"],
+    projectId: "0199d8a0-0000-7000-8000-000000000000",
     // The last day counts whole.
     expiresAt: new Date("2027-02-01T00:00:00Z"),
     limits: {
@@ -35,14 +37,22 @@ test("empty fields are not limited", () => {
   expect(parseKeyForm({ ...empty, name: "laptop" })).toEqual({
     name: "laptop",
     allowedModels: null,
+    projectId: null,
     expiresAt: null,
     limits: {},
   });
 });
 
+test("a form of an account without projects has no such field, and leaves the project as it is", () => {
+  const { project, ...others } = full;
+  expect(project).not.toBe("");
+  expect(parseKeyForm(others).projectId).toBeUndefined();
+});
+
 test.for([
   ["name", "", "Give the key a name."],
   ["expires", "soon", "Choose a day."],
+  ["project", "search", "Choose a project."],
   ["spendPerDayUsd", "5,00", "Enter an amount in USD, such as 5.00."],
   ["requestsPerMinute", "0", "Enter a whole number above 0."],
   ["tokensPerMinute", "1e3", "Enter a whole number above 0."],
