@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { assignProject } from "../projects/project-keys.ts";
 import { hasRoomForResourceKey } from "./key-bounds.ts";
 import { hashSecret, replaceSecret } from "./keys.ts";
 
@@ -21,6 +22,8 @@ export interface ResourceKey {
   unknownLimits: string[];
   /** UTC day and month until now. */
   spent: { dayNanoUsd: bigint; monthNanoUsd: bigint };
+  /** Whether it is in the project that its resource names, or its resource names none. */
+  isInProject: boolean;
 }
 
 /** A resource's specification of its key. */
@@ -56,12 +59,16 @@ const keyRow = z.strictObject({
   limits: storedLimitsSchema,
   dayNanoUsd: z.bigint(),
   monthNanoUsd: z.bigint(),
+  isInProject: z.boolean(),
 });
 
-/** The key of a resource, and whether the account named by the resource exists. */
+/**
+ * The key of a resource, and whether the account named by the resource exists.
+ * @param project the name in the resource, if any.
+ */
 export async function readResourceKey(
   database: Database,
-  { uid, accountId }: { uid: string; accountId: string },
+  { uid, accountId, project }: { uid: string; accountId: string; project: string | undefined },
 ): Promise<{ hasAccount: boolean; key: ResourceKey | null }> {
   const accounts = await database.query({
     text: "SELECT id FROM account WHERE id = $1",
@@ -72,9 +79,13 @@ export async function readResourceKey(
     text: `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash", previous_until AS "previousUntil",
              rotation, origin, extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000 AS "revokedForMs", api_key.name,
              disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
-             "dayNanoUsd", "monthNanoUsd"
+             "dayNanoUsd", "monthNanoUsd",
+             $2::text IS NULL OR EXISTS (
+               SELECT FROM project_key JOIN project ON project.id = project_id
+               WHERE project_key.public_id = api_key.public_id AND lower(project.name) = lower($2)
+             ) AS "isInProject"
            FROM resource_key JOIN api_key USING (public_id), LATERAL (${SPENT}) AS spent WHERE uid = $1`,
-    values: [uid],
+    values: [uid, project ?? null],
     row: keyRow,
   });
   return { hasAccount: accounts.length > 0, key: row === undefined ? null : toResourceKey(row) };
@@ -155,6 +166,28 @@ export async function changeResourceKey(
 
 function settingValues({ isDisabled, expiresAt, allowedModels, limits }: ResourceKeySettings): unknown[] {
   return [isDisabled, expiresAt, allowedModels, JSON.stringify(limits)];
+}
+
+/**
+ * Puts the key of a resource into the project of this name.
+ * @returns false if its account has no such project.
+ */
+export async function assignResourceKeyProject(
+  database: Database,
+  { uid, project }: { uid: string; project: string },
+): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const [found] = await transaction.query({
+      text: `SELECT account_id AS "accountId", public_id AS "publicId", project.id AS "projectId"
+             FROM resource_key JOIN api_key USING (public_id) JOIN project USING (account_id)
+             WHERE uid = $1 AND lower(project.name) = lower($2) AND deleted_at IS NULL`,
+      values: [uid, project],
+      row: z.strictObject({ accountId: z.string(), publicId: z.string(), projectId: z.string() }),
+    });
+    if (found === undefined) return false;
+    await assignProject(transaction, found);
+    return true;
+  });
 }
 
 /** Makes a rotation's secret the key's. Repeating it changes nothing, including the expiry of the previous one. */

@@ -3,6 +3,7 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import { hashSecret, mintApiKey, renewApiKey } from "../../ledger/keys/keys.ts";
 import {
   addResourceKey,
+  assignResourceKeyProject,
   changeResourceKey,
   readResourceKey,
   revokeResourceKey,
@@ -30,7 +31,10 @@ export interface ApplyDeps {
 }
 
 export type Applied =
-  | { kind: "done"; key: Observation["key"]; hasAccount: boolean; secretProblem: SecretProblem | null; hasRotated: boolean }
+  | ({ kind: "done"; secretProblem: SecretProblem | null; hasRotated: boolean } & Pick<
+      Observation,
+      "key" | "hasAccount" | "hasProject"
+    >)
   /** Retry in this many ms. */
   | { kind: "wait"; ms: number }
   /** The ApiKey is released, or this process no longer leads. */
@@ -43,6 +47,7 @@ const MAX_STEPS = 12;
 export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
   const { client, database, pepper, origin, clock } = deps;
   const { uid } = object.metadata;
+  const { account: accountId, project } = resource.spec;
   const secret = secretReference(resource);
   const secretPath = objectPath("secrets", secret);
   const identity = { uid, origin, namespace: object.metadata.namespace, resourceName: object.metadata.name };
@@ -50,10 +55,11 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     resource,
     isDeleting: object.metadata.deletionTimestamp !== undefined,
     hasFinalizer: object.metadata.finalizers.includes(FINALIZER),
-    ...(await readResourceKey(database, { uid, accountId: resource.spec.account })),
+    ...(await readResourceKey(database, { uid, accountId, project })),
     secret: { kind: "unread" },
     isForeignKey: false,
     hasRoom: true,
+    hasProject: true,
     origin,
     nowMs: clock.nowMs(),
     isStored: (secret, hash) => hashSecret(pepper, secret).equals(hash),
@@ -62,7 +68,7 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
 
   const observe = (object: unknown) => void (observation.secret = observeSecret(object, { resource, uid }));
   async function rereadKey(): Promise<void> {
-    Object.assign(observation, await readResourceKey(database, { uid, accountId: resource.spec.account }));
+    Object.assign(observation, await readResourceKey(database, { uid, accountId, project }));
   }
   async function readSecret(): Promise<void> {
     try {
@@ -112,7 +118,7 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
         return await patchSecret(buildEndOfOverlap(resource, step.resourceVersion));
       case "store key": {
         const { publicId, secret, rotation } = step;
-        const key = { publicId, secret, rotation, pepper, accountId: resource.spec.account, settings: toSettings(resource) };
+        const key = { publicId, secret, rotation, pepper, accountId, settings: toSettings(resource) };
         const stored = await addResourceKey(database, { ...identity, ...key });
         observation.isForeignKey = stored === "foreign";
         observation.hasRoom = stored !== "no room";
@@ -128,6 +134,9 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
       case "change settings":
         await changeResourceKey(database, { uid, origin, settings: toSettings(resource) });
         return await rereadKey();
+      case "assign project":
+        observation.hasProject = await assignResourceKeyProject(database, { uid, project: step.project });
+        return await rereadKey();
     }
   }
 
@@ -136,9 +145,9 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     const step = nextStep(observation);
     if (step.kind === "wait") return step;
     if (step.kind === "done") {
-      const { key, hasAccount, isDeleting } = observation;
+      const { key, hasAccount, hasProject, isDeleting } = observation;
       if (isDeleting) return { kind: "gone" };
-      return { kind: "done", key, hasAccount, secretProblem: step.secretProblem, hasRotated };
+      return { kind: "done", key, hasAccount, hasProject, secretProblem: step.secretProblem, hasRotated };
     }
     if (step.kind === "drop finalizer") {
       await setFinalizer(client, object, false);

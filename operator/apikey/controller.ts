@@ -51,8 +51,9 @@ const WORKERS = 16;
 const FAILURE_WORKERS = 2;
 /** One failure may be chance: the second in a row is shown in the resource. */
 const REPORTED_FROM = 2;
-/** An account may be created at any time, without an event. */
+/** An account or a project may be created at any time, without an event. */
 const UNKNOWN_ACCOUNT_MS = 5_000;
+const UNKNOWN_PROJECT_MS = 30_000;
 /** The watch reports what the other one wrote before that. */
 const CONTESTED_MS = 500;
 
@@ -109,11 +110,13 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   }
 
   /** For changes that depend only on time. */
-  function untilNext({ spec }: ApiKeyResource, { key, hasAccount }: Extract<Applied, { kind: "done" }>): number {
+  function untilNext({ spec }: ApiKeyResource, { key, hasAccount, hasProject }: Extract<Applied, { kind: "done" }>): number {
     const nowMs = clock.nowMs();
     const times = [Date.parse(spec.expiresAt ?? ""), key?.previousUntil?.getTime() ?? NaN].filter((time) => time > nowMs);
     // Spread out, so that ten thousand are not processed at one moment.
-    const regularMs = hasAccount ? recheckMs * (0.75 + Math.random() / 2) : UNKNOWN_ACCOUNT_MS;
+    const regularMs = recheckMs * (0.75 + Math.random() / 2);
+    if (!hasAccount) times.push(nowMs + UNKNOWN_ACCOUNT_MS);
+    else if (!hasProject) times.push(nowMs + UNKNOWN_PROJECT_MS);
     return Math.min(regularMs, ...times.map((time) => time - nowMs + 100));
   }
 

@@ -18,6 +18,8 @@ export interface Observation {
   isForeignKey: boolean;
   /** Whether the account may have another ApiKey. */
   hasRoom: boolean;
+  /** False if the account has no project of the name in the resource. */
+  hasProject: boolean;
   /** This installation of the operator. */
   origin: string;
   nowMs: number;
@@ -39,6 +41,7 @@ export type Step =
   | { kind: "store rotation"; publicId: string; secret: string; rotation: number; previousUntilMs: number | null }
   | { kind: "end overlap"; resourceVersion: string }
   | { kind: "change settings" }
+  | { kind: "assign project"; project: string }
   /** Nothing more: the problem with the Secret, or null. */
   | { kind: "done"; secretProblem: SecretProblem | null };
 
@@ -66,6 +69,8 @@ export function nextStep(observation: Observation): Step {
   const isReadable = key.unknownLimits.length === 0;
   if (isReadable && (key.origin !== observation.origin || !areSettingsSame(key.settings, toSettings(resource))))
     return { kind: "change settings" };
+  const { project } = resource.spec;
+  if (project !== undefined && !key.isInProject && observation.hasProject) return { kind: "assign project", project };
 
   const isRotationDue = wanted > key.rotation;
   switch (secret.kind) {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { COUNT_LIMITS, LIMITS } from "../../contract/limits.ts";
+import { PROJECT_NAME_LENGTH } from "../../ledger/projects/projects.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { durationSchema } from "../model/duration.ts";
@@ -69,6 +70,14 @@ export const apiKeySpecSchema = z
         .max(256, "must be at most 256 characters")
         .optional()
         .describe("What the key is for, as a note for people."),
+      project: z
+        .string(must("be the name of a project"))
+        .min(1, "must not be empty")
+        .max(PROJECT_NAME_LENGTH, `must be at most ${PROJECT_NAME_LENGTH} characters`)
+        .optional()
+        .describe(
+          "Name of a project of the account, whatever its case, that the key belongs to; as chosen in the dashboard if absent.",
+        ),
       disabled: z.boolean(must("be true or false")).default(false).describe("Whether the key is refused for now."),
       expiresAt: z.iso
         .datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') })

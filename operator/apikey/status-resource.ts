@@ -26,7 +26,7 @@ export const apiKeyStatusSchema = z
         "What the key has spent in the window of spec.spendLimit, or in the UTC month if there is none; up to a minute old.",
       ),
     conditions: conditions(
-      "Accepted: the account exists. SecretReady: the Secret contains the value. Synced: the gateway has applied the key as specified. Managed: which operator manages it. Ready: all of the above, and requests with the key are served.",
+      "Accepted: the account exists. SecretReady: the Secret contains the value. Synced: the gateway has applied the key as specified. ProjectFound: the account has the project. Managed: which operator manages it. Ready: all of these but ProjectFound, and requests with the key are served.",
     ),
   })
   .describe("Observed state of the ApiKey, written by the operator.");

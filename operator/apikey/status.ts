@@ -15,6 +15,7 @@ export type ApiKeyOutcome =
       kind: "valid";
       resource: ApiKeyResource;
       hasAccount: boolean;
+      hasProject: boolean;
       key: ResourceKey | null;
       secretProblem: SecretProblem | null;
     };
@@ -25,7 +26,7 @@ export function decideConditions(outcome: ApiKeyOutcome, nowMs: number): WantedC
     const accepted = { type: "Accepted", isTrue: false, reason: "Invalid", message: outcome.problems.join("; ") };
     return [summarise([accepted], ACTIVE), accepted];
   }
-  const { resource, hasAccount, key, secretProblem } = outcome;
+  const { resource, hasAccount, hasProject, key, secretProblem } = outcome;
   const { account } = resource.spec;
   if (!hasAccount) {
     const message = `there is no account ${account}; ask an administrator to create it`;
@@ -37,7 +38,23 @@ export function decideConditions(outcome: ApiKeyOutcome, nowMs: number): WantedC
   const synced = syncedCondition(key);
   const wrong = key === null ? null : whyRefused(resource, key, nowMs);
   const summary = wrong === null ? summarise([accepted, secret, synced], ACTIVE) : { type: "Ready", isTrue: false, ...wrong };
-  return [summary, accepted, secret, synced];
+  // Not in the summary: requests with the key are served.
+  return [summary, accepted, secret, synced, ...(key === null ? [] : projectConditions(resource, hasProject))];
+}
+
+function projectConditions({ spec: { account, project } }: ApiKeyResource, hasProject: boolean): WantedCondition[] {
+  if (project === undefined) return [];
+  const type = "ProjectFound";
+  return hasProject
+    ? [{ type, isTrue: true, reason: "Found", message: `the key is in project ${project}` }]
+    : [
+        {
+          type,
+          isTrue: false,
+          reason: "ProjectUnknown",
+          message: `account ${account} has no project ${project}, and the key stays where it is; create the project in the dashboard`,
+        },
+      ];
 }
 
 const ACTIVE = { reason: "Active", message: "requests with the key are served" };

@@ -5,6 +5,7 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import { createApiKey, hashSecret, mintApiKey } from "../../ledger/keys/keys.ts";
 import {
   addResourceKey,
+  assignResourceKeyProject,
   changeResourceKey,
   listResourceKeys,
   readKeyActivity,
@@ -13,6 +14,7 @@ import {
   rotateResourceKey,
   type NewResourceKey,
 } from "../../ledger/keys/resource-keys.ts";
+import { createProject } from "../../ledger/projects/projects.ts";
 import { useOwnPostgres } from "../support/postgres.ts";
 
 const postgres = useOwnPostgres();
@@ -44,12 +46,15 @@ function newKey(changes: Partial<NewResourceKey> = {}): NewResourceKey {
   };
 }
 
+const read = (database: Database, { project, ...key }: { uid: string; accountId: string; project?: string }) =>
+  readResourceKey(database, { ...key, project });
+
 test("a resource's key is stored once, however often it is added", async () => {
   const database = await start();
   const key = newKey({ rotation: 3 });
-  expect(await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).toEqual({ hasAccount: true, key: null });
+  expect(await read(database, { uid: UID, accountId: ACCOUNT })).toEqual({ hasAccount: true, key: null });
   expect(await addResourceKey(database, key)).toBe("stored");
-  const stored = (await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key;
+  const stored = (await read(database, { uid: UID, accountId: ACCOUNT })).key;
   expect(stored).toEqual({
     publicId: key.publicId,
     accountId: ACCOUNT,
@@ -61,6 +66,7 @@ test("a resource's key is stored once, however often it is added", async () => {
     settings: key.settings,
     unknownLimits: [],
     spent: { dayNanoUsd: 0n, monthNanoUsd: 0n },
+    isInProject: true,
   });
   const { nextXid } = await readChanges(database, 0n);
   expect(await addResourceKey(database, key)).toBe("stored");
@@ -74,10 +80,8 @@ test("another key's public id is not taken over, whoever owns it", async () => {
   expect(await addResourceKey(database, stolen)).toBe("foreign");
   const { publicId } = await createApiKey(database, { accountId: ACCOUNT, name: "by hand", pepper: PEPPER });
   expect(await addResourceKey(database, { ...stolen, publicId })).toBe("foreign");
-  expect((await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key?.secretHash).toEqual(
-    hashSecret(PEPPER, newKey().secret),
-  );
-  expect((await readResourceKey(database, { uid: OTHER_UID, accountId: ACCOUNT })).key).toBeNull();
+  expect((await read(database, { uid: UID, accountId: ACCOUNT })).key?.secretHash).toEqual(hashSecret(PEPPER, newKey().secret));
+  expect((await read(database, { uid: OTHER_UID, accountId: ACCOUNT })).key).toBeNull();
 });
 
 test("its settings become those of the resource, and reach every follower of the changes", async () => {
@@ -92,7 +96,7 @@ test("its settings become those of the resource, and reach every follower of the
     limits: { requestsPerMinute: 7, spendPerDayUsd: "2.5" },
   };
   await changeResourceKey(database, { uid: UID, origin: "there", settings });
-  const stored = (await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key;
+  const stored = (await read(database, { uid: UID, accountId: ACCOUNT })).key;
   expect(stored).toMatchObject({ settings, origin: "there" });
   expect((await readChanges(database, nextXid)).keys).toMatchObject([{ isDisabled: true }]);
 });
@@ -106,11 +110,34 @@ test("a rotation is stored once: repeated, it does not move the end of the overl
   const rotation = { uid: UID, publicId, secret: next, pepper: PEPPER, rotation: 1 };
   await rotateResourceKey(database, { ...rotation, previousUntil: until });
   await rotateResourceKey(database, { ...rotation, previousUntil: new Date("2028-01-01T00:00:00.000Z") });
-  const { key } = await readResourceKey(database, { uid: UID, accountId: ACCOUNT });
+  const { key } = await read(database, { uid: UID, accountId: ACCOUNT });
   expect(key).toMatchObject({ rotation: 1, secretHash: hashSecret(PEPPER, next), previousUntil: until });
   const [row] = (await readChanges(database, 0n)).keys;
   expect(keptKey(row).previousSecret).toEqual({ hash: hashSecret(PEPPER, secret), until });
 });
+
+test("a key enters the project that its resource names, whatever the name's case, if its account has one", async () => {
+  const database = await start();
+  await createAccount(database, { id: "other", name: "Other" });
+  await addResourceKey(database, newKey());
+  const personId = await createPerson(database);
+  await createProject(database, { accountId: "other", personId, tokenId: null }, "Nightly");
+  const project = "nightly";
+  expect(await assignResourceKeyProject(database, { uid: UID, project })).toBe(false);
+  expect((await read(database, { uid: UID, accountId: ACCOUNT, project })).key?.isInProject).toBe(false);
+  await createProject(database, { accountId: ACCOUNT, personId, tokenId: null }, "Nightly");
+  for (let times = 0; times < 2; times += 1) {
+    expect(await assignResourceKeyProject(database, { uid: UID, project })).toBe(true);
+    expect((await read(database, { uid: UID, accountId: ACCOUNT, project })).key?.isInProject).toBe(true);
+  }
+  expect((await read(database, { uid: UID, accountId: ACCOUNT, project: "another" })).key?.isInProject).toBe(false);
+});
+
+async function createPerson(database: Database): Promise<string> {
+  const id = "33333333-3333-4333-8333-333333333333";
+  await database.execute("INSERT INTO person (id, email, name) VALUES ($1, 'ann@example.com', 'Ann')", [id]);
+  return id;
+}
 
 test("a revoked key reports since when, stays revoked, and is no longer listed", async () => {
   const database = await start();
@@ -124,10 +151,10 @@ test("a revoked key reports since when, stays revoked, and is no longer listed",
 
   expect(await revokeResourceKey(database, UID)).toBe(true);
   expect(await revokeResourceKey(database, UID)).toBe(false);
-  const { key } = await readResourceKey(database, { uid: UID, accountId: ACCOUNT });
+  const { key } = await read(database, { uid: UID, accountId: ACCOUNT });
   expect(key?.revokedForMs).toBeGreaterThanOrEqual(0);
   await changeResourceKey(database, { uid: UID, origin: "here", settings: { ...newKey().settings, name: "renamed" } });
-  expect((await readResourceKey(database, { uid: UID, accountId: ACCOUNT })).key?.settings.name).toBe("client");
+  expect((await read(database, { uid: UID, accountId: ACCOUNT })).key?.settings.name).toBe("client");
   expect(await listResourceKeys(database, { origin: "here" })).toEqual([]);
 });
 
@@ -155,7 +182,7 @@ test("a key's spending is counted by UTC day and month, and shown once it was us
       monthNanoUsd: 5n,
     },
   ]);
-  expect(await readResourceKey(database, { uid: UID, accountId: "nobody" })).toMatchObject({
+  expect(await read(database, { uid: UID, accountId: "nobody" })).toMatchObject({
     hasAccount: false,
     key: { spent: { dayNanoUsd: 5n, monthNanoUsd: 5n } },
   });

@@ -221,6 +221,7 @@ export const apiKeySpecs = object(
     account: labels,
     displayName: words(128),
     description: words(256),
+    project: words(64),
     disabled: flags,
     expiresAt: times,
     allowedModels: fc.array(names, { maxLength: 3 }),

@@ -1,8 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { createProject } from "../../../ledger/projects/projects.ts";
 import { parseApiKey } from "../../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { eventually } from "../../support/eventually.ts";
 import { apiKey, model, secret } from "./resources.ts";
+import { TEAM } from "./install.ts";
 import { PATIENCE } from "./stage.ts";
 import { useStage } from "./use-stage.ts";
 
@@ -72,6 +75,24 @@ describe("an ApiKey", () => {
       await stage().team.remove("apikey", name);
       expect(await statusWith(value)).toBe(401);
     }
+  });
+
+  test("is in the project that it names, once there is one, and works before", async () => {
+    const { team, database } = stage();
+    const value = await make("grouped", { project: "Batch jobs" });
+    await expectCondition("grouped", "ProjectFound", { status: "False", reason: "ProjectUnknown" });
+    await expectStatus(value, 200);
+    const personId = randomUUID();
+    await database.execute("INSERT INTO person (id, email, name) VALUES ($1, 'ann@example.com', 'Ann')", [personId]);
+    await createProject(database, { accountId: TEAM, personId, tokenId: null }, "batch jobs");
+    // Otherwise it is found at the next check.
+    await team.apply(apiKey("grouped", { project: "Batch jobs", description: "of the nightly batch" }));
+    await expectCondition("grouped", "ProjectFound", { status: "True" });
+    expect(
+      await database.execute(
+        "SELECT FROM api_key JOIN project_key USING (public_id) JOIN project ON project.id = project_id WHERE api_key.name = 'grouped' AND project.name = 'batch jobs'",
+      ),
+    ).toBe(1);
   });
 
   test("that is disabled, expires or has limits has the same effect in the gateway, and shows it", async () => {

@@ -35,6 +35,7 @@ function stored(changes: Partial<ResourceKey> = {}, of: ApiKeyResource = resourc
     settings: toSettings(of),
     unknownLimits: [],
     spent: { dayNanoUsd: 0n, monthNanoUsd: 0n },
+    isInProject: true,
     ...changes,
   };
 }
@@ -53,6 +54,7 @@ function step(changes: Partial<Observation>) {
     secret: { kind: "unread" },
     isForeignKey: false,
     hasRoom: true,
+    hasProject: true,
     origin: "here",
     nowMs: NOW_MS,
     isStored: (secret, hash) => hashSecret(PEPPER, secret).equals(hash),
@@ -93,6 +95,14 @@ describe("an ApiKey with its key", () => {
     const disabled = resource({ disabled: true });
     expect(step({ resource: disabled, key: stored(), secret: { kind: "missing" } })).toEqual({ kind: "change settings" });
     expect(step({ key: stored({ origin: "elsewhere" }) })).toEqual({ kind: "change settings" });
+  });
+
+  test("enters its project, once, and does without one that does not exist", () => {
+    const grouped = resource({ project: "nightly" });
+    const outside = stored({ isInProject: false }, grouped);
+    expect(step({ resource: grouped, key: outside })).toEqual({ kind: "assign project", project: "nightly" });
+    expect(step({ resource: grouped, key: outside, hasProject: false })).toEqual({ kind: "read secret" });
+    expect(step({ resource: grouped, key: stored({}, grouped) })).toEqual({ kind: "read secret" });
   });
 
   test("whose Secret was deleted gets no new value", () => {
