@@ -180,6 +180,23 @@ describe("hostile servers", () => {
   });
 });
 
+describe("an instruction, which some servers read with each document", () => {
+  const instruction = "Prefer documents about pets. ".repeat(100);
+
+  test("is charged as the server reports it (S28)", async () => {
+    answer = '{"results":[],"usage":{"total_tokens":3000}}';
+    const { requestId } = await post({ ...ASKED, model: "scripted", instruction });
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ isEstimated: false, chargeNanoUsd: 3_000_000n });
+  });
+
+  test("needs credit for each document (S30)", async () => {
+    const { apiKey } = await stack().createAccount({ name: "modest", creditNanoUsd: 1_000_000n });
+    const { status, text } = await post({ ...ASKED, instruction }, { apiKey });
+    expect(status).toBe(402);
+    expect(text).toContain("covers 1,000 input tokens, and this request may have 3,2");
+  });
+});
+
 test("a key over its limit of tokens gets a 429 that names it, and nothing is charged (S23)", async () => {
   const { apiKey } = await stack().createAccount({ name: "limited", creditNanoUsd: 1_000_000_000n });
   const parsed = parseApiKey(apiKey);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
-import type { Outline } from "./outline.ts";
+import { itself, type Outline } from "./outline.ts";
 import { scanMembers, type Member } from "./scan.ts";
 import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
 
@@ -20,6 +20,8 @@ export interface RequestBody {
   whole(): JsonObject;
   /** The members as written, including duplicates; positions are the outline's. */
   members(): readonly Pick<Member, "name">[];
+  /** The same with the bytes of each value as written. */
+  sizes(): readonly { readonly name: string; readonly bytes: number }[];
   /** The body with changed members, as editMembers does it; the same buffer if nothing changes. */
   edit(edits: Readonly<Record<string, MemberEdit>>): Buffer;
 }
@@ -44,8 +46,13 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
     raw: (name) => memberAsWritten(bytes, name, outline),
     whole: readWhole,
     members: () => scanMembers(outline.text),
+    sizes: () => memberSizes(outline),
     edit: (edits) => editMembers(bytes, edits, outline),
   };
+}
+
+function memberSizes({ text, toOriginal }: Outline): { name: string; bytes: number }[] {
+  return scanMembers(text).map(({ name, value }) => ({ name, bytes: toOriginal(value.end) - toOriginal(value.start) }));
 }
 
 /** A completely parsed body. */
@@ -58,6 +65,7 @@ export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
     raw: (name) => memberAsWritten(bytes, name),
     whole: () => parsed,
     members: () => scanMembers(bytes),
+    sizes: () => memberSizes(itself(bytes)),
     edit: (edits) => editMembers(bytes, edits),
   };
 }

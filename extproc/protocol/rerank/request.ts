@@ -9,7 +9,7 @@ import { requestError } from "../request-error.ts";
 
 /** What Cohere recommends and Voyage allows. */
 export const MAX_DOCUMENTS = 1_000;
-/** Servers read the query again with each document: a short request may cost much. */
+/** Servers read query and instruction again with each document: a short request may cost much. */
 export const MAX_READ_TOKENS = 2_000_000;
 /** This many bytes of text have at least one token: a request refused for its length is too long for every server. */
 const MAX_BYTES_PER_TOKEN = 8;
@@ -17,8 +17,26 @@ const MAX_BYTES_PER_TOKEN = 8;
 /** The texts of a request, by their sizes: bytes as JSON writes them. */
 export interface RerankRequest {
   readonly queryBytes: number;
+  /**
+   * All other fields that a server may read with each document: some models of rerank take an instruction, under names that differ
+   * between servers.
+   */
+  readonly instructionBytes: number;
   readonly documentBytes: readonly number[];
 }
+
+/** Documented fields that are not read with each document. */
+const OTHER_FIELDS: ReadonlySet<string> = new Set([
+  "model",
+  "query",
+  "documents",
+  "top_n",
+  "return_documents",
+  "max_tokens_per_doc",
+  "max_chunks_per_doc",
+  "user",
+  "usage",
+]);
 
 const ABOVE_ZERO = "a whole number above 0";
 const wholeNumber = z.int({ error: ABOVE_ZERO }).min(1, { error: ABOVE_ZERO }).nullish();
@@ -32,8 +50,8 @@ const fieldsSchema = z.object({
 });
 
 /**
- * The content of a request for a ranking, in the form that Cohere, Jina and vLLM share. Texts are not parsed, and fields that only
- * the model server knows pass unread.
+ * The content of a request for a ranking, in the form that Cohere, Jina and vLLM share. Texts are not parsed; of fields that only
+ * the model server knows, only the size is read.
  * @throws GatewayError `invalid_request` that names the field that is wrong, or ambiguous (S21, S30).
  */
 export function readRerankRequest(body: RequestBody): RerankRequest {
@@ -41,7 +59,11 @@ export function readRerankRequest(body: RequestBody): RerankRequest {
   const result = fieldsSchema.safeParse(body.outline);
   // An error describes what it found, and a long string is not in the outline.
   if (!result.success) throw requestError(result.error.issues, body.whole());
-  const request = { queryBytes: readQuery(body), documentBytes: readDocuments(body) };
+  const request = {
+    queryBytes: readQuery(body),
+    instructionBytes: measureInstruction(body),
+    documentBytes: readDocuments(body),
+  };
   checkTokens(request);
   return request;
 }
@@ -59,6 +81,11 @@ function readQuery(body: RequestBody): number {
 }
 
 const QUOTES = 2;
+
+/** Numbers and flags are too short to matter. */
+function measureInstruction(body: RequestBody): number {
+  return body.sizes().reduce((sum, { name, bytes }) => sum + (OTHER_FIELDS.has(name) ? 0 : bytes), 0);
+}
 
 function readDocuments(body: RequestBody): number[] {
   const { documents } = body.outline;
@@ -94,12 +121,12 @@ function checkDocument(body: RequestBody, document: unknown, index: number): voi
   );
 }
 
-function checkTokens({ queryBytes, documentBytes }: RerankRequest): void {
-  const bytes = documentBytes.reduce((sum, each) => sum + each, queryBytes * documentBytes.length);
+function checkTokens({ queryBytes, instructionBytes, documentBytes }: RerankRequest): void {
+  const bytes = documentBytes.reduce((sum, each) => sum + each, (queryBytes + instructionBytes) * documentBytes.length);
   if (bytes <= MAX_READ_TOKENS * MAX_BYTES_PER_TOKEN) return;
   throw new GatewayError(
     "invalid_request",
-    `\`documents\` comes to ${inWords(bytes)} bytes of text, with \`query\` once for each of them, and a request may have ${inWords(MAX_READ_TOKENS)} tokens. Send fewer documents in each request, or a shorter query.`,
+    `\`documents\` comes to ${inWords(bytes)} bytes of text, with \`query\` and any instruction once for each of them, and a request may have ${inWords(MAX_READ_TOKENS)} tokens. Send fewer documents in each request, or a shorter query.`,
     { field: "documents" },
   );
 }

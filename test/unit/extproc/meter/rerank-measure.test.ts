@@ -4,8 +4,8 @@ import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 
 const PRICE = { inputPicoUsd: 50_000n, cachedInputPicoUsd: 50_000n, cacheWritePicoUsd: 50_000n, outputPicoUsd: 0n };
 
-function sizeOf(query: string, documents: readonly string[], contextWindow: number | null = 8_192) {
-  const body = Buffer.from(JSON.stringify({ model: "m", query, documents }));
+function sizeOf(query: string, documents: readonly string[], contextWindow: number | null = 8_192, further: object = {}) {
+  const body = Buffer.from(JSON.stringify({ model: "m", query, documents, ...further }));
   const model = { contextWindow, price: PRICE };
   return sizeInput(parseBody(body, { headers: new Map(), interface: "rerank" }), { client: "rerank", model });
 }
@@ -22,6 +22,13 @@ describe("the hold of a request for a ranking (S30)", () => {
   test("is at most the model's context for each document", () => {
     expect(sizeOf(QUERY, ["d".repeat(100_000), DOCUMENT]).hold.promptTokens).toBe(8_192 + 200);
     expect(sizeOf(QUERY, ["d".repeat(300_000)], null).hold.promptTokens).toBe(100_110);
+  });
+
+  test("counts an instruction with each document, whatever its name", () => {
+    const documents = [DOCUMENT, DOCUMENT];
+    // A long string is not in the outline; its quotes are counted.
+    expect(sizeOf(QUERY, documents, null, { instruction: "i".repeat(2_998) }).hold.promptTokens).toBe(2 * 1_200);
+    expect(sizeOf(QUERY, documents, null, { task: ["i".repeat(26)] }).hold.promptTokens).toBe(2 * 210);
   });
 
   test("is refused with both numbers", () => {
@@ -54,6 +61,25 @@ describe("its charge (S28, S38)", () => {
   ])("is %s", ([, reported, charge]) => {
     expect(chargedFor(reported)).toMatchObject(charge);
     expect(chargedFor(reported, null)).toMatchObject(charge);
+  });
+
+  test("follows a server that reads a long instruction with each document", () => {
+    const meter = sizeOf(QUERY, [DOCUMENT, DOCUMENT], null, { instruction: "i".repeat(3_998) }).meter(0);
+    meter.report({ outputTokens: 0 });
+    expect(meter.final()).toMatchObject({ usage: { inputTokens: 2 * 1_075 }, isEstimated: true });
+    meter.report({ inputTokens: 2_400, outputTokens: 0 });
+    expect(meter.final()).toMatchObject({ usage: { inputTokens: 2_400 }, isEstimated: false });
+    expect(meter.anomalies()).toEqual([]);
+  });
+
+  test.for([8_192, null])("of the largest request is what the server reports (context %s)", (contextWindow) => {
+    const meter = sizeOf(
+      "q".repeat(8_000),
+      Array.from({ length: 1_000 }, () => "d".repeat(8_000)),
+      contextWindow,
+    ).meter(0);
+    meter.report({ inputTokens: 4_000_000, outputTokens: 0 });
+    expect(meter.final()).toMatchObject({ usage: { inputTokens: 4_000_000 }, isEstimated: false });
   });
 
   test("is at most the model's context for each document", () => {

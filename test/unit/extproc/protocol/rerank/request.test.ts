@@ -10,6 +10,7 @@ import {
 
 const LONG = "word ".repeat(1_000);
 const REQUEST = { model: "m", query: "q", documents: ["a"] };
+const SHORT = { queryBytes: 1, instructionBytes: 0 };
 
 function read(request: object | string): RerankRequest {
   const text = typeof request === "string" ? request : JSON.stringify(request);
@@ -28,11 +29,15 @@ function refusalOf(request: object | string): GatewayError {
 
 describe("the sizes of query and documents (S46)", () => {
   test.for<[string, object, RerankRequest]>([
-    ["texts", { documents: ["ab", "c"] }, { queryBytes: 1, documentBytes: [2, 1] }],
-    ["long texts", { query: LONG, documents: [LONG, "a", LONG] }, { queryBytes: 5_000, documentBytes: [5_000, 1, 5_000] }],
-    ["an empty text among them", { documents: ["", "c"] }, { queryBytes: 1, documentBytes: [0, 1] }],
-    ["objects, with all that they have", { documents: [{ text: "ab" }, "c"] }, { queryBytes: 1, documentBytes: [11, 1] }],
-    ["a long text in an object", { documents: [{ text: LONG }] }, { queryBytes: 1, documentBytes: [5_009] }],
+    ["texts", { documents: ["ab", "c"] }, { ...SHORT, documentBytes: [2, 1] }],
+    [
+      "long texts",
+      { query: LONG, documents: [LONG, "a", LONG] },
+      { ...SHORT, queryBytes: 5_000, documentBytes: [5_000, 1, 5_000] },
+    ],
+    ["an empty text among them", { documents: ["", "c"] }, { ...SHORT, documentBytes: [0, 1] }],
+    ["objects, with all that they have", { documents: [{ text: "ab" }, "c"] }, { ...SHORT, documentBytes: [11, 1] }],
+    ["a long text in an object", { documents: [{ text: LONG }] }, { ...SHORT, documentBytes: [5_009] }],
   ])("%s", ([, fields, sizes]) => {
     expect(read({ ...REQUEST, ...fields })).toEqual(sizes);
   });
@@ -41,12 +46,19 @@ describe("the sizes of query and documents (S46)", () => {
     expect(read('{"model":"m","query":"q","documents":[{"text":"ab","text":"cd"}]}').documentBytes).toEqual([23]);
   });
 
-  test("fields that do not concern the gateway pass unread", () => {
+  test("a server may read any other field as an instruction, the same one twice included", () => {
     const fields = { top_k: 3, truncation: true, truncate_prompt_tokens: 100, rank_fields: ["text"], priority: 1 };
-    expect(read({ ...REQUEST, ...fields }).queryBytes).toBe(1);
+    expect(read({ ...REQUEST, ...fields })).toMatchObject({ queryBytes: 1, instructionBytes: 1 + 4 + 3 + 8 + 1 });
+    expect(read({ ...REQUEST, instruction: LONG, documents: [LONG] }).instructionBytes).toBe(5_002);
+    const twice = `{"model":"m","query":"q","documents":["a"],"task":"${LONG}","task":0}`;
+    expect(read(twice).instructionBytes).toBe(5_003);
+  });
+
+  test("documented fields are none", () => {
     const unset = { top_n: null, return_documents: null, max_tokens_per_doc: null, max_chunks_per_doc: null, user: null };
-    expect(read({ ...REQUEST, ...unset }).queryBytes).toBe(1);
-    expect(read({ ...REQUEST, top_n: 5, return_documents: true, max_tokens_per_doc: 4_096 }).queryBytes).toBe(1);
+    expect(read({ ...REQUEST, ...unset })).toMatchObject(SHORT);
+    const set = { top_n: 5, return_documents: true, max_tokens_per_doc: 4_096, user: "someone", usage: { include: true } };
+    expect(read({ ...REQUEST, ...set })).toMatchObject(SHORT);
   });
 });
 
@@ -93,6 +105,7 @@ describe("the size of a request", () => {
     const documents = Array.from({ length: 1_000 }, () => "");
     const query = "q".repeat(bytes / 1_000);
     expect(read({ ...REQUEST, query, documents }).queryBytes).toBe(16_000);
+    expect(refusalOf({ ...REQUEST, query, documents, instruction: "" }).message).toContain("comes to 16,002,000 bytes of text");
     const refusal = refusalOf({ ...REQUEST, query: `${query}q`, documents });
     expect(refusal.field).toBe("documents");
     expect(refusal.message).toContain("comes to 16,001,000 bytes of text");
