@@ -4,7 +4,7 @@ import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { describeBalance } from "./balance.ts";
-import { describeModels } from "./models.ts";
+import { describeModels } from "./model-list.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { AccountLoad } from "../load/account-load.ts";
 import type { FreeRequests } from "../load/free-requests.ts";

@@ -6,7 +6,7 @@ import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { createCounter, type Counter } from "./counter.ts";
 import { createLimitShare } from "./limit-share.ts";
-import { describeLimits } from "./headers.ts";
+import { describeLimits } from "./rate-limit-headers.ts";
 
 /** Limits on the use of keys and accounts (S23), decided from memory. */
 export interface Limits {

@@ -1,7 +1,7 @@
 import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import type { Model } from "openai/resources/models";
 import { expect, test } from "vitest";
-import { describeForChat, describeForMessages } from "../../../../extproc/answers/model-info.ts";
+import { describeForChat, describeForMessages } from "../../../../extproc/answers/described-model.ts";
 import { catalogueModel } from "../../../support/ledger.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 23);

@@ -2,7 +2,7 @@ import { dialectOf, INTERFACES, type Dialect, type Interface } from "../../contr
 import type { Endpoint } from "../route/endpoint.ts";
 import { chooseModel, listUsable } from "../route/choose-model.ts";
 import { pricedAt, type World, type WorldKey, type WorldModel } from "../world/world.ts";
-import { describeForChat, describeForMessages } from "./model-info.ts";
+import { describeForChat, describeForMessages } from "./described-model.ts";
 
 export interface DescribeModelsInput {
   endpoint: Extract<Endpoint, { kind: "models" }>;
