@@ -47,7 +47,7 @@ function checkResults(results: readonly unknown[], documents: number): void {
 
 /**
  * Tokens as Jina, vLLM and llama.cpp report them in `usage`, and Cohere and others in `meta`. Servers that bill by searches write
- * zero tokens, or none: zero counts only if there is no other number.
+ * zero tokens, or none: the first number above zero counts.
  */
 function reportedTokens({ usage, meta }: JsonObject): number | undefined {
   const billed = member(meta, "billed_units");
@@ -58,5 +58,5 @@ function reportedTokens({ usage, meta }: JsonObject): number | undefined {
     count(billed, "total_tokens"),
     count(member(meta, "tokens"), "input_tokens"),
   ].filter((each) => each !== undefined);
-  return counts.find((each) => each !== 0) ?? counts[0];
+  return counts.find((each) => each > 0) ?? counts[0];
 }
