@@ -74,8 +74,8 @@ const GUARDED_NAMES = [
   ...SEARCH_NAMES,
 ];
 
-/** Those of a request for a ranking, besides. */
-const RERANK_NAMES = [
+/** Those of a request for a ranking, besides. Its limits are of texts that servers read: Cohere's, vLLM's and Jina's names. */
+export const RERANK_NAMES = [
   "query",
   "documents",
   "top_n",
@@ -83,6 +83,9 @@ const RERANK_NAMES = [
   "rank_fields",
   "max_tokens_per_doc",
   "max_chunks_per_doc",
+  "max_tokens_per_query",
+  "max_doc_length",
+  "max_query_length",
 ];
 
 const GUARDED = byFoldedName(GUARDED_NAMES);

@@ -4,7 +4,7 @@ import { inWords } from "../in-words.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { scanElements } from "../json/scan.ts";
-import { checkGuardedNames } from "../output/guarded-names.ts";
+import { checkGuardedNames, RERANK_NAMES } from "../output/guarded-names.ts";
 import { requestError } from "../request-error.ts";
 
 /** What Cohere recommends and Voyage allows. */
@@ -25,18 +25,8 @@ export interface RerankRequest {
   readonly documentBytes: readonly number[];
 }
 
-/** Documented fields that are not read with each document. */
-const OTHER_FIELDS: ReadonlySet<string> = new Set([
-  "model",
-  "query",
-  "documents",
-  "top_n",
-  "return_documents",
-  "max_tokens_per_doc",
-  "max_chunks_per_doc",
-  "user",
-  "usage",
-]);
+/** Fields that servers do not read as an instruction. */
+const OTHER_FIELDS: ReadonlySet<string> = new Set(["model", "user", "usage", ...RERANK_NAMES]);
 
 const ABOVE_ZERO = "a whole number above 0";
 const wholeNumber = z.int({ error: ABOVE_ZERO }).min(1, { error: ABOVE_ZERO }).nullish();

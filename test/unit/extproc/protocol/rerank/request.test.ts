@@ -47,18 +47,20 @@ describe("the sizes of query and documents (S46)", () => {
   });
 
   test("a server may read any other field as an instruction, the same one twice included", () => {
-    const fields = { top_k: 3, truncation: true, truncate_prompt_tokens: 100, rank_fields: ["text"], priority: 1 };
-    expect(read({ ...REQUEST, ...fields })).toMatchObject({ queryBytes: 1, instructionBytes: 1 + 4 + 3 + 8 + 1 });
+    const fields = { top_k: 3, truncation: true, truncate_prompt_tokens: 100, priority: 1 };
+    expect(read({ ...REQUEST, ...fields })).toMatchObject({ queryBytes: 1, instructionBytes: 1 + 4 + 3 + 1 });
     expect(read({ ...REQUEST, instruction: LONG, documents: [LONG] }).instructionBytes).toBe(5_002);
     const twice = `{"model":"m","query":"q","documents":["a"],"task":"${LONG}","task":0}`;
     expect(read(twice).instructionBytes).toBe(5_003);
   });
 
-  test("documented fields are none", () => {
+  test("limits of what servers read are none, and neither are other known fields", () => {
     const unset = { top_n: null, return_documents: null, max_tokens_per_doc: null, max_chunks_per_doc: null, user: null };
     expect(read({ ...REQUEST, ...unset })).toMatchObject(SHORT);
-    const set = { top_n: 5, return_documents: true, max_tokens_per_doc: 4_096, user: "someone", usage: { include: true } };
+    const set = { top_n: 5, return_documents: true, rank_fields: ["text"], user: "someone", usage: { include: true } };
     expect(read({ ...REQUEST, ...set })).toMatchObject(SHORT);
+    const limits = { max_tokens_per_doc: 4_096, max_tokens_per_query: 512, max_doc_length: 2_048, max_query_length: 512 };
+    expect(read({ ...REQUEST, ...limits })).toMatchObject(SHORT);
   });
 });
 
@@ -82,6 +84,7 @@ describe("errors are named (S21)", () => {
     ["another spelling", { Documents: ["b"] }, "Documents", "Send `documents`."],
     ["documents twice", '{"model":"m","query":"q","documents":["a"],"documents":["b"]}', "documents", "appears twice"],
     ["query twice", '{"model":"m","query":"q","query":"r","documents":["a"]}', "query", "appears twice"],
+    ["a limit of an answer", { max_new_token: 5 }, "max_new_token", "Leave it out."],
     ["other models", { fallbacks: ["x"] }, "fallbacks", "the price is that of `model`"],
     ["nested documents", { extra_body: { documents: ["b"] } }, "extra_body.documents", "at the top level"],
   ])("%s", ([, fields, field, words]) => {
