@@ -156,7 +156,8 @@ describe("a Model", () => {
     const sunsetTime = new Date(Date.now() + 3_000).toISOString();
     await team.patch("model", "old", { spec: { deprecation: { sunsetTime } } });
     await expectCondition("old", "Accepted", { status: "False", reason: "Sunset" });
-    expect((await ask(key, "old")).status).toBe(404);
+    // The data plane learns of it within a second.
+    await until(async () => expect((await ask(key, "old")).status).toBe(404));
     await until(async () => expect(await team.events("old")).toContain("Warning Sunset"));
     await team.remove("model", "old");
   });
