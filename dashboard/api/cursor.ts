@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { isPublicId } from "../../ledger/keys/keys.ts";
+import type { ProjectPosition } from "../../ledger/projects/project-list.ts";
 import type { KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import type { RequestPosition } from "../../ledger/usage/request-list.ts";
 
@@ -33,7 +34,19 @@ export function readKeyUsageCursor(cursor: string): KeyUsagePosition {
   return { keyId, chargeNanoUsd: BigInt(charge) };
 }
 
-/** Of a list of incidents or projects. @throws as `readEntryCursor`. */
+export function encodeProjectCursor({ id, name }: ProjectPosition): string {
+  return encodeCursor(`${id}.${name}`);
+}
+
+/** Of a list of projects. @throws as `readEntryCursor`. */
+export function readProjectCursor(cursor: string): ProjectPosition {
+  const [, id, name] =
+    /^([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.([^\0]{1,64})$/.exec(decode(cursor, "utf8")) ?? [];
+  if (id === undefined || name === undefined) throw unknownCursor();
+  return { id, name };
+}
+
+/** Of a list of incidents. @throws as `readEntryCursor`. */
 export function readIdCursor(cursor: string): string {
   const id = decode(cursor);
   if (!/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id)) throw unknownCursor();
@@ -52,8 +65,8 @@ export function readRequestCursor(cursor: string): RequestPosition {
   return { requestId, attempt: Number(attempt) };
 }
 
-function decode(cursor: string): string {
-  return Buffer.from(cursor, "base64url").toString("latin1");
+function decode(cursor: string, encoding: "latin1" | "utf8" = "latin1"): string {
+  return Buffer.from(cursor, "base64url").toString(encoding);
 }
 
 function unknownCursor(): GatewayError {

@@ -51,11 +51,12 @@ export interface KeyActions {
 export interface KeyActionsDeps {
   database: Database;
   pepper: Buffer;
-  /** The caller's name for the field of models, for errors. */
+  /** The caller's names for the fields of models and of the project, for errors. */
   modelsField: string;
+  projectField: string;
 }
 
-export function createKeyActions({ database, pepper, modelsField }: KeyActionsDeps): KeyActions {
+export function createKeyActions({ database, pepper, modelsField, projectField }: KeyActionsDeps): KeyActions {
   async function find({ accountId }: KeyActor, publicId: string, queryable: Queryable = database): Promise<ListedKey> {
     // Anything else may contain a NUL, which Postgres rejects.
     const key = isPublicId(publicId) ? await findKey(queryable, { accountId, publicId }) : undefined;
@@ -82,7 +83,7 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
         if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const { publicId, value } = await createApiKey(transaction, { accountId, name, pepper, expiresAt, allowedModels });
         await setKeyLimits(transaction, publicId, limits);
-        await assignProject(transaction, { accountId, publicId, projectId });
+        await assignProject(transaction, { accountId, publicId, projectId, field: projectField });
         await note(transaction, actor, "key.created", publicId);
         return { key: await find(actor, publicId, transaction), value };
       }),
@@ -95,7 +96,10 @@ export function createKeyActions({ database, pepper, modelsField }: KeyActionsDe
         const isStop = onlySwitch === "disabled" && status !== "disabled";
         if (!isStop) await admitChange(transaction, "key", accountId);
         const { projectId, ...settings } = change;
-        if (projectId !== undefined && (await assignProject(transaction, { accountId, publicId, projectId })))
+        if (
+          projectId !== undefined &&
+          (await assignProject(transaction, { accountId, publicId, projectId, field: projectField }))
+        )
           await note(transaction, actor, "key.moved", publicId);
         if (Object.values(settings).some((value) => value !== undefined)) {
           await changeKey(transaction, { accountId, publicId }, settings);

@@ -17,7 +17,7 @@ import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-l
 import { momentsOf } from "../../contract/days.ts";
 import { perMillion } from "../money.ts";
 
-/** A part of an account's usage. Totals know keys and models; outcomes are only in the file of requests. */
+/** A part of an account's usage. Totals know keys, projects and models; outcomes are only in the file of requests. */
 export interface UsageSelection {
   accountId: string;
   range: DayRange;
@@ -61,12 +61,12 @@ export function exportModels(database: Reader, selection: UsageSelection): Table
 }
 
 /** All keys that were used, including those deleted since. */
-export function exportKeys(database: Reader, { accountId, range }: UsageSelection): TableFile {
+export function exportKeys(database: Reader, { accountId, range, filter }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
     let after: KeyUsagePosition | null | undefined;
     while (after !== null) {
-      const page = await usageByKey(database, { accountId, fromDay, toDay, limit: PORTION, after });
+      const page = await usageByKey(database, { accountId, projectId: filter.project, fromDay, toDay, limit: PORTION, after });
       yield page.keys.map(({ keyId, name, isRevoked, ...sums }) => [
         { text: keyId },
         { text: name },
@@ -80,11 +80,12 @@ export function exportKeys(database: Reader, { accountId, range }: UsageSelectio
 }
 
 /** Projects by the keys that are in them now, highest charge first. */
-export function exportProjects(database: Reader, { accountId, range }: UsageSelection): TableFile {
+export function exportProjects(database: Reader, { accountId, range, filter }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
     const projects = await usageByProject(database, { accountId, fromDay, toDay, step: "range", most: MAX_PROJECTS });
-    yield projects.map(({ projectId, name, isDeleted, ...sums }) => [
+    const chosen = projects.filter(({ projectId }) => filter.project === undefined || projectId === filter.project);
+    yield chosen.map(({ projectId, name, isDeleted, ...sums }) => [
       { text: projectId },
       { text: projectId === "" ? NO_PROJECT : name },
       { text: isDeleted ? "yes" : "no" },
@@ -95,10 +96,11 @@ export function exportProjects(database: Reader, { accountId, range }: UsageSele
 }
 
 /** Members by the keys that they created, highest charge first. */
-export function exportMembers(database: Reader, { accountId, range }: UsageSelection): TableFile {
+export function exportMembers(database: Reader, { accountId, range, filter }: UsageSelection): TableFile {
   async function* portions(): AsyncGenerator<Cell[][]> {
     const { fromDay, toDay } = range;
-    const members = await usageByMember(database, { accountId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
+    const { project: projectId } = filter;
+    const members = await usageByMember(database, { accountId, projectId, fromDay, toDay, step: "range", most: MAX_MEMBERS });
     const ids = members.map(({ personId }) => personId);
     const names = await readMemberNames(database, accountId, ids);
     yield members.map(({ personId, ...sums }) => [{ text: personId }, { text: names.get(personId) ?? "" }, ...sumCells(sums)]);
@@ -143,9 +145,9 @@ export function exportRequests(database: Reader, { accountId, range, filter, has
   return { columns: hasLabels ? [...REQUEST_COLUMNS, "end_user", "tags"] : REQUEST_COLUMNS, portions: portions() };
 }
 
-async function readDays(database: Reader, { accountId, range, filter: { key, model } }: UsageSelection) {
+async function readDays(database: Reader, { accountId, range, filter: { key, project, model } }: UsageSelection) {
   const { fromDay, toDay } = range;
-  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, keyId: key });
+  const rows = await usageByModelAndDay(database, { accountId, fromDay, toDay, keyId: key, projectId: project });
   return model === undefined ? rows : rows.filter((row) => row.model === model);
 }
 

@@ -3,6 +3,7 @@ import type { Reader } from "../../ledger/postgres/database.ts";
 import { usageByProject, type UsageOfProject } from "../../ledger/usage/project-series.ts";
 import { bucketOf, stepOf } from "../charts/buckets.ts";
 import { MAX_SERIES, restOf, type Bar } from "../charts/series.ts";
+import { deletedName } from "../projects/project-choices.ts";
 import type { DayRange } from "./range.ts";
 
 export const NO_PROJECT = "No project";
@@ -35,9 +36,9 @@ export async function readProjectBars(
     step: step === "hour" ? step : "day",
     most: hasRest ? MAX_SERIES - 1 : MAX_SERIES,
   });
-  const ofProjects = rows.map(({ projectId, name, isDeleted: _isDeleted, start, ...usage }) => ({
+  const ofProjects = rows.map(({ projectId, name, isDeleted, start, ...usage }) => ({
     ...usage,
-    group: projectId === "" ? NO_PROJECT : name,
+    group: projectId === "" ? NO_PROJECT : isDeleted ? deletedName(name) : name,
     bucket: bucketOf(start, step),
   }));
   return hasRest ? [...ofProjects, ...restOf(bars, ofProjects, "Other projects")] : ofProjects;

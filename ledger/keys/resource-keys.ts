@@ -180,7 +180,7 @@ export async function assignResourceKeyProject(
     const [found] = await transaction.query({
       text: `SELECT account_id AS "accountId", public_id AS "publicId", project.id AS "projectId"
              FROM resource_key JOIN api_key USING (public_id) JOIN project USING (account_id)
-             WHERE uid = $1 AND lower(project.name) = lower($2) AND deleted_at IS NULL`,
+             WHERE uid = $1 AND lower(project.name) = lower($2) AND deleted_at IS NULL FOR KEY SHARE OF project`,
       values: [uid, project],
       row: z.strictObject({ accountId: z.string(), publicId: z.string(), projectId: z.string() }),
     });

@@ -9,12 +9,18 @@ export function keysOfProject(position: number): string {
 
 /**
  * Puts a key into a project, or takes it out of all (null), in a transaction. The key must be the account's.
+ * @param assignment.field the caller's name for the field of the project, for errors.
  * @returns whether that changed anything.
  * @throws GatewayError `not_found` when the account has no such project, or it was deleted.
  */
 export async function assignProject(
   transaction: Queryable,
-  { accountId, publicId, projectId }: { accountId: string; publicId: string; projectId: string | null },
+  {
+    accountId,
+    publicId,
+    projectId,
+    field = "project_id",
+  }: { accountId: string; publicId: string; projectId: string | null; field?: string },
 ): Promise<boolean> {
   if (projectId === null) return (await transaction.execute("DELETE FROM project_key WHERE public_id = $1", [publicId])) > 0;
   // The lock keeps the project from being deleted before the key is in it.
@@ -27,9 +33,7 @@ export async function assignProject(
     throw new GatewayError(
       "not_found",
       "This account has no such project. The Projects page and GET /api/v1/projects list them.",
-      {
-        field: "project_id",
-      },
+      { field },
     );
   const changed = await transaction.execute(
     `INSERT INTO project_key (public_id, project_id) VALUES ($1, $2)

@@ -45,26 +45,27 @@ const SELECT = `WITH spent AS (
   LEFT JOIN project_budget ON project_budget.project_id = project.id
   WHERE project.account_id = $1 AND deleted_at IS NULL`;
 
+/** Position after the last project of a page. It needs no row: the project may be renamed or deleted before the next page is read. */
+export type ProjectPosition = NamedProject;
+
 export interface ProjectPage {
   /** By name. */
   projects: ListedProject[];
-  /** Id of the last one of this page, if another page follows. */
-  next: string | null;
+  /** Of the next page; null: this is the last one. */
+  next: ProjectPosition | null;
 }
 
 /** A page of an account's projects, without deleted ones. */
 export async function listProjects(
   database: Reader,
-  { accountId, limit, afterId = null }: { accountId: string; limit: number; afterId?: string | null },
+  { accountId, limit, after }: { accountId: string; limit: number; after?: ProjectPosition | undefined },
 ): Promise<ProjectPage> {
   const rows = await database.query({
-    text: `${SELECT} AND ($2::uuid IS NULL
-             OR (lower(project.name), project.id) > (SELECT lower(name), id FROM project WHERE account_id = $1 AND id = $2))
-           ORDER BY ${BY_NAME} LIMIT $3`,
-    values: [accountId, afterId, limit + 1],
+    text: `${SELECT} AND ($2::uuid IS NULL OR (${BY_NAME}) > (lower($3::text), $2)) ORDER BY ${BY_NAME} LIMIT $4`,
+    values: [accountId, after?.id ?? null, after?.name ?? null, limit + 1],
     row,
   });
-  const { page, next } = cutPage(rows, limit, ({ id }) => id);
+  const { page, next } = cutPage(rows, limit, ({ id, name }) => ({ id, name }));
   return { projects: page, next };
 }
 
@@ -86,4 +87,17 @@ export async function listProjectNames(database: Queryable, accountId: string): 
     values: [accountId, ACCOUNT_BOUNDS.projects],
     row: z.strictObject({ id: z.string(), name: z.string() }),
   });
+}
+
+/** The name of one of an account's projects, deleted or not; undefined if it has no such project. */
+export async function readProjectName(
+  database: Reader,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<{ name: string; isDeleted: boolean } | undefined> {
+  const [found] = await database.query({
+    text: `SELECT name, deleted_at IS NOT NULL AS "isDeleted" FROM project WHERE account_id = $1 AND id = $2`,
+    values: [accountId, id],
+    row: z.strictObject({ name: z.string(), isDeleted: z.boolean() }),
+  });
+  return found;
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { DaySpan } from "../../contract/days.ts";
 import { CREATED_BY } from "../keys/key-creators.ts";
 import type { Reader } from "../postgres/database.ts";
+import { keysOfProject } from "../projects/project-keys.ts";
 import { periodOf, type SeriesStep } from "./series-period.ts";
 import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
@@ -16,6 +17,8 @@ const row = z.strictObject({ personId: z.string(), start: z.string(), ...usageSu
 
 export interface MemberUsageQuery extends DaySpan {
   accountId: string;
+  /** Only keys in this project. */
+  projectId?: string | undefined;
   step: SeriesStep;
   /** Only this many members, those whose keys spent most. */
   most: number;
@@ -24,13 +27,14 @@ export interface MemberUsageQuery extends DaySpan {
 /** Usage of the keys that each member created, highest charge first. From rollups, and once for each key. */
 export async function usageByMember(
   database: Reader,
-  { accountId, step, most, ...range }: MemberUsageQuery,
+  { accountId, projectId, step, most, ...range }: MemberUsageQuery,
 ): Promise<UsageOfMember[]> {
   const { table, column, start, first, end } = periodOf(step, range);
   return database.query({
     text: `WITH used AS (
         SELECT key_id, ${start} AS start, ${SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ")}
-        FROM ${table} WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3 GROUP BY 1, 2
+        FROM ${table} WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3
+          AND ($5::uuid IS NULL OR key_id IN (${keysOfProject(5)})) GROUP BY 1, 2
       ), creator AS MATERIALIZED (
         SELECT public_id, coalesce((${CREATED_BY})::text, '') AS person_id
         FROM (SELECT DISTINCT key_id AS public_id FROM used) AS used_key
@@ -41,7 +45,7 @@ export async function usageByMember(
       SELECT person_id AS "personId", start, ${USAGE_SUMS}
       FROM used JOIN creator ON public_id = key_id JOIN largest USING (person_id)
       GROUP BY person_id, start, spent ORDER BY spent DESC, person_id, start`,
-    values: [accountId, first, end, most],
+    values: [accountId, first, end, most, projectId ?? null],
     row,
   });
 }

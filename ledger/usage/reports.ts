@@ -105,12 +105,12 @@ export interface UsageByHour extends UsageSums {
 const hourRow = z.strictObject({ hour: z.date(), model: z.string(), ...usageSumsShape });
 
 /**
- * Usage of an account, or of one of its keys, by UTC hour and model, oldest hour first. For days, not for months.
+ * Usage of an account, or of one of its projects or keys, by UTC hour and model, oldest hour first. For days, not for months.
  * @param from included; `to` is not.
  */
 export async function usageByHour(
   database: Reader,
-  { from, to, ...subject }: { accountId: string; keyId?: string; from: Date; to: Date },
+  { from, to, ...subject }: { accountId: string; keyId?: string; projectId?: string | undefined; from: Date; to: Date },
 ): Promise<UsageByHour[]> {
   const { condition, values } = usageOf(subject, 3);
   return database.query({

@@ -183,6 +183,32 @@ test("no key gets into a project while it is deleted", async () => {
   expect((await get(`/api/v1/keys/${keyId}`)).json().project_id).toBeNull();
 });
 
+test("a page of projects begins after the one before, even if its last project is deleted or renamed meanwhile", async () => {
+  const { call, get, create } = await open();
+  const names = ["a", "字".repeat(64), "💡".repeat(32)];
+  const ids = new Map<string, string>();
+  for (const name of names) ids.set(name, await create(name));
+  type Page = { data: { id: string; name: string }[]; next_cursor: string | null };
+  const read = async (cursor: string | null): Promise<Page> =>
+    (await get(`/api/v1/projects?limit=1${cursor === null ? "" : `&cursor=${cursor}`}`)).json();
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const { data, next_cursor }: Page = await read(cursor);
+    cursor = next_cursor;
+    for (const { id, name } of data) {
+      seen.push(name);
+      const answer = await (name === "a"
+        ? call("PATCH", `/api/v1/projects/${id}`, { name: "0" })
+        : call("DELETE", `/api/v1/projects/${id}`));
+      expect(answer.statusCode).toBeLessThan(300);
+    }
+  } while (cursor !== null);
+  expect(seen.toSorted()).toEqual(names.toSorted());
+  const foreign = Buffer.from(`${ids.get("a")}`).toString("base64url");
+  expect((await get(`/api/v1/projects?cursor=${foreign}`)).json().error.field).toBe("cursor");
+});
+
 test("a key's page offers the account's projects; a form without the choice leaves the key where it is", async () => {
   const { ann, create, createKey, get } = await open();
   expect((await ann.get("/dashboard/keys/new")).body).not.toContain('name="project"');

@@ -14,7 +14,7 @@ const tags = ["Keys"];
 const params = z.object({ id: keyId });
 
 export function keyApi(api: Api, { database, pepper }: AppDeps): void {
-  const keys = createKeyActions({ database, pepper, modelsField: "allowed_models" });
+  const keys = createKeyActions({ database, pepper, modelsField: "allowed_models", projectField: "project_id" });
 
   api.get(
     "/keys",

@@ -4,7 +4,7 @@ import { PROJECT_NAME_LENGTH } from "../../../ledger/projects/projects.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { createProjectActions } from "../../projects/project-actions.ts";
 import { callerOf } from "../caller.ts";
-import { encodeCursor, readIdCursor } from "../cursor.ts";
+import { encodeProjectCursor, readProjectCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { moment, nextCursor, pageQuery, projectId, showMoment, showMoney, usd, words } from "../schemas/values.ts";
@@ -40,9 +40,9 @@ export function projectApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       const { accountId } = callerOf(request);
       const { limit, cursor } = request.query;
-      const afterId = cursor === undefined ? null : readIdCursor(cursor);
-      const { projects: listed, next } = await listProjects(database, { accountId, limit, afterId });
-      return { data: listed.map(showProject), next_cursor: next === null ? null : encodeCursor(next) };
+      const after = cursor === undefined ? undefined : readProjectCursor(cursor);
+      const { projects: listed, next } = await listProjects(database, { accountId, limit, after });
+      return { data: listed.map(showProject), next_cursor: next === null ? null : encodeProjectCursor(next) };
     },
   );
 

@@ -40,7 +40,7 @@ export const pageQuery = {
     .default(50),
   cursor: z
     .string()
-    .regex(/^[\w-]{1,200}$/, "This is not a cursor of this API.")
+    .regex(/^[\w-]{1,400}$/, "This is not a cursor of this API.")
     .optional()
     .meta({ description: "`next_cursor` of the previous page" }),
 };

@@ -9,7 +9,7 @@ import { listDeliveries, queueEvent } from "../../../ledger/webhooks/deliveries.
 import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { budgetForm } from "../../budgets/budget-form.ts";
-import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../http/form.ts";
+import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { checkFresh } from "../../session/fresh.ts";
@@ -46,7 +46,10 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
     });
   }
 
-  app.get(BUDGETS_PATH, async (request, reply) => sendPage(reply, await render(memberOf(request))));
+  app.get(BUDGETS_PATH, async (request, reply) => {
+    const budget = { ...EMPTY_FORM, values: { covered: readQuery(request, "covered") } };
+    return sendPage(reply, await render(memberOf(request), { budget }));
+  });
 
   app.post(BUDGETS_PATH, async (request, reply) => {
     const visitor = memberOf(request, "setLimits");

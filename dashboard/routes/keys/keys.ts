@@ -5,10 +5,11 @@ import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
 import { listProjectNames, type NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { EMPTY_FORM, readForm, submitForm } from "../../http/form.ts";
+import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../http/form.ts";
 import { createKeyActions, type KeyActor } from "../../keys/key-actions.ts";
 import { parseKeyForm, writeKeyForm } from "../../keys/key-form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
+import { listProjectChoices } from "../../projects/project-choices.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";
@@ -41,14 +42,14 @@ const selectionSchema = z.object({
 const overlapSchema = z.enum(["0", "1", "24", "168"]).default("24").catch("24").transform(Number);
 
 export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
-  const keys = createKeyActions({ database, pepper, modelsField: "models" });
+  const keys = createKeyActions({ database, pepper, modelsField: "models", projectField: "project" });
 
   app.get("/dashboard/keys", async (request, reply) => {
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const { search, sort, project, page } = listQuery.parse(request.query ?? {});
     const asked = { accountId, search, order: sort, projectId: project, limit: KEYS_PAGE, offset: (page - 1) * KEYS_PAGE };
-    const [found, projects] = await Promise.all([searchKeys(database, asked), listProjectNames(database, accountId)]);
+    const [found, projects] = await Promise.all([searchKeys(database, asked), listProjectChoices(database, accountId, project)]);
     return sendPage(reply, keysPage({ visitor, search, sort, project, projects, page, ...found }));
   });
 
@@ -97,7 +98,8 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
 
   app.get("/dashboard/keys/new", async (request, reply) => {
     const visitor = memberOf(request, "manageKeys");
-    return sendPage(reply, keyFormPage({ visitor, form: EMPTY_FORM, ...(await choices(visitor)), key: null }));
+    const form = { ...EMPTY_FORM, values: { project: readQuery(request, "project") } };
+    return sendPage(reply, keyFormPage({ visitor, form, ...(await choices(visitor)), key: null }));
   });
 
   app.post("/dashboard/keys/new", async (request, reply) => {

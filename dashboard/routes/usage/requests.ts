@@ -4,7 +4,6 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
-import { listProjectNames } from "../../../ledger/projects/project-list.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { listRequests, readRequest } from "../../../ledger/usage/request-list.ts";
@@ -13,6 +12,7 @@ import { isRequestId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
+import { listProjectChoices } from "../../projects/project-choices.ts";
 import { memberOf } from "../../session/guard.ts";
 import { listingOf, readFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";
@@ -52,7 +52,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
         after,
       }),
       listKeyNames(database, accountId),
-      listProjectNames(database, accountId),
+      listProjectChoices(database, accountId, filter.project),
       listMembers(database, accountId),
       usageByModelAndDay(reports, { accountId, ...range }),
       readAccountLabels(database, accountId),

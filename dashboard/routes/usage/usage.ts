@@ -10,6 +10,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { bucketOf, stepOf, type Step } from "../../charts/buckets.ts";
 import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
 import { sendPage } from "../../http/reply.ts";
+import { listProjectChoices } from "../../projects/project-choices.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
 import { readLabelBars, readLabelChoices, readLabelUsage, withRest, type LabelChoices } from "../../usage/labels.ts";
@@ -27,8 +28,17 @@ const choiceSchema = z.object({
   unit: z.enum(["money", "requests", "tokens"]).catch("money"),
   by: z.enum(["model", "key", "project", "member", "tag", "user", "class"]).catch("model"),
   tag: z.string().optional().catch(undefined),
+  project: z.uuid().optional().catch(undefined),
   only: z.string().optional().catch(undefined),
 });
+
+const NO_LABELS: LabelChoices = { hasSome: false, tagNames: [] };
+
+/** An account, or one of its projects. */
+interface Scope {
+  accountId: string;
+  projectId: string | undefined;
+}
 
 /** Billing & Usage (S27). The whole view is in its address, so it can be kept and sent. */
 export function usageRoutes(app: FastifyInstance, { database, reports = database }: AppDeps): void {
@@ -36,19 +46,24 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const visitor = memberOf(request);
     const { accountId } = visitor.membership;
     const range = readRange(request.query, dayOf(Date.now()));
-    const labels = await readLabelChoices(reports, accountId);
-    const choice = readChoice(request.query, labels);
+    const asked = choiceSchema.parse(request.query ?? {});
+    const { project: projectId } = asked;
+    // Usage by label is not kept by key.
+    const labels = projectId === undefined ? await readLabelChoices(reports, accountId) : NO_LABELS;
+    const byProject =
+      projectId === undefined ? await readProjectUsage(reports, { accountId, ...range, most: SHOWN_PROJECTS }) : [];
+    const choice = readChoice(asked, { ...labels, hasProjects: byProject.length > 0 });
     const byLabel = await readLabelUsage(reports, { accountId, range, choice });
     const ofLabels = byLabel && (await readLabelBars(reports, { accountId, range, byLabel }));
     const step = ofLabels?.step ?? stepOf(range);
-    const [balance, bars, byKey, totals, byProject, byMember, modelRanks] = await Promise.all([
+    const [balance, bars, byKey, totals, byMember, modelRanks, projects] = await Promise.all([
       readBalance(database, accountId),
-      readBars(accountId, range, step),
-      usageByKey(reports, { accountId, ...range, limit: SHOWN_KEYS }),
+      readBars({ accountId, projectId }, range, step),
+      usageByKey(reports, { accountId, projectId, ...range, limit: SHOWN_KEYS }),
       usageTotals(reports, { accountId, today: dayOf(Date.now()) }),
-      readProjectUsage(reports, { accountId, ...range, most: SHOWN_PROJECTS }),
-      usageByMember(reports, { accountId, ...range, step: "range", most: SHOWN_MEMBERS }),
+      usageByMember(reports, { accountId, projectId, ...range, step: "range", most: SHOWN_MEMBERS }),
       listModelRanks(database),
+      listProjectChoices(database, accountId, projectId),
     ]);
     const memberNames = await readMemberNames(
       database,
@@ -69,6 +84,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
         bars,
         groupBars,
         byKey,
+        projects,
         byProject,
         byMember,
         byLabel,
@@ -86,7 +102,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
         case "project":
           return readProjectBars(reports, { accountId, range, byProject, bars });
         case "member":
-          return readMemberBars(accountId, { range, byMember, memberNames, bars });
+          return readMemberBars({ accountId, projectId }, { range, byMember, memberNames, bars });
         case "tag":
         case "user":
           return byLabel === undefined || ofLabels === undefined ? [] : withRest(ofLabels.bars, byLabel, bars);
@@ -98,12 +114,12 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
   });
 
   /** By bucket and model. */
-  async function readBars(accountId: string, range: DayRange, step: Step): Promise<Bar[]> {
+  async function readBars(scope: Scope, range: DayRange, step: Step): Promise<Bar[]> {
     if (step === "hour") {
-      const hours = await usageByHour(reports, { accountId, ...momentsOf(range) });
+      const hours = await usageByHour(reports, { ...scope, ...momentsOf(range) });
       return hours.map(({ hour, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(hour.toISOString(), step) }));
     }
-    const days = await usageByModelAndDay(reports, { accountId, ...range });
+    const days = await usageByModelAndDay(reports, { ...scope, ...range });
     return days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(day, step) }));
   }
 
@@ -128,7 +144,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
 
   /** By bucket and the member who created the key. */
   async function readMemberBars(
-    accountId: string,
+    scope: Scope,
     {
       range,
       byMember,
@@ -144,7 +160,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const step = stepOf(range);
     const hasRest = byMember.length > MAX_SERIES;
     const rows = await usageByMember(reports, {
-      accountId,
+      ...scope,
       ...range,
       step: step === "hour" ? step : "day",
       most: hasRest ? MAX_SERIES - 1 : MAX_SERIES,
@@ -159,21 +175,24 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
 }
 
 /** An invalid value counts as not chosen. */
-function readChoice(query: unknown, { hasSome, tagNames }: LabelChoices): ChartChoice {
-  const { unit, by, only, tag } = choiceSchema.parse(query ?? {});
+function readChoice(
+  { unit, by, only, tag, project }: z.infer<typeof choiceSchema>,
+  { hasSome, tagNames, hasProjects }: LabelChoices & { hasProjects: boolean },
+): ChartChoice {
   const isOffered = {
     class: unit === "tokens",
     tag: tagNames.length > 0,
     user: hasSome,
     model: true,
     key: true,
-    project: true,
+    project: hasProjects,
     member: true,
   };
   return {
     metric: unit,
     by: isOffered[by] ? by : "model",
     tag: tagNames.find((name) => name === tag) ?? tagNames[0],
+    project,
     only: only === "" ? undefined : only,
   };
 }

@@ -100,7 +100,7 @@ function budgetForm({ visitor, projects, keys, members, form }: BudgetsView): st
     ...Object.fromEntries(keys.map(({ publicId, name }) => [`key:${publicId}`, `Key: ${name}`])),
   };
   return html`<form method="post" action="${BUDGETS_PATH}" class="card stack">
-    <h2>Set a budget</h2>
+    <h2 id="set">Set a budget</h2>
     !${formProblem(form)} !${csrfField(visitor.csrf)}
     <div class="grid">
       !${choice({ name: "covered", label: "Covers", options }, form)}

@@ -30,7 +30,8 @@ export function keyFormPage({ visitor, form, models, projects, key }: KeyForm): 
     <a class="button quiet" href="/dashboard/keys">Cancel</a>
   </div>`;
   const inputs = html`!${field({ name: "name", label: "Name", help: "Who or what uses it, such as “laptop” or “build server”.", isRequired: true }, form)}
-    !${projects.length === 0 ? "" : projectChoice(projects, form)} !${modelChoice(models, form)}
+    !${projects.length === 0 && form.problems["project"] === undefined ? "" : projectChoice(projects, form, key)}
+    !${modelChoice(models, form)}
     !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
     <fieldset>
       <legend>Limits</legend>
@@ -53,9 +54,9 @@ export function keyFormPage({ visitor, form, models, projects, key }: KeyForm): 
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
 
-function projectChoice(projects: readonly NamedProject[], form: FormState): string {
+function projectChoice(projects: readonly NamedProject[], form: FormState, key: ListedKey | null): string {
   const options = { "": "No project", ...Object.fromEntries(projects.map(({ id, name }) => [id, name])) };
-  const help = "Its past usage moves to the project, too.";
+  const help = key === null ? "Its usage counts there." : "Its past usage moves along.";
   return choice({ name: "project", label: "Project", options, help }, form);
 }
 

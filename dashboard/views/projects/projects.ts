@@ -8,7 +8,7 @@ import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
-import { grouped, usd } from "../figures.ts";
+import { figure, grouped, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { limitBar } from "../limits/limit-bar.ts";
 import { rowMenu } from "../menu.ts";
@@ -24,12 +24,19 @@ export interface ProjectsView {
   form: FormState;
 }
 
+/** From here on, the form below the list is out of sight. */
+const LONG_LIST = 8;
+
 export function projectsPage({ visitor, projects, form }: ProjectsView): string {
   const mayChange = isAllowed(visitor.membership.role, "manageProjects");
   const note = mayChange
     ? "Create one for each application, team or customer, then choose it in the settings of its keys."
     : "Only owners of this account can create projects.";
-  const body = html`<h1>Projects</h1>
+  const isLong = mayChange && projects.length >= LONG_LIST && projects.length < ACCOUNT_BOUNDS.projects;
+  const body = html`<div class="title">
+      <h1>Projects</h1>
+      !${isLong ? html`<a class="button" href="#create">Create project</a>` : ""}
+    </div>
     <p class="muted">
       A project groups API keys: it has usage and a budget of its own. A key is in one project at most, and takes its past usage
       along when it moves.
@@ -82,15 +89,18 @@ function createForm({ csrf }: Member, projects: readonly ListedProject[], form: 
   if (projects.length >= ACCOUNT_BOUNDS.projects)
     return html`<p class="muted">This account has ${ACCOUNT_BOUNDS.projects} projects, the maximum.</p>`;
   return html`<form method="post" action="${PROJECTS_PATH}" class="card stack">
-    <h2>Create a project</h2>
+    <h2 id="create">Create a project</h2>
     !${formProblem(form)} !${csrfField(csrf)} !${field({ name: "name", label: "Name", isRequired: true }, form)}
     <button class="primary">Create project</button>
   </form>`;
 }
 
 export function projectPage({ visitor, project, form }: { visitor: Member; project: ListedProject; form: FormState }): string {
-  const { id, name, keys, spentThisMonthNanoUsd, budgetNanoUsd } = project;
+  const { id, name, keys, spentThisMonthNanoUsd } = project;
+  const { role } = visitor.membership;
+  const keysLink = html`<a href="/dashboard/keys?project=${id}">${keys === 1 ? "1 key" : `${grouped(String(keys))} keys`}</a>`;
   const rename = html`<form method="post" action="${PROJECTS_PATH}/${id}" class="card stack">
+    <h2>Rename</h2>
     !${formProblem(form)} !${csrfField(visitor.csrf)} !${field({ name: "name", label: "Name", isRequired: true }, form)}
     <div class="buttons">
       <button class="primary">Save</button>
@@ -99,20 +109,29 @@ export function projectPage({ visitor, project, form }: { visitor: Member; proje
   </form>`;
   const body = html`<p class="crumb"><a href="${PROJECTS_PATH}">Projects</a></p>
     <h1>${name}</h1>
-    <div class="card stack">
-      !${
-        budgetNanoUsd === null
-          ? html`<p>!${usd(spentThisMonthNanoUsd)} this month. It has no <a href="/dashboard/budgets">budget</a>.</p>`
-          : limitBar({ used: spentThisMonthNanoUsd, limit: budgetNanoUsd, unit: "usd", words: "this month" })
-      }
-      <p>
-        <a href="/dashboard/keys?project=${id}">Keys (${grouped(String(keys))})</a>,
-        <a href="/dashboard/usage?by=project">usage</a>,
-        <a href="/dashboard/usage/requests?project=${id}">logs</a>
-      </p>
+    <div class="cards">
+      !${figure({ name: "Spend this month", value: usd(spentThisMonthNanoUsd), note: keysLink })}
+      !${budgetFigure(project, isAllowed(role, "setLimits"))}
     </div>
-    !${isAllowed(visitor.membership.role, "manageProjects") ? rename : ""}`;
+    <p class="buttons">
+      !${isAllowed(role, "manageKeys") ? html`<a class="button" href="/dashboard/keys/new?project=${id}">Create key</a>` : ""}
+      <a class="button" href="/dashboard/usage?range=month&project=${id}">View usage</a>
+      <a class="button" href="/dashboard/usage/requests?project=${id}">View logs</a>
+    </p>
+    !${isAllowed(role, "manageProjects") ? rename : ""}`;
   return layout({ title: name, visitor, path: PROJECTS_PATH, body, isNarrow: true });
+}
+
+function budgetFigure({ id, spentThisMonthNanoUsd, budgetNanoUsd }: ListedProject, maySet: boolean): string {
+  const link = html`<a href="/dashboard/budgets?covered=project:${id}#set"
+    >${budgetNanoUsd === null ? "Set a budget" : "Change budget"}</a
+  >`;
+  if (budgetNanoUsd === null) return figure({ name: "Monthly budget", value: "None", note: maySet ? link : "" });
+  return html`<div class="card figure">
+    <h2>Monthly budget</h2>
+    !${limitBar({ used: spentThisMonthNanoUsd, limit: budgetNanoUsd, unit: "usd" })}
+    !${maySet ? html`<p class="muted small">!${link}</p>` : ""}
+  </div>`;
 }
 
 export function confirmProjectPage({ visitor, project }: { visitor: Member; project: ListedProject }): string {

@@ -25,6 +25,8 @@ export interface ChartChoice {
   by: Grouping;
   /** The tag that is grouped by, if it is by tag; undefined: the account has none. */
   tag: string | undefined;
+  /** Id of the only project to show; undefined: all usage. */
+  project: string | undefined;
   /** Name of the only series to draw; undefined: all. */
   only: string | undefined;
 }
@@ -66,24 +68,25 @@ export function usageChart({ range, choice, step, labels, hasProjects, bars, gro
 }
 
 /** A choice as a page's query. */
-export function choiceQuery({ metric, by, tag }: ChartChoice): Record<string, string> {
+export function choiceQuery({ metric, by, tag, project }: ChartChoice): Record<string, string> {
   return {
     ...(metric === "money" ? {} : { unit: metric }),
     ...(by === "model" ? {} : { by }),
     ...(by === "tag" && tag !== undefined ? { tag } : {}),
+    ...(project === undefined ? {} : { project }),
   };
 }
 
-function metricPicker({ metric, by, tag }: ChartChoice, range: DayRange): string {
+function metricPicker({ metric, by, tag, project }: ChartChoice, range: DayRange): string {
   const links = (["money", "requests", "tokens"] as const).map((each) => {
-    const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, tag, only: undefined } as const;
+    const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, tag, project, only: undefined } as const;
     return choiceLink(METRICS[each], next, { range, isChosen: each === metric });
   });
   return html`<nav class="switch" aria-label="Metric">!${links.join("")}</nav>`;
 }
 
 function groupPicker(
-  { metric, by, tag }: ChartChoice,
+  { metric, by, tag, project }: ChartChoice,
   range: DayRange,
   { hasSome, tagNames, hasProjects }: LabelChoices & { hasProjects: boolean },
 ): string {
@@ -92,7 +95,7 @@ function groupPicker(
   if (hasSome) offered.push("user");
   if (metric === "tokens") offered.push("class");
   const links = offered.map((each) =>
-    choiceLink(GROUPINGS[each], { metric, by: each, tag, only: undefined }, { range, isChosen: each === by }),
+    choiceLink(GROUPINGS[each], { metric, by: each, tag, project, only: undefined }, { range, isChosen: each === by }),
   );
   return html`<nav class="switch" aria-label="Group by">!${links.join("")}</nav>`;
 }

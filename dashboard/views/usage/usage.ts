@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
+import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { UsageOfProject } from "../../../ledger/usage/project-series.ts";
 import type { UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../../ledger/usage/sums.ts";
@@ -17,7 +18,7 @@ import { empty } from "../empty.ts";
 import { compact, compactCell, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { rangePicker, rangeQuery } from "./range-picker.ts";
+import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { usageTabs } from "./usage-tabs.ts";
 import { choiceQuery, usageChart, type ChartChoice } from "./usage-chart.ts";
 
@@ -34,7 +35,9 @@ export interface UsageView {
   /** By bucket and name of the key, member or label with the highest charges; the others are combined. Empty by model or class. */
   groupBars: readonly Bar[];
   byKey: KeyUsagePage;
-  /** Empty while no key that was used is in a project. */
+  /** To show one of them alone. */
+  projects: readonly NamedProject[];
+  /** Empty if one is shown alone, and while no key that was used is in a project. */
   byProject: readonly UsageOfProject[];
   byMember: readonly UsageOfMember[];
   /** By the chosen tag, or by end user; undefined: usage is grouped by something else. */
@@ -46,14 +49,16 @@ export interface UsageView {
 }
 
 export function usagePage(view: UsageView): string {
-  const { visitor, range, choice, balance, lastsDays, bars } = view;
+  const { visitor, range, choice, balance, lastsDays, bars, projects } = view;
   const all = bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
-  const query = new URLSearchParams(rangeQuery(range)).toString();
+  const { project } = choice;
+  const query = new URLSearchParams({ ...rangeQuery(range), ...(project === undefined ? {} : { project }) }).toString();
   const body = html`<div class="title">
       <h1>Usage</h1>
       <a class="button" href="/dashboard/usage/requests?${query}">View logs</a>
     </div>
     !${usageTabs("/dashboard/usage", range)} !${rangePicker("/dashboard/usage", range, choiceQuery(choice))}
+    !${projects.length === 0 ? "" : projectFilter(projects, choice, range)}
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
@@ -61,6 +66,26 @@ export function usagePage(view: UsageView): string {
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
+}
+
+function projectFilter(projects: readonly NamedProject[], choice: ChartChoice, range: DayRange): string {
+  const { project } = choice;
+  const kept = { ...rangeQuery(range), ...choiceQuery({ ...choice, project: undefined }) };
+  const options = projects.map(
+    ({ id, name }) => html`<option value="${id}" !${id === project ? "selected" : ""}>${name}</option>`,
+  );
+  return html`<form method="get" action="/dashboard/usage" class="filters">
+    !${hiddenFields(kept)}
+    <label
+      ><span class="hidden">Project of the key</span
+      ><select name="project">
+        <option value="">All projects</option>
+        !${options.join("")}
+      </select></label
+    >
+    <button>Filter</button>
+    !${project === undefined ? "" : html`<a href="/dashboard/usage?${new URLSearchParams(kept).toString()}">Clear filter</a>`}
+  </form>`;
 }
 
 const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
@@ -114,7 +139,7 @@ function sections(view: UsageView, query: string): string {
         byMember.map(({ personId, ...sums }) => ({ name: memberName(personId, memberNames, query), ...sums })),
       )}
     </section>
-    !${files(query)}`;
+    !${files(query, choice.project !== undefined)}`;
 }
 
 function labelSection({ bars }: UsageView, { dimension, values, next, labelled }: LabelUsage, query: string): string {
@@ -200,11 +225,11 @@ function sumBy(rows: readonly Bar[]): (UsageSums & { model: string })[] {
 const HEADS = { hour: "Hour (UTC)", day: "Day", week: "Week", month: "Month" } as const;
 
 /** The same rows as files, with exact numbers. */
-function files(query: string): string {
+function files(query: string, isOfProject: boolean): string {
   const views = { days: "days", models: "models", keys: "keys", projects: "projects", members: "members", requests: "logs" };
-  const links = Object.entries(views).map(
-    ([view, words]) => html`<a href="/dashboard/usage/csv/${view}?${query}" download>${words}</a>`,
-  );
+  const links = Object.entries(views)
+    .filter(([view]) => view !== "projects" || !isOfProject)
+    .map(([view, words]) => html`<a href="/dashboard/usage/csv/${view}?${query}" download>${words}</a>`);
   return html`<p class="more">Export CSV: !${links.join(", ")}</p>`;
 }
 

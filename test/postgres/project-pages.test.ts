@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { settle } from "../../ledger/settlement/settle.ts";
+import { openDashboard } from "../support/dashboard.ts";
+import { seedLedger, settlementOf } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** Projects in forms, filters and files of the dashboard. */
+const postgres = usePostgres();
+
+/** Ann's account with a program of hers, and Bob's. */
+async function open() {
+  const { database } = await postgres.migrated();
+  await seedLedger(database, "models");
+  const dashboard = await openDashboard(database);
+  const [ann, bob] = [await dashboard.owner("ann@example.com"), await dashboard.owner("bob@example.com")];
+  const { call, get } = await dashboard.program(ann.accountId, ann.personId, "owner");
+  const create = async (name: string): Promise<string> => (await call("POST", "/api/v1/projects", { name })).json().id;
+  const createKey = async (projectId?: string): Promise<string> => {
+    const sent = { name: "a key", ...(projectId === undefined ? {} : { project_id: projectId }) };
+    return (await call("POST", "/api/v1/keys", sent)).json().id;
+  };
+  const spend = (keyId: string, chargeNanoUsd: bigint) =>
+    settle(database, [settlementOf({ accountId: ann.accountId, keyId }, { chargeNanoUsd })]);
+  return { ...dashboard, database, ann, bob, accountId: ann.accountId, call, get, create, createKey, spend };
+}
+
+test("a project that was deleted while a key's form was open is refused beside its field, and nothing else is saved", async () => {
+  const { ann, bob, create, createKey, call, get } = await open();
+  const [id, keyId] = [await create("search"), await createKey()];
+  await call("DELETE", `/api/v1/projects/${id}`);
+  const foreign = (await bob.call("POST", "/api/v1/projects", { name: "bob's" })).json().id;
+  for (const project of [id, foreign])
+    for (const path of [`/dashboard/keys/${keyId}`, "/dashboard/keys/new"]) {
+      const refused = await ann.post(path, { name: "renamed", project });
+      expect([refused.statusCode, refused.body]).toEqual([
+        400,
+        expect.stringMatching(/id="project-problem">This account has no such project/),
+      ]);
+      expect(refused.body).not.toContain("bob");
+    }
+  expect((await get("/api/v1/keys")).json().data).toMatchObject([{ id: keyId, name: "a key" }]);
+});
+
+test("pages and files of usage show one project alone, and filters name a deleted one", async () => {
+  const { ann, bob, call, create, createKey, spend } = await open();
+  const unused = (await ann.get("/dashboard/usage?by=project&range=today")).body;
+  expect(unused).not.toContain("All projects");
+  const id = await create("search");
+  const [inside, outside] = [await createKey(id), await createKey()];
+  await spend(inside, 3_000_000_000n);
+  await spend(outside, 5_000_000_000n);
+  const query = `range=today&project=${id}`;
+  const page = (await ann.get(`/dashboard/usage?${query}&by=project`)).body;
+  expect(page).toContain(`<option value="${id}" selected>search</option>`);
+  expect(page).toContain('<p class="value"><span class="nowrap" title="$3.00">');
+  expect(page).toContain(`key=${inside}`);
+  expect(page).not.toContain(`key=${outside}`);
+  expect(page).toContain('aria-current="true">Model</a>');
+  const rows = async (view: string, who = ann) =>
+    (await who.get(`/dashboard/usage/csv/${view}?${query}`)).body
+      .trim()
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.split(",").at(-1));
+  for (const view of ["days", "models", "keys", "members", "projects", "requests"]) {
+    expect(await rows(view), view).toEqual(["3.000000000"]);
+    expect(await rows(view, bob), view).toEqual([]);
+  }
+
+  await call("DELETE", `/api/v1/keys/${inside}`);
+  await call("DELETE", `/api/v1/projects/${id}`);
+  await create("search");
+  for (const path of ["/usage?", "/usage/requests?", "/keys?"]) {
+    expect((await ann.get(`/dashboard${path}${query}`)).body, path).toContain("selected>search (deleted)</option>");
+    const foreign = (await bob.get(`/dashboard${path}${query}`)).body;
+    expect(foreign, path).not.toContain("search (deleted)");
+  }
+  expect((await ann.get("/dashboard/usage?by=project&range=today")).body).toContain("search (deleted)");
+});
