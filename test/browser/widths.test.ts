@@ -187,17 +187,26 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   return accountId;
 }
 
-/** A page each of the longest key, the most expensive request, an incident and a payment. */
+/** A page each of the longest key and project, the most expensive request, an incident and a payment. */
 async function ofNames({ database }: TestService): Promise<string[]> {
   const [one] = await database.query({
     text: `SELECT (SELECT public_id FROM api_key ORDER BY length(name) DESC LIMIT 1) AS key,
              (SELECT request_id FROM usage_event ORDER BY charge_nano_usd DESC LIMIT 1) AS request,
-             (SELECT id FROM incident LIMIT 1) AS incident, (SELECT id FROM payment LIMIT 1) AS payment`,
-    row: z.strictObject({ key: z.string(), request: z.string(), incident: z.string(), payment: z.string() }),
+             (SELECT id FROM incident LIMIT 1) AS incident, (SELECT id FROM payment LIMIT 1) AS payment,
+             (SELECT id FROM project LIMIT 1) AS project`,
+    row: z.strictObject({
+      key: z.string(),
+      request: z.string(),
+      incident: z.string(),
+      payment: z.string(),
+      project: z.string(),
+    }),
   });
   if (one === undefined) throw new Error("nothing is filled");
   return [
     `/keys/${one.key}`,
+    `/projects/${one.project}`,
+    `/usage?by=member&project=${one.project}`,
     `/usage/requests/${one.request}`,
     `/admin/incidents/${one.incident}`,
     `/credit/receipts/${one.payment}`,
