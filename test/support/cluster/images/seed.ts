@@ -32,7 +32,7 @@ export async function seedImages(directory: string, images: Images): Promise<str
     for (const image of missing) {
       const archive = path.join(workspace, "image.tar");
       await buildah.save(image.reference, archive);
-      await room.run(["ctr", "--address", socket, "--namespace", "k8s.io", "images", "import", archive]);
+      await importImage(() => room.run(["ctr", "--address", socket, "--namespace", "k8s.io", "images", "import", archive]));
       await writeFile(marker(image), image.fingerprint);
     }
   } finally {
@@ -40,6 +40,19 @@ export async function seedImages(directory: string, images: Images): Promise<str
     await rm(workspace, { recursive: true, force: true });
   }
   return seed;
+}
+
+/**
+ * Replacing an image frees the layers of the one before. On a busy machine containerd may collect a layer that both have after
+ * the import has found it and before it is held: the next attempt unpacks it anew.
+ */
+async function importImage(attempt: () => Promise<unknown>): Promise<void> {
+  try {
+    await attempt();
+  } catch (error) {
+    if (!String(error).includes("does not exist")) throw error;
+    await attempt();
+  }
 }
 
 /**
