@@ -1,9 +1,9 @@
 import type { DaySpan } from "../../contract/days.ts";
 import type { Reader } from "../../ledger/postgres/database.ts";
 import { usageByProject, type UsageOfProject } from "../../ledger/usage/project-series.ts";
-import { bucketOf, stepOf } from "../charts/buckets.ts";
-import { MAX_SERIES, restOf, type Bar } from "../charts/series.ts";
+import type { Bar } from "../charts/series.ts";
 import { deletedName } from "../projects/project-choices.ts";
+import { readGroupBars } from "./group-bars.ts";
 import type { DayRange } from "./range.ts";
 
 export const NO_PROJECT = "No project";
@@ -17,7 +17,7 @@ export async function readProjectUsage(
   return rows.some(({ projectId }) => projectId !== "") ? rows : [];
 }
 
-/** By bucket and project, for as many projects as there are colours; the others are combined. */
+/** By bucket and project. */
 export async function readProjectBars(
   database: Reader,
   {
@@ -27,19 +27,18 @@ export async function readProjectBars(
     bars,
   }: { accountId: string; range: DayRange; byProject: readonly UsageOfProject[]; bars: readonly Bar[] },
 ): Promise<Bar[]> {
-  const step = stepOf(range);
-  const hasRest = byProject.length > MAX_SERIES;
-  const rows = await usageByProject(database, {
-    accountId,
-    fromDay: range.fromDay,
-    toDay: range.toDay,
-    step: step === "hour" ? step : "day",
-    most: hasRest ? MAX_SERIES - 1 : MAX_SERIES,
+  return readGroupBars({
+    range,
+    groups: byProject.length,
+    bars,
+    others: "Other projects",
+    async read(query) {
+      const { fromDay, toDay } = range;
+      const rows = await usageByProject(database, { accountId, fromDay, toDay, ...query });
+      return rows.map(({ projectId, name, isDeleted, ...usage }) => ({
+        ...usage,
+        group: projectId === "" ? NO_PROJECT : isDeleted ? deletedName(name) : name,
+      }));
+    },
   });
-  const ofProjects = rows.map(({ projectId, name, isDeleted, start, ...usage }) => ({
-    ...usage,
-    group: projectId === "" ? NO_PROJECT : isDeleted ? deletedName(name) : name,
-    bucket: bucketOf(start, step),
-  }));
-  return hasRest ? [...ofProjects, ...restOf(bars, ofProjects, "Other projects")] : ofProjects;
 }

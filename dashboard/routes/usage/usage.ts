@@ -8,11 +8,12 @@ import { usageByMember, type UsageOfMember } from "../../../ledger/usage/member-
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals, type KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { bucketOf, stepOf, type Step } from "../../charts/buckets.ts";
-import { MAX_SERIES, restOf, type Bar } from "../../charts/series.ts";
+import type { Bar } from "../../charts/series.ts";
 import { sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
 import { memberOf } from "../../session/guard.ts";
 import { daysLeft } from "../../usage/days-left.ts";
+import { readGroupBars } from "../../usage/group-bars.ts";
 import { readLabelBars, readLabelChoices, readLabelUsage, withRest, type LabelChoices } from "../../usage/labels.ts";
 import { readMemberNames } from "../../usage/member-names.ts";
 import { readProjectBars, readProjectUsage } from "../../usage/projects.ts";
@@ -70,7 +71,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
       accountId,
       byMember.map(({ personId }) => personId),
     );
-    const groupBars = await readGroupBars();
+    const groupBars = await readChosenBars();
     const lastsDays = daysLeft(balance.postedNanoUsd, totals.last7Days.chargeNanoUsd);
     return sendPage(
       reply,
@@ -95,7 +96,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     );
 
     /** Usage of the chosen grouping, unless it is by model. */
-    async function readGroupBars(): Promise<Bar[]> {
+    async function readChosenBars(): Promise<Bar[]> {
       switch (choice.by) {
         case "key":
           return readKeyBars(accountId, { range, byKey, bars });
@@ -123,23 +124,22 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     return days.map(({ day, model, ...usage }) => ({ ...usage, group: model, bucket: bucketOf(day, step) }));
   }
 
-  /** By bucket and key, for as many keys as there are colours; the others are combined. */
+  /** By bucket and key. */
   async function readKeyBars(
     accountId: string,
     { range, byKey: { keys }, bars }: { range: DayRange; byKey: KeyUsagePage; bars: readonly Bar[] },
   ): Promise<Bar[]> {
-    const hasRest = keys.length > MAX_SERIES;
-    const drawn = keys.slice(0, hasRest ? MAX_SERIES - 1 : MAX_SERIES);
-    const names = new Map(drawn.map(({ keyId, name }) => [keyId, name]));
-    const step = stepOf(range);
-    const asked = { accountId, ...range, keyIds: [...names.keys()], step: step === "hour" ? step : "day" } as const;
-    const rows = await usageOfKeys(reports, asked);
-    const ofKeys = rows.map(({ keyId, start, ...usage }) => ({
-      ...usage,
-      group: names.get(keyId) ?? keyId,
-      bucket: bucketOf(start, step),
-    }));
-    return hasRest ? [...ofKeys, ...restOf(bars, ofKeys, "Other keys")] : ofKeys;
+    return readGroupBars({
+      range,
+      groups: keys.length,
+      bars,
+      others: "Other keys",
+      async read({ step, most }) {
+        const names = new Map(keys.slice(0, most).map(({ keyId, name }) => [keyId, name]));
+        const rows = await usageOfKeys(reports, { accountId, ...range, keyIds: [...names.keys()], step });
+        return rows.map(({ keyId, ...usage }) => ({ ...usage, group: names.get(keyId) ?? keyId }));
+      },
+    });
   }
 
   /** By bucket and the member who created the key. */
@@ -157,20 +157,16 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
       bars: readonly Bar[];
     },
   ): Promise<Bar[]> {
-    const step = stepOf(range);
-    const hasRest = byMember.length > MAX_SERIES;
-    const rows = await usageByMember(reports, {
-      ...scope,
-      ...range,
-      step: step === "hour" ? step : "day",
-      most: hasRest ? MAX_SERIES - 1 : MAX_SERIES,
+    return readGroupBars({
+      range,
+      groups: byMember.length,
+      bars,
+      others: "Other members",
+      async read(query) {
+        const rows = await usageByMember(reports, { ...scope, ...range, ...query });
+        return rows.map(({ personId, ...usage }) => ({ ...usage, group: memberNames.get(personId) ?? "Former member" }));
+      },
     });
-    const ofMembers = rows.map(({ personId, start, ...usage }) => ({
-      ...usage,
-      group: memberNames.get(personId) ?? "Former member",
-      bucket: bucketOf(start, step),
-    }));
-    return hasRest ? [...ofMembers, ...restOf(bars, ofMembers, "Other members")] : ofMembers;
   }
 }
 
