@@ -4,7 +4,7 @@ import { CREATED_BY } from "../keys/key-creators.ts";
 import type { Reader } from "../postgres/database.ts";
 import { keysOfProject } from "../projects/project-keys.ts";
 import { periodOf, type SeriesStep } from "./series-period.ts";
-import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+import { SUMMED, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 export interface UsageOfMember extends UsageSums {
   /** Id of the person who created the keys; "" if nobody in the account did. */
@@ -32,7 +32,7 @@ export async function usageByMember(
   const { table, column, start, first, end } = periodOf(step, range);
   return database.query({
     text: `WITH used AS (
-        SELECT key_id, ${start} AS start, ${SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ")}
+        SELECT key_id, ${start} AS start, ${SUMMED}
         FROM ${table} WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3
           AND ($5::uuid IS NULL OR key_id IN (${keysOfProject(5)})) GROUP BY 1, 2
       ), creator AS MATERIALIZED (

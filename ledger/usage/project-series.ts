@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { DaySpan } from "../../contract/days.ts";
 import type { Reader } from "../postgres/database.ts";
 import { periodOf, type SeriesStep } from "./series-period.ts";
-import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+import { SUMMED, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 export interface UsageOfProject extends UsageSums {
   /** "" for keys in no project. */
@@ -36,7 +36,7 @@ export async function usageByProject(
   const { table, column, start, first, end } = periodOf(step, range);
   return database.query({
     text: `WITH used AS (
-        SELECT project_id, ${start} AS start, ${SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ")}
+        SELECT project_id, ${start} AS start, ${SUMMED}
         FROM ${table} LEFT JOIN project_key ON public_id = key_id
         WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3 GROUP BY 1, 2
       ), largest AS (

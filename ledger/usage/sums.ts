@@ -72,6 +72,9 @@ export const SUMMED_COLUMNS = [
   "charge_nano_usd",
 ] as const;
 
+/** Part of a SELECT that groups rows under the same names, for a step before `USAGE_SUMS`. */
+export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ");
+
 /** Part of a SELECT over a rollup that groups its rows. */
 export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
   sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
