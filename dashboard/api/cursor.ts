@@ -4,6 +4,11 @@ import type { ProjectPosition } from "../../ledger/projects/project-list.ts";
 import type { KeyUsagePosition } from "../../ledger/usage/reports.ts";
 import type { RequestPosition } from "../../ledger/usage/request-list.ts";
 
+const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}";
+const ID = new RegExp(`^${UUID}$`);
+const POSITION_OF_PROJECT = new RegExp(String.raw`^(${UUID})\.([^\0]{1,64})$`);
+const POSITION_OF_REQUEST = new RegExp(String.raw`^(${UUID})\.(\d{1,4})$`);
+
 /** The position where a page ended, as an opaque text for callers. */
 export function encodeCursor(position: string): string {
   return Buffer.from(position).toString("base64url");
@@ -40,8 +45,7 @@ export function encodeProjectCursor({ id, name }: ProjectPosition): string {
 
 /** Of a list of projects. @throws as `readEntryCursor`. */
 export function readProjectCursor(cursor: string): ProjectPosition {
-  const [, id, name] =
-    /^([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.([^\0]{1,64})$/.exec(decode(cursor, "utf8")) ?? [];
+  const [, id, name] = POSITION_OF_PROJECT.exec(decode(cursor, "utf8")) ?? [];
   if (id === undefined || name === undefined) throw unknownCursor();
   return { id, name };
 }
@@ -49,7 +53,7 @@ export function readProjectCursor(cursor: string): ProjectPosition {
 /** Of a list of incidents. @throws as `readEntryCursor`. */
 export function readIdCursor(cursor: string): string {
   const id = decode(cursor);
-  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id)) throw unknownCursor();
+  if (!ID.test(id)) throw unknownCursor();
   return id;
 }
 
@@ -59,8 +63,7 @@ export function encodeRequestCursor({ requestId, attempt }: RequestPosition): st
 
 /** Of a list of requests. @throws as `readEntryCursor`. */
 export function readRequestCursor(cursor: string): RequestPosition {
-  const [, requestId, attempt] =
-    /^([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.(\d{1,4})$/.exec(decode(cursor)) ?? [];
+  const [, requestId, attempt] = POSITION_OF_REQUEST.exec(decode(cursor)) ?? [];
   if (requestId === undefined || attempt === undefined) throw unknownCursor();
   return { requestId, attempt: Number(attempt) };
 }
