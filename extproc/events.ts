@@ -109,7 +109,7 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   });
   const delayedStarts = new Counter({
     name: "gateway_delayed_starts_total",
-    help: "Requests delayed because their account had many in flight while others were waiting.",
+    help: "Requests delayed because their account had many in flight.",
     registers,
   });
   const earlyAnswers = new Counter({

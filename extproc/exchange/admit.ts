@@ -75,8 +75,9 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   context.heldBytes = held;
   context.closers.push(() => held.release(context.answerBytes));
   const admitted: Step = { reply: reply.continueToBody(), next: { kind: "admitted", caller, endpoint, headers } };
-  const wait = deps.starts.wait(load);
-  if (wait === null) return admitted;
-  context.closers.push(wait.cancel);
-  return wait.begun.then(() => admitted);
+  const start = deps.starts.start(load);
+  if (start === null) return admitted;
+  context.start = start;
+  context.closers.push(start.entered);
+  return start.begun === null ? admitted : start.begun.then(() => admitted);
 }

@@ -8,6 +8,7 @@ import type { AccountLoad } from "../load/account-load.ts";
 import type { AnswerRoom } from "../load/answer-room.ts";
 import type { HeldBytes } from "../load/byte-admission.ts";
 import type { Slot } from "../load/slot.ts";
+import type { Start } from "../load/starts.ts";
 import type { Run } from "../meter/run.ts";
 import type { Reply } from "../reply.ts";
 import type { AnswerStream } from "./answer-stream.ts";
@@ -27,6 +28,8 @@ export interface ExchangeContext {
   /** Of the account that pays; null until its key is known. */
   load: AccountLoad | null;
   slot: Slot | undefined;
+  /** Undefined for a request that does not count (starts.ts). */
+  start: Pick<Start, "entered"> | undefined;
   heldBytes: HeldBytes | undefined;
   requestBytes: number;
   /** Undefined until the headers of an answer that Envoy holds whole arrive. */
@@ -82,6 +85,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     caller: undefined,
     load: null,
     slot: undefined,
+    start: undefined,
     heldBytes: undefined,
     requestBytes: 0,
     heldAnswer: undefined,

@@ -24,7 +24,7 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   /** For keys that are about to be refused. */
   catchUp: CatchUp;
   admission: Admission;
-  starts: Pick<Starts, "wait">;
+  starts: Pick<Starts, "start">;
   byteAdmission: ByteAdmission;
   freeRequests: FreeRequests;
   refusals: Refusals;

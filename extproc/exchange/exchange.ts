@@ -150,6 +150,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     requestBody(body) {
       if (phase.kind !== "admitted") return refuse(context, new Error("a request body came before its headers were accepted"));
       const admitted = phase;
+      context.start?.entered();
       return takeStep(() => forward(context, admitted, body));
     },
     responseHeaders: (headers, facts) => orRefuse(() => responseHeaders(headers, facts)),

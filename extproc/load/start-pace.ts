@@ -8,11 +8,18 @@ export interface StartPace {
   count: number;
   /** The first is next. */
   readonly waiting: WaitingStart[];
+  /** Begun requests whose body has not come yet, the oldest first. */
+  readonly entering: Set<Entering>;
+}
+
+/** A request between its headers and its body. */
+export interface Entering {
+  readonly sinceMs: number;
 }
 
 interface WaitingStart {
   readonly sinceMs: number;
-  begin(): void;
+  begin(entering: Entering): void;
   refuse(): void;
 }
 
@@ -23,7 +30,7 @@ const NEWEST = 0.3;
 const MAX_COST_MS = 50;
 
 export function createStartPace(): StartPace {
-  return { dueMs: -Infinity, costMs: FIRST_COST_MS, count: 0, waiting: [] };
+  return { dueMs: -Infinity, costMs: FIRST_COST_MS, count: 0, waiting: [], entering: new Set() };
 }
 
 /** @param spentMs the account's work since the last call. */

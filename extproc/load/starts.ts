@@ -1,23 +1,25 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { FLOOD_OPEN, FULL_WORK_MS, type AccountLoad, type AccountLoads } from "./account-load.ts";
 import type { Lateness } from "./lateness.ts";
+import type { Entering } from "./start-pace.ts";
 
 /**
- * Paces how fast one account's requests start while others use the process too. Started requests are in Envoy's and this
- * process's queues, ahead of all later ones; a request that waits at its headers costs them nothing. So an account with many
- * requests in flight starts only as many as leave part of the process idle, and the rest wait here, in order of arrival.
+ * Paces how fast one account's requests start. Started requests are in Envoy's and this process's queues, ahead of all later
+ * ones; a request that waits at its headers costs them nothing. So an account with many requests in flight starts the next ones
+ * when the last ones have come through, and beside others only as many as leave part of the process idle. The rest wait here, in
+ * order of arrival.
  */
 export interface Starts {
-  /** @returns null if the request may start at once. */
-  wait(load: AccountLoad): Wait | null;
+  /** @returns null if the request may start at once and is not counted, because its account has few. */
+  start(load: AccountLoad): Start | null;
   stop(): void;
 }
 
-interface Wait {
-  /** Rejects with GatewayError `rate_limited` if that takes too long. */
-  readonly begun: Promise<void>;
-  /** The client has left. Idempotent. */
-  cancel(): void;
+export interface Start {
+  /** Null if it has begun. Rejects with GatewayError `rate_limited` if that takes too long. */
+  readonly begun: Promise<void> | null;
+  /** Its body has come, or its client has left. Idempotent. */
+  entered(): void;
 }
 
 export interface StartsDeps {
@@ -51,6 +53,13 @@ const MAX_WAIT_MS = 5_000;
 const REFUSE_EVERY_MS = 10;
 const MAX_WAIT_OF_ALL_MS = 8_000;
 const LOOK_EVERY_MS = 2;
+/**
+ * An account's requests between their headers and their body. While it is alone nothing else bounds its queues, and more would
+ * not be faster: 600 stood before the first request of the next account for most of a second.
+ */
+const MAX_ENTERING = FLOOD_OPEN;
+/** Then the client is slow to send its body, and the request no longer counts. */
+const ENTERS_WITHIN_MS = 50;
 
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
@@ -79,13 +88,32 @@ export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRef
   const intervalMs = (load: AccountLoad) => load.starts.costMs / partFor(load);
 
   function mayBegin(load: AccountLoad, nowMs: number): boolean {
-    return load.open < FLOOD_OPEN || load.starts.dueMs - AHEAD_MS <= nowMs || isAlone(load);
+    return load.open < FLOOD_OPEN || (mayEnter(load, nowMs) && (load.starts.dueMs - AHEAD_MS <= nowMs || isAlone(load)));
   }
 
-  function noteStart(load: AccountLoad, nowMs: number): void {
-    const { starts } = load;
+  function mayEnter({ starts: { entering } }: AccountLoad, nowMs: number): boolean {
+    for (const each of entering) {
+      if (entering.size < MAX_ENTERING || nowMs - each.sinceMs < ENTERS_WITHIN_MS) break;
+      entering.delete(each);
+    }
+    return entering.size < MAX_ENTERING;
+  }
+
+  function noteStart({ starts }: AccountLoad, interval: number, nowMs: number): void {
     starts.count += 1;
-    starts.dueMs = Math.min(Math.max(starts.dueMs, nowMs) + intervalMs(load), nowMs + MAX_WAIT_MS);
+    starts.dueMs = Math.min(Math.max(starts.dueMs, nowMs) + interval, nowMs + MAX_WAIT_MS);
+  }
+
+  /** Starts a request of an account with many. */
+  function enter(load: AccountLoad, nowMs: number): Entering {
+    noteStart(load, intervalMs(load), nowMs);
+    const entering = { sinceMs: nowMs };
+    load.starts.entering.add(entering);
+    return entering;
+  }
+
+  function leave(load: AccountLoad, entering: Entering): void {
+    if (load.starts.entering.delete(entering) && load.starts.waiting.length > 0) beginWaiting(load, clock.nowMs());
   }
 
   function isOverdue(sinceMs: number, nowMs: number): boolean {
@@ -101,23 +129,26 @@ export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRef
     cancelLook = undefined;
     const nowMs = clock.nowMs();
     adapt(nowMs);
-    for (const load of delayed) {
-      const { waiting } = load.starts;
-      for (let [next] = waiting; next !== undefined; [next] = waiting) {
-        const mayStart = mayBegin(load, nowMs);
-        if (!mayStart && !isOverdue(next.sinceMs, nowMs)) break;
-        waiting.shift();
-        if (mayStart) {
-          noteStart(load, nowMs);
-          next.begin();
-        } else {
-          refusedMs = nowMs;
-          next.refuse();
-        }
-      }
-      if (waiting.length === 0) delayed.delete(load);
-    }
+    for (const load of delayed) beginWaiting(load, nowMs);
     if (delayed.size > 0) lookLater();
+  }
+
+  function beginWaiting(load: AccountLoad, nowMs: number): void {
+    const { waiting } = load.starts;
+    for (let [next] = waiting; next !== undefined; [next] = waiting) {
+      const isLate = isOverdue(next.sinceMs, nowMs);
+      // Nobody else needs the place of an account that is alone.
+      const mayStart = mayBegin(load, nowMs) || (isLate && isAlone(load));
+      if (!mayStart && !isLate) break;
+      waiting.shift();
+      if (mayStart) {
+        next.begin(enter(load, nowMs));
+      } else {
+        refusedMs = nowMs;
+        next.refuse();
+      }
+    }
+    if (waiting.length === 0) delayed.delete(load);
   }
 
   function tooMany({ open }: AccountLoad): GatewayError {
@@ -130,25 +161,38 @@ export function createStarts({ loads, clock, lateness, isAlone, onDelayed, onRef
   }
 
   return {
-    wait(load) {
+    start(load) {
       const nowMs = clock.nowMs();
       adapt(nowMs);
       const { waiting } = load.starts;
-      if (waiting.length === 0 && mayBegin(load, nowMs)) {
-        noteStart(load, nowMs);
+      if (waiting.length === 0 && load.open < FLOOD_OPEN) {
+        noteStart(load, intervalMs(load), nowMs);
         return null;
+      }
+      if (waiting.length === 0 && mayBegin(load, nowMs)) {
+        const entering = enter(load, nowMs);
+        return { begun: null, entered: () => leave(load, entering) };
       }
       onDelayed();
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const start = { sinceMs: nowMs, begin: resolve, refuse: () => reject(tooMany(load)) };
-      waiting.push(start);
+      let entering: Entering | undefined;
+      const waitingStart = {
+        sinceMs: nowMs,
+        begin(begun: Entering) {
+          entering = begun;
+          resolve();
+        },
+        refuse: () => reject(tooMany(load)),
+      };
+      waiting.push(waitingStart);
       delayed.add(load);
       lookLater();
       return {
         begun: promise,
-        cancel() {
-          const index = waiting.indexOf(start);
+        entered() {
+          const index = entering === undefined ? waiting.indexOf(waitingStart) : -1;
           if (index >= 0) waiting.splice(index, 1);
+          if (entering !== undefined) leave(load, entering);
         },
       };
     },

@@ -32,15 +32,19 @@ function setUp({ accounts = { flood: 0.8, other: 0.1 }, isAlone = false, lateMs 
   return {
     counts,
     of,
-    /** A request that has been admitted. */
-    arrive(account: string) {
+    /** A request that has been admitted. Its body comes as soon as it may. */
+    arrive(account: string, { sendsBody = true } = {}) {
       const load = of(account);
       load.open += 1;
-      return starts.wait(load);
+      const start = starts.start(load);
+      if (sendsBody && start !== null) void (start.begun ?? Promise.resolve()).then(start.entered, () => {});
+      return start;
     },
     async pass(ms: number) {
-      for (const untilMs = nowMs + ms; nowMs < untilMs; nowMs += 1) for (const look of looks.splice(0)) look();
-      await Promise.resolve();
+      for (const untilMs = nowMs + ms; nowMs < untilMs; nowMs += 1) {
+        for (const look of looks.splice(0)) look();
+        await Promise.resolve();
+      }
     },
     starts,
   };
@@ -57,15 +61,18 @@ interface Options {
 type Arrived = ReturnType<ReturnType<typeof setUp>["arrive"]>;
 
 /** How many of these have begun by now. */
-function countBegun(waits: readonly Arrived[]) {
+function countBegun(starts: readonly Arrived[]) {
   const found = { begun: 0, refused: 0 };
-  for (const wait of waits)
-    wait?.begun.then(
+  for (const start of starts)
+    start?.begun?.then(
       () => (found.begun += 1),
       () => (found.refused += 1),
     );
   return found;
 }
+
+/** Those that have to wait. */
+const waitingOf = (starts: readonly Arrived[]) => starts.filter((start) => start !== null && start.begun !== null);
 
 test("an account with few running requests never waits", () => {
   const { arrive, counts } = setUp();
@@ -73,17 +80,51 @@ test("an account with few running requests never waits", () => {
   expect(counts.delayed).toBe(0);
 });
 
-test("an account that is alone never waits", () => {
-  const { arrive } = setUp({ isAlone: true });
-  expect(Array.from({ length: 600 }, () => arrive("flood")).every((wait) => wait === null)).toBe(true);
+test("an account that is alone starts as fast as its bodies come", async () => {
+  const { arrive, pass } = setUp({ isAlone: true, lateMs: 30 });
+  const waiting = waitingOf(Array.from({ length: 600 }, () => arrive("flood")));
+  const found = countBegun(waiting);
+  await pass(50);
+  expect(found).toEqual({ begun: waiting.length, refused: 0 });
+});
+
+test("an account that is alone has at most 16 requests whose body has not come, so that others find no queue", async () => {
+  const { arrive, pass } = setUp({ isAlone: true });
+  const starts = Array.from({ length: 600 }, () => arrive("flood", { sendsBody: false }));
+  const counted = starts.filter((start) => start !== null);
+  const waiting = waitingOf(starts);
+  expect(counted.length - waiting.length).toBe(16);
+  const found = countBegun(waiting);
+  await pass(10);
+  expect(found.begun).toBe(0);
+  for (const start of counted.slice(0, 5)) start.entered();
+  await pass(1);
+  expect(found.begun).toBe(5);
+});
+
+test("a client that is slow to send its body keeps the others of its account waiting for no more than 50 ms", async () => {
+  const { arrive, pass } = setUp({ isAlone: true });
+  const found = countBegun(waitingOf(Array.from({ length: 600 }, () => arrive("flood", { sendsBody: false }))));
+  await pass(54);
+  expect(found.begun).toBe(16);
+  await pass(50);
+  expect(found.begun).toBe(32);
+});
+
+test("an account that is alone is never refused for waiting", async () => {
+  const { arrive, pass } = setUp({ isAlone: true });
+  const waiting = waitingOf(Array.from({ length: 3_900 }, () => arrive("flood", { sendsBody: false })));
+  const found = countBegun(waiting);
+  await pass(8_200);
+  expect(found).toEqual({ begun: waiting.length, refused: 0 });
 });
 
 test("next to others, an account's requests start as fast as its part of the process allows", async () => {
   const { arrive, counts, pass, of } = setUp();
   of("flood").starts.costMs = 2;
-  const waits = Array.from({ length: 600 }, () => arrive("flood")).filter((wait) => wait !== null);
-  expect(counts.delayed).toBe(waits.length);
-  const found = countBegun(waits);
+  const waiting = waitingOf(Array.from({ length: 600 }, () => arrive("flood")));
+  expect(counts.delayed).toBe(waiting.length);
+  const found = countBegun(waiting);
   await pass(1_000);
   // The others have had a tenth, and a fifth stays idle: seven tenths, at 2 ms a request.
   expect(found.begun).toBeGreaterThan(330);
@@ -135,9 +176,9 @@ test("requests that have waited for five seconds are refused, a hundred per seco
 test("a refusal names the cause and the retry time", async () => {
   const { arrive, of, pass } = setUp();
   of("flood").starts.costMs = 50;
-  const waits = Array.from({ length: 200 }, () => arrive("flood"));
+  const starts = Array.from({ length: 200 }, () => arrive("flood"));
   const refusals: unknown[] = [];
-  for (const wait of waits) wait?.begun.catch((error: unknown) => refusals.push(error));
+  for (const start of starts) start?.begun?.catch((error: unknown) => refusals.push(error));
   await pass(8_100);
   expect(refusals.length).toBeGreaterThan(80);
   for (const refusal of refusals)
@@ -147,9 +188,9 @@ test("a refusal names the cause and the retry time", async () => {
 test("a client that disconnects makes room for the next", async () => {
   const { arrive, pass, of } = setUp();
   of("flood").starts.costMs = 40;
-  const waits = Array.from({ length: 80 }, () => arrive("flood")).filter((wait) => wait !== null);
-  const last = countBegun(waits.slice(-1));
-  for (const wait of waits.slice(0, -1)) wait.cancel();
+  const waiting = waitingOf(Array.from({ length: 80 }, () => arrive("flood")));
+  const last = countBegun(waiting.slice(-1));
+  for (const start of waiting.slice(0, -1)) start?.entered();
   // Without them it is next: the last start that was made counts.
   await pass(1_000);
   expect(last.begun).toBe(1);
