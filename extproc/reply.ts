@@ -1,5 +1,5 @@
 import { FRAME_HEADER_BYTES } from "../runtime/grpc-frame.ts";
-import { createWriter, type Writer } from "./wire/writer.ts";
+import { createWriter } from "./wire/writer.ts";
 
 /**
  * Builds the ext_proc messages that answer Envoy (envoy.service.ext_proc.v3.ProcessingResponse): the only module that knows their
@@ -45,6 +45,9 @@ const MODE_OVERRIDE = 9;
 /** Of HeadersResponse and BodyResponse: a CommonResponse. */
 const COMMON_RESPONSE = 1;
 
+/** Every function here finishes the message that it starts. */
+const writer = createWriter();
+
 /** Request headers are accepted so far: send the body. */
 export function continueToBody(): Reply {
   return CONTINUE_TO_BODY;
@@ -52,16 +55,16 @@ export function continueToBody(): Reply {
 
 /** Envoy answers the client itself; nothing goes upstream. */
 export function answerNow({ status, headers, body, details }: ImmediateAnswer): Reply {
-  const writer = createWriter(body.length);
+  writer.start();
   writer.text(5, details);
   writer.bytes(3, body);
-  writeMutation(writer, 2, { set: headers });
+  writeMutation(2, { set: headers });
   const from = writer.length();
   // HttpStatus: `code` 1.
   writer.varint(1, status);
   writer.message(1, from);
   writer.message(IMMEDIATE_RESPONSE, 0);
-  return frame(writer);
+  return frame();
 }
 
 /** The translated request. `content-length` must equal the new body's length, or Envoy rejects it. */
@@ -116,7 +119,7 @@ export function passBody(): Reply {
  */
 export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   const rest = bytes.length > COPIED_BYTES ? bytes : null;
-  const writer = createWriter(rest === null ? bytes.length : 0, CHUNK_HEADER_BYTES);
+  writer.start();
   // StreamedBodyResponse: `body` 1, `end_of_stream` 2. Of BodyMutation: `streamed_response` 3.
   if (rest !== null) writer.bytesBehind(1, rest.length);
   else if (bytes.length > 0) writer.bytes(1, bytes);
@@ -125,24 +128,21 @@ export function streamChunk(bytes: Buffer, isEnd: boolean): Reply {
   writer.message(3, 0);
   writer.message(COMMON_RESPONSE, 0);
   writer.message(RESPONSE_BODY, 0);
-  return frame(writer, rest);
+  return frame(rest);
 }
-
-/** Tags and lengths around the bytes of a chunk, and the frame's header. Most messages are chunks, which need no more room. */
-const CHUNK_HEADER_BYTES = 96;
 
 /** Ends a response without its model server's trailers: TrailersResponse, `header_mutation` 1. */
 export function dropTrailers(names: readonly string[]): Reply {
-  const writer = createWriter();
-  writeMutation(writer, 1, { remove: names });
+  writer.start();
+  writeMutation(1, { remove: names });
   writer.message(RESPONSE_TRAILERS, 0);
-  return frame(writer);
+  return frame();
 }
 
 /** The same answer with metadata for Envoy's other filters and its tracer. */
 export function withMetadata(reply: Reply, namespace: string, texts: Readonly<Record<string, string>>): Reply {
-  const writer = createWriter();
-  writeStruct(writer, 1, texts);
+  writer.start();
+  writeStruct(1, texts);
   // Of the Struct that metadata is: an entry whose Value is itself a Struct (`struct_value` 5).
   writer.message(5, 0);
   writer.message(2, 0);
@@ -154,7 +154,7 @@ export function withMetadata(reply: Reply, namespace: string, texts: Readonly<Re
 }
 
 /** Struct: `fields` 1, a map from names (1) to Values (2), of which `string_value` is 3. */
-function writeStruct(writer: Writer, field: number, texts: Readonly<Record<string, string>>): void {
+function writeStruct(field: number, texts: Readonly<Record<string, string>>): void {
   for (const name in texts) {
     const from = writer.length();
     writer.text(3, texts[name] ?? "");
@@ -180,21 +180,21 @@ const CONTINUE_AND_REPLACE = 1;
 function common(answered: number, change: Common): Reply {
   const { body, headers, clearsRouteCache = false, mode, replaces = false } = change;
   const rest = body !== "unchanged" && body.length > COPIED_BYTES ? body : null;
-  const writer = createWriter(body === "unchanged" || rest !== null ? 0 : body.length);
-  if (mode !== undefined) writeMode(writer, mode);
+  writer.start();
+  if (mode !== undefined) writeMode(mode);
   const from = writer.length();
   // Last in the message, so that it need not be moved.
-  if (body !== "unchanged") writeBody(writer, body, rest !== null);
+  if (body !== "unchanged") writeBody(body, rest !== null);
   if (clearsRouteCache) writer.varint(5, 1);
-  writeMutation(writer, 2, headers);
+  writeMutation(2, headers);
   if (replaces) writer.varint(1, CONTINUE_AND_REPLACE);
   writer.message(COMMON_RESPONSE, from);
   writer.message(answered, from);
-  return frame(writer, rest);
+  return frame(rest);
 }
 
 /** BodyMutation: `body` 1, `clear_body` 2. */
-function writeBody(writer: Writer, body: Buffer, isBehind: boolean): void {
+function writeBody(body: Buffer, isBehind: boolean): void {
   const from = writer.length();
   if (body.length === 0) writer.varint(2, 1);
   else if (isBehind) writer.bytesBehind(1, body.length);
@@ -217,7 +217,7 @@ const WHOLE: Mode = [SEND, SEND, BUFFERED, BUFFERED, SKIP, SEND];
 const SHORT: Mode = [SEND, SEND, BUFFERED, BUFFERED_PARTIAL, SKIP, SEND];
 type Mode = readonly number[];
 
-function writeMode(writer: Writer, mode: Mode): void {
+function writeMode(mode: Mode): void {
   const from = writer.length();
   for (let index = mode.length - 1; index >= 0; index--) writer.varint(index + 1, mode[index] ?? 0);
   writer.message(MODE_OVERRIDE, from);
@@ -235,7 +235,7 @@ const OVERWRITE_IF_EXISTS_OR_ADD = 2;
  * HeaderMutation: `set_headers` 1 (HeaderValueOption: `header` 1, `append_action` 3; HeaderValue: `key` 1, `raw_value` 3),
  * `remove_headers` 2.
  */
-function writeMutation(writer: Writer, field: number, { set = {}, remove = [] }: HeaderChanges): void {
+function writeMutation(field: number, { set = {}, remove = [] }: HeaderChanges): void {
   const from = writer.length();
   for (const name of remove) writer.text(2, name);
   for (const key in set) {
@@ -250,7 +250,7 @@ function writeMutation(writer: Writer, field: number, { set = {}, remove = [] }:
   if (writer.length() > from) writer.message(field, from);
 }
 
-function frame(writer: Writer, rest: Buffer | null = null): Reply {
+function frame(rest: Buffer | null = null): Reply {
   return framed(writer.finish(FRAME_HEADER_BYTES), rest);
 }
 

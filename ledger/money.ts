@@ -15,7 +15,7 @@ export interface Price {
 const PICO_USD_DECIMALS = 6;
 const PICO_PER_USD_DECIMALS = 12;
 const NANO_USD_DECIMALS = 9;
-const PICO_PER_NANO = 1000n;
+export const PICO_PER_NANO = 1000n;
 
 /**
  * A public price, "0.30" USD per million tokens, as pico-USD per token: 300000n.

@@ -1,5 +1,5 @@
 import { NO_USAGE } from "../../contract/usage.ts";
-import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
+import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
 import { inWords } from "../protocol/in-words.ts";
 import type { OutputAsk } from "../protocol/output/output-ask.ts";
 
@@ -90,8 +90,6 @@ export function sizePromptHold(promptTokens: number, { price, remedy }: { price:
     remedy,
   };
 }
-
-const PICO_PER_NANO = 1_000n;
 
 /** Servers reject a limit that does not fit into the context window after the prompt. */
 function roomBehind(promptTokens: number, contextWindow: number | null): number {

@@ -36,6 +36,8 @@ export interface Meter {
   producedBytes(bytes: number, characters: number): void;
   /** Whether the upstream has produced output. Token counts alone do not show it: messages streams begin with a placeholder. */
   outputBytes(): number;
+  /** The number of `report` calls. Between two of them, `outputBytes` alone changes the count, as `estimateTokens` says. */
+  reports(): number;
   /** The server ended its answer for an unknown reason: it may be cut, and the client gets an ordinary end. */
   noteUnknownReason(reason: string): void;
   /** The last recorded one, truncated for logs. */
@@ -68,6 +70,11 @@ export const MAX_TOKENS = 2_000_000;
 
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+/** The output that certainly adds no more tokens than these to any estimate. */
+export function bytesWithin(tokens: number): number {
+  return Math.max(0, tokens - 1) * BYTES_PER_TOKEN;
 }
 
 /** The prompt's classes, at least one of which the upstream reported. */
@@ -106,6 +113,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   let highestOutput = 0;
   let bytes = 0;
   let characters = 0;
+  let reports = 0;
   let unknownReason: string | null = null;
 
   function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
@@ -192,6 +200,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   return {
     report(usage) {
+      reports += 1;
       const { inputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
       if ((inputTokens ?? cachedInputTokens ?? cacheWriteTokens) !== undefined) reportPrompt(usage);
       if (usage.outputTokens !== undefined) reportOutput(usage.outputTokens, reasoningTokens);
@@ -205,6 +214,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       characters += moreCharacters;
     },
     outputBytes: () => bytes,
+    reports: () => reports,
     noteUnknownReason(reason) {
       unknownReason = reason.slice(0, MAX_REASON_LENGTH).toWellFormed();
     },

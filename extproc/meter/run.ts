@@ -2,7 +2,7 @@ import type { Backend } from "../../contract/catalogue.ts";
 import type { Label } from "../../contract/labels.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
-import { chargeNanoUsd } from "../../ledger/money.ts";
+import { chargeNanoUsd, PICO_PER_NANO } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
@@ -11,7 +11,7 @@ import type { Checkpoint } from "../journal/record.ts";
 import type { WorldModel } from "../world/world.ts";
 import type { Departures } from "../credit/departures.ts";
 import { STRETCH_TOKENS } from "../credit/hold-size.ts";
-import type { Meter } from "./meter.ts";
+import { bytesWithin, type Meter } from "./meter.ts";
 import { release, type Reservation } from "../credit/reservation.ts";
 import type { RunWatch } from "./run-watch.ts";
 
@@ -88,6 +88,9 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   let isDelivered = false;
   let hasLeft = false;
   let answeredBy: Checkpoint["answeredBy"];
+  /** Up to this output, and without another report, the hold covers the charge. */
+  let coveredBytes = -1;
+  let coveredReports = -1;
 
   const facts = {
     requestId,
@@ -134,13 +137,26 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   }
 
   function keepAhead(): "continue" | "stop" {
+    // A price per chunk would cost more than the chunk's translation.
+    if (meter.outputBytes() <= coveredBytes && meter.reports() === coveredReports) return "continue";
     const usedNanoUsd = chargeNanoUsd(meter.final().usage, model.price);
+    const freeNanoUsd = hold.heldNanoUsd() - usedNanoUsd;
+    coveredReports = meter.reports();
+    coveredBytes = freeNanoUsd < 0n ? -1 : meter.outputBytes() + bytesWithin(affordableTokens(freeNanoUsd));
     // The hold covers the limit that was sent: only a server that ignores it gets this far.
-    if (usedNanoUsd <= hold.heldNanoUsd()) return "continue";
+    if (freeNanoUsd >= 0n) return "continue";
     const covered = hold.cover(usedNanoUsd + STRETCHES_AHEAD * stretchNanoUsd);
     if (covered === "covered") return "continue";
     const isBeyondSlack = usedNanoUsd >= hold.heldNanoUsd() + stretchNanoUsd;
     return covered === "short" || isBeyondSlack ? "stop" : "continue";
+  }
+
+  /** A hold never shrinks while its request runs. */
+  function affordableTokens(freeNanoUsd: bigint): number {
+    const { outputPicoUsd } = model.price;
+    if (freeNanoUsd === 0n) return 0;
+    // The charge so far may have been rounded down.
+    return outputPicoUsd === 0n ? Infinity : Number(((freeNanoUsd - 1n) * PICO_PER_NANO) / outputPicoUsd);
   }
 
   /** No server report may prevent a request from being settled, or its hold from being freed. */

@@ -3,6 +3,8 @@
  * nothing is measured or copied twice.
  */
 export interface Writer {
+  /** Begins a message; the previous one must be finished. */
+  start(): void;
   /** Offset from the end of everything written: a message's length is the difference of two. */
   length(): number;
   text(field: number, value: string): void;
@@ -13,11 +15,12 @@ export interface Writer {
   varint(field: number, value: number): void;
   /** Closes a message whose content has been written since `length` was `from`. */
   message(field: number, from: number): void;
-  /** Everything written, with `headerBytes` free bytes in front. */
+  /** A copy of everything written, with `headerBytes` free bytes in front. */
   finish(headerBytes: number): Buffer;
 }
 
-const FIRST_BYTES = 512;
+/** Most messages fit; a larger one has a buffer of its own while it is written. */
+const KEPT_BYTES = 16 * 1024;
 const MAX_BYTES_A_CHARACTER = 3;
 const MAX_HEADER_BYTES = 12;
 /** Node's own copy is faster from here on. */
@@ -26,12 +29,10 @@ const LONG_TEXT = 48;
 const LENGTH_DELIMITED = 2;
 const VARINT = 0;
 
-/**
- * @param roomFor bytes that long values will need, so that the buffer need not grow for them.
- * @param firstBytes for everything else.
- */
-export function createWriter(roomFor = 0, firstBytes = FIRST_BYTES): Writer {
-  let buffer = Buffer.allocUnsafe(firstBytes + roomFor);
+/** It writes one message after the other into the same memory: a writer per message would cost more than the message. */
+export function createWriter(): Writer {
+  const kept = Buffer.alloc(KEPT_BYTES);
+  let buffer = kept;
   let at = buffer.length;
   let behind = 0;
 
@@ -71,6 +72,11 @@ export function createWriter(roomFor = 0, firstBytes = FIRST_BYTES): Writer {
   }
 
   return {
+    start() {
+      buffer = kept;
+      at = buffer.length;
+      behind = 0;
+    },
     length,
     text(field, value) {
       reserve(value.length * MAX_BYTES_A_CHARACTER + MAX_HEADER_BYTES);
@@ -104,8 +110,10 @@ export function createWriter(roomFor = 0, firstBytes = FIRST_BYTES): Writer {
       putHeader(field, length() - from);
     },
     finish(headerBytes) {
-      reserve(headerBytes);
-      return buffer.subarray(at - headerBytes);
+      const finished = Buffer.allocUnsafe(buffer.length - at + headerBytes);
+      buffer.copy(finished, headerBytes, at);
+      buffer = kept;
+      return finished;
     },
   };
 

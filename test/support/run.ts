@@ -6,16 +6,18 @@ import type { RunWatch } from "../../extproc/meter/run-watch.ts";
 import type { Hold } from "../../extproc/credit/hold.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { createLog } from "../../runtime/log.ts";
+import type { Price } from "../../ledger/money.ts";
 import { catalogueModel, PRICE } from "./ledger.ts";
 
 export interface TestRunOptions extends Partial<Omit<RunDeps, "runWatch">> {
   hold: Hold;
   meter?: Meter;
+  price?: Price;
   runWatch?: Pick<RunWatch, "begin">;
 }
 
 /** A run without Envoy and a database, on a hold of the caller's. */
-export function startTestRun({ hold, meter = createMeter(100), ...options }: TestRunOptions): {
+export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ...options }: TestRunOptions): {
   run: Run;
   settled: Settlement[];
 } {
@@ -48,7 +50,7 @@ export function startTestRun({ hold, meter = createMeter(100), ...options }: Tes
           limits: {},
         },
       },
-      model: { ...model, notice: {}, price: { ...PRICE, id: 1n, version: 1, schedule: [] } },
+      model: { ...model, notice: {}, price: { ...price, id: 1n, version: 1, schedule: [] } },
       backend,
       protocol: "chat",
       isStream: true,

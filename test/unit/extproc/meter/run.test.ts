@@ -148,6 +148,36 @@ describe("a run always ends, exactly once", () => {
   });
 });
 
+describe("a stream is stopped with the first output that its hold does not cover", () => {
+  test("whatever is produced and reported before", () => {
+    const picoUsd = fc.bigInt({ min: 0n, max: 60_000_000n });
+    const report = fc.record({ inputTokens: fc.nat(300), outputTokens: fc.nat(300) }, { requiredKeys: [] });
+    const step = fc.oneof(
+      { weight: 1, arbitrary: report.map((usage) => (meter: Meter) => meter.report(usage)) },
+      { weight: 6, arbitrary: fc.string({ maxLength: 60 }).map((text) => (meter: Meter) => meter.produced(text)) },
+    );
+    const hold = (held: bigint): Hold => ({ heldNanoUsd: () => held, cover: () => "short", settle: () => null, release() {} });
+    fc.assert(
+      fc.property(
+        fc.record({ inputPicoUsd: picoUsd, outputPicoUsd: fc.oneof(picoUsd, fc.bigInt({ min: 0n, max: 900n })) }),
+        fc.oneof(fc.bigInt({ min: 0n, max: 20_000_000n }), fc.bigInt({ min: 0n, max: 200n })),
+        fc.array(step, { maxLength: 60 }),
+        (tokenPrice, held, steps) => {
+          const price = { ...tokenPrice, cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n };
+          const meter = createMeter(10, { tokens: 232_768 });
+          const { run } = startTestRun({ hold: hold(held), meter, price });
+          for (const play of steps) {
+            play(meter);
+            const isCovered = meter.outputBytes() === 0 || chargeNanoUsd(meter.final().usage, price) <= held;
+            expect(run.noteOutput(1)).toBe(isCovered ? "continue" : "stop");
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
 function usageOf(outputTokens: number): Usage {
   return { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, reasoningTokens: 0 };
 }
