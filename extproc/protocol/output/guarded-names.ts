@@ -3,6 +3,11 @@ import type { Interface } from "../../../contract/protocol.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 
+/** Every request has the same few names; a client that sends others fills it, and saves nobody anything. */
+const FOLDED = new Map<string, string>();
+const MAX_FOLDED = 1_000;
+const LONGEST_NAME = 64;
+
 /** The names under which servers take an output limit. The gateway sends its own limit in one of them and no other. */
 export const LIMIT_NAMES = [
   "max_tokens",
@@ -42,7 +47,6 @@ const FOREIGN_COUNT =
 /** Limits of something else: prompt, thinking, images, time. */
 const OTHER_LIMIT =
   /prompt|context|input|think|reason|stop|special|logprob|image|pixel|soft|ngram|gram|tool|per(?:page|image|result)|ms$|seconds?$/;
-const LONGEST_NAME = 64;
 
 /** Names under which routers accept other models to answer instead of `model`, at other prices. */
 const FOREIGN_MODEL_NAMES = ["models", "fallbacks", "fallback_models"];
@@ -225,10 +229,14 @@ function byFoldedName(names: readonly string[]): ReadonlyMap<string, string> {
  */
 function foldName(name: string): string {
   if (/^[a-z0-9]+$/.test(name)) return name;
-  return name
+  const known = FOLDED.get(name);
+  if (known !== undefined) return known;
+  const folded = name
     .normalize("NFKC")
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, "");
+  if (FOLDED.size < MAX_FOLDED && name.length <= LONGEST_NAME) FOLDED.set(name, folded);
+  return folded;
 }
 
 function refuse(field: string, sentence: string): GatewayError {

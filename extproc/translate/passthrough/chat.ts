@@ -22,7 +22,7 @@ import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { completionOf } from "./streamed-completion.ts";
-import { createFreeErrors, createUnreadText, logprobBytes, type UnreadText } from "./unread-text.ts";
+import { createFreeErrors, createUnreadText, findUnread, logprobBytes, type Piece } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** The parts of the client's request that determine which bytes change. */
@@ -90,25 +90,26 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules
   const events = eventsInBody(body);
   const answer = events === null ? withoutMark(body) : completionOf(events, wishes.answers);
   const json = parseCompletion(answer);
-  countAll(json, answer.toString("utf8"), { meter, unread: createUnreadText(), freeErrorBytes: createFreeErrors() });
+  const findUnreadBytes: Counting["findUnreadBytes"] = (piece) => findUnread(answer, piece);
+  countAll(json, { meter, findUnreadBytes, freeErrorBytes: createFreeErrors() });
   meter.report(chatUsage(json, profile) ?? {});
   return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
 }
 
 interface Counting {
   meter: Meter;
-  unread: UnreadText;
+  findUnreadBytes(piece: Omit<Piece, "data">): number;
   freeErrorBytes: () => number;
   growth?: ArgumentGrowth | undefined;
   repeats?: RepeatedMessages;
 }
 
 /** Everything that the client can read of a chunk, or of a completion. */
-function countAll(json: JsonObject, data: string, { meter, unread, freeErrorBytes, growth, repeats }: Counting): void {
+function countAll(json: JsonObject, { meter, findUnreadBytes, freeErrorBytes, growth, repeats }: Counting): void {
   const output = chatOutput(json, growth);
   const countedBytes = repeats?.isRepeat(json, output) === true ? bytesOf(output) : countOutput(meter, output);
   const freeBytes = hasError(json) ? freeErrorBytes() : freeBytesOf(json, countedBytes, growth);
-  const unreadBytes = unread.find({ data, json, countedBytes, freeBytes });
+  const unreadBytes = findUnreadBytes({ json, countedBytes, freeBytes });
   if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
 }
 
@@ -154,7 +155,8 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
     // An error passes with everything else in its chunk, and that is delivered too.
-    countAll(json, data, { meter, unread, freeErrorBytes, growth, repeats });
+    const findUnreadBytes: Counting["findUnreadBytes"] = (piece) => unread.find({ ...piece, data });
+    countAll(json, { meter, findUnreadBytes, freeErrorBytes, growth, repeats });
     report(json, choices.length > 0);
     if (hasError(json)) {
       outcome = "failed";

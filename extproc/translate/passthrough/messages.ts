@@ -28,7 +28,7 @@ import { refuseSeveralAnswers } from "./single-answer.ts";
 import { findDeltaText } from "../messages/delta-text.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
-import { createFreeErrors, createUnreadText } from "./unread-text.ts";
+import { createFreeErrors, createUnreadText, findUnread } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** What the gateway itself reads of a request for a messages upstream; the upstream judges the rest. */
@@ -154,7 +154,7 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: Ans
   const json = parseMessage(answer);
   let countedBytes = 0;
   for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));
-  countUnread(meter, createUnreadText().find({ data: answer.toString("utf8"), json, countedBytes }));
+  countUnread(meter, findUnread(answer, { json, countedBytes }));
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
   return model === null ? answer : editMembers(answer, { model: replace(model) });
 }

@@ -23,7 +23,7 @@ const MAX_ALTERNATIVES = 20;
 const LONGEST_TOKEN = 64;
 
 /** One event, or a complete answer. */
-interface Piece {
+export interface Piece {
   /** As sent. */
   data: string;
   json: JsonObject;
@@ -73,6 +73,15 @@ export function createUnreadText(): UnreadText {
       return unread - sealed - isFree + Math.floor(sealed / SEALED_BYTES_PER_TEXT_BYTE);
     },
   };
+}
+
+/**
+ * The same of a complete answer. Most are so small that nothing in them exceeds the allowance: their strings are not compared.
+ * @param answer as sent.
+ */
+export function findUnread(answer: Buffer, piece: Omit<Piece, "data">): number {
+  if (answer.length - piece.countedBytes - (piece.freeBytes ?? 0) <= FREE_ANSWER_BYTES) return 0;
+  return createUnreadText().find({ ...piece, data: answer.toString("utf8") });
 }
 
 /** @returns for each error of one answer, the bytes of its free allowance. */
