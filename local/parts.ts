@@ -168,6 +168,8 @@ export async function envoyPart(options: {
   earlyAnswersSocket: string;
   dashboardPort: number;
   traces: TraceCollector | undefined;
+  /** Where it finds the identity of this machine at cloud providers. */
+  environment: Readonly<Record<string, string>>;
 }): Promise<Part> {
   const bootstrap = buildBootstrap({
     nodeId: "local",
@@ -199,7 +201,7 @@ export async function envoyPart(options: {
       ["--drain-strategy", "immediate"],
       ["--drain-time-s", String(DRAIN_MS / 1000)],
     ].flat(),
-    environment: {},
+    environment: { ...options.environment },
     hasChannel: false,
     readyUrl: `${adminUrl}/ready`,
     aliveUrl: `${adminUrl}/ready`,

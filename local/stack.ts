@@ -228,6 +228,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       earlyAnswersSocket,
       dashboardPort,
       traces,
+      environment: pickIdentity(environment),
     }),
   );
   const served = await listServed({ baseUrl, apiKey, signal });
@@ -295,4 +296,13 @@ function pickSystem(environment: StackOptions["environment"]): Record<string, st
   const { PATH = "", HOME = "" } = environment;
   // Types are stripped and code compiled once: from the second start on that saves half of the time, and memory.
   return { PATH, HOME, NODE_COMPILE_CACHE: path.join(cacheDirectory(environment), "compiled") };
+}
+
+/** The variables in which AWS's SDKs find the identity of this machine. */
+function pickIdentity(environment: StackOptions["environment"]): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) =>
+      name.startsWith("AWS_") && value !== undefined ? [[name, value] as const] : [],
+    ),
+  );
 }

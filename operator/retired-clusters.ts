@@ -1,5 +1,5 @@
 import type { ServedModel } from "./model/served-model.ts";
-import type { Endpoint } from "./xds/endpoint.ts";
+import { secretNamesOf, type Endpoint } from "./xds/endpoint.ts";
 import type { SecretContent } from "./xds/secret.ts";
 import type { SnapshotInput } from "./xds/snapshot.ts";
 
@@ -59,6 +59,6 @@ export function createRetiredClusters({ graceMs }: { graceMs: number }): Retired
 
 /** Envoy requests only the secrets that its clusters use; it would wait for any other endlessly. */
 function onlyUsed(secrets: ReadonlyMap<string, SecretContent>, clusters: ReadonlyMap<string, Endpoint>) {
-  const used = new Set([...clusters.values()].flatMap(({ credential, tls }) => [credential?.secret, tls?.rootsSecret]));
+  const used = new Set([...clusters.values()].flatMap(secretNamesOf));
   return new Map([...secrets].filter(([name]) => used.has(name)));
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 import { explain } from "../crd/explain.ts";
+import { cloudCredential } from "./cloud-credential.ts";
 import { credentialHeader } from "./credential-header.ts";
 import { durationSchema } from "./duration.ts";
 import { must } from "./field-message.ts";
@@ -17,6 +18,7 @@ export const INTERFACES = [...UPSTREAM_PROTOCOLS, ...INPUT_INTERFACES] as const;
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_HTTPS = "needs an https url";
 const NEEDS_CREDENTIAL = "needs a credentialRef";
+const TWO_CREDENTIALS = "must not accompany credentialRef; remove one of them";
 
 const tls = z.strictObject(
   {
@@ -91,6 +93,7 @@ export const backendResourceSchema = z
         .optional()
         .describe("Secret in the Model's namespace with the server's API key. Envoy adds it to requests; clients never see it."),
       credentialHeader: credentialHeader.optional(),
+      credential: cloudCredential.optional(),
       apiVersion: z
         .string(must("be a version such as 2025-04-01-preview"))
         .regex(/^[A-Za-z0-9][-.A-Za-z0-9]*$/, "must be a version such as 2025-04-01-preview")
@@ -113,12 +116,17 @@ export const backendResourceSchema = z
     path: ["credentialHeader"],
     message: NEEDS_CREDENTIAL,
   })
+  .refine(({ credential, credentialRef }) => credential === undefined || credentialRef === undefined, {
+    path: ["credential"],
+    message: TWO_CREDENTIALS,
+  })
   .meta(
     explain("A server that serves the Model.", {
       rules: [
         { rule: `self.protocol != "Messages" || !self.url.matches("/v1/*$")`, message: TWO_VERSIONS, field: "url" },
         { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
         { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
+        { rule: "!has(self.credential) || !has(self.credentialRef)", message: TWO_CREDENTIALS, field: "credential" },
       ],
     }),
   );

@@ -7,6 +7,8 @@ import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
+import { resolveCredential } from "./credential.ts";
+import { findSecret, type FindValue } from "./secret-value.ts";
 import type { ConditionReason } from "./status.ts";
 
 /** A backend with its Secrets resolved: ready to be a cluster, or why not. */
@@ -30,27 +32,6 @@ export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings", Rerank: 
   (typeof INTERFACES)[number],
   Interface
 >;
-
-interface CredentialHeader {
-  name: string;
-  /** Of the value, in the secret's name. */
-  form: "bearer" | "plain";
-  valueOf(key: string): string;
-}
-
-/** The header for a server's key, and its value. */
-function credentialHeaderOf({ protocol, credentialHeader: given }: BackendResource): CredentialHeader {
-  const name = given ?? USUAL[protocol];
-  return name === "authorization"
-    ? { name, form: "bearer", valueOf: (key) => `Bearer ${key}` }
-    : { name, form: "plain", valueOf: (key) => key };
-}
-
-const USUAL = {
-  ChatCompletions: "authorization",
-  Responses: "authorization",
-  Messages: "x-api-key",
-} as const satisfies Record<BackendResource["protocol"], string>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
 const SYSTEM_ROOTS = "roots/system";
@@ -80,29 +61,17 @@ export function resolveBackend(
   if (objection !== null) return unready("AddressNotAllowed", `url: ${objection}`);
   const isTls = url.protocol === "https:";
   const used = new Map<string, SecretContent>();
-  let credential: Endpoint["credential"] = null;
   let rootsSecret = SYSTEM_ROOTS;
-  let fingerprints: readonly Fingerprint[] = [];
 
-  if (resource.credentialRef !== undefined) {
-    const found = findSecret({ secrets, forbiddenSecrets }, namespace, resource.credentialRef);
-    if (found.kind === "missing") return unready(found.reason, found.message);
-    const value = found.value.trim();
-    if (!/^[\x21-\x7e]+$/.test(value)) {
-      return unready(
-        "InvalidCredential",
-        `Secret ${found.name}, key ${resource.credentialRef.key}, must be printable text without spaces`,
-      );
-    }
-    const { name: header, form, valueOf } = credentialHeaderOf(resource);
-    const secret = `credential/${found.name}/${resource.credentialRef.key}/${form}`;
-    used.set(secret, { kind: "credential", headerValue: valueOf(value) });
-    fingerprints = fingerprintsOf?.(value) ?? [];
-    credential = { header, secret };
-  }
+  const find: FindValue = (reference) => findSecret({ secrets, forbiddenSecrets }, namespace, reference);
+  const resolved = resolveCredential(resource, find);
+  if (resolved.kind === "missing") return unready(resolved.reason, resolved.message);
+  const { credential } = resolved;
+  for (const [name, content] of resolved.secrets) used.set(name, content);
+  const fingerprints = resolved.words.flatMap((word) => fingerprintsOf?.(word) ?? []);
 
   if (resource.tls?.caSecretRef !== undefined) {
-    const found = findSecret({ secrets, forbiddenSecrets }, namespace, resource.tls.caSecretRef);
+    const found = find(resource.tls.caSecretRef);
     if (found.kind === "missing") return unready(found.reason, found.message);
     if (!isCertificates(found.value)) {
       return unready(
@@ -132,27 +101,6 @@ export function resolveBackend(
 export function hostOf({ hostname }: Pick<URL, "hostname">): string {
   // Node writes an IPv6 host in brackets.
   return hostname.replaceAll(/^\[|\]$/g, "");
-}
-
-type FoundSecret =
-  | { kind: "found"; name: string; value: string }
-  | { kind: "missing"; reason: "SecretNotFound" | "SecretForbidden" | "KeyMissing"; message: string };
-
-function findSecret(
-  { secrets, forbiddenSecrets }: Pick<ResourceSet, "secrets"> & { forbiddenSecrets: ResourceSet["forbiddenSecrets"] },
-  namespace: string,
-  reference: { name: string; key: string },
-): FoundSecret {
-  const name = `${namespace}/${reference.name}`;
-  const values = secrets.get(name);
-  const refusal = forbiddenSecrets?.get(name);
-  if (values === undefined && refusal !== undefined)
-    return { kind: "missing", reason: "SecretForbidden", message: `Secret ${name} cannot be read: ${refusal}` };
-  if (values === undefined) return { kind: "missing", reason: "SecretNotFound", message: `there is no Secret ${name}` };
-  const value = values.get(reference.key);
-  if (value === undefined)
-    return { kind: "missing", reason: "KeyMissing", message: `Secret ${name} has no key ${reference.key}` };
-  return { kind: "found", name, value };
 }
 
 function isCertificates(pem: string): boolean {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { must } from "./field-message.ts";
 
-const name = z
+export const secretName = z
   .string(must("be the name of a Secret"))
   .regex(
     /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
@@ -30,5 +30,5 @@ interface Defaults {
 
 /** One value in a Secret of the same namespace. */
 export function secretReference({ key: defaultKey, otherwise = must("name a Secret") }: Defaults) {
-  return z.strictObject({ name, key: key.default(defaultKey).describe(`Key within the Secret.`) }, otherwise);
+  return z.strictObject({ name: secretName, key: key.default(defaultKey).describe(`Key within the Secret.`) }, otherwise);
 }

@@ -37,7 +37,9 @@ export function applyLocalUpstreams(resource: ModelResource, upstreams: LocalUps
       url,
       protocol,
       upstreamModel: upstream.upstreamModel ?? backend.upstreamModel,
-      credentialRef: upstream.credential === undefined ? backend.credentialRef : { name: secretName, key: "api-key" },
+      ...(upstream.credential === undefined
+        ? {}
+        : { credentialRef: { name: secretName, key: "api-key" }, credential: undefined }),
       tls: url.startsWith("https:") ? backend.tls : undefined,
     };
   });

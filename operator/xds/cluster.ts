@@ -9,7 +9,7 @@ import {
 } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { RoutingPriority } from "../../runtime/gen/envoy/config/core/v3/base_pb.js";
 import { CONNECTION_BUFFER_BYTES } from "../bootstrap/buffers.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { hostHeader, type Endpoint } from "./endpoint.ts";
 import { httpProtocolOptions } from "./upstream-http.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
@@ -68,11 +68,6 @@ function discovery({ host, tls }: Endpoint) {
     dnsLookupFamily: DnsLookupFamily.V4_PREFERRED,
     respectDnsTtl: true,
   } as const;
-}
-
-function hostHeader({ host, port, tls }: Endpoint): string {
-  const name = isIP(host) === 6 ? `[${host}]` : host;
-  return port === (tls === null ? 80 : 443) ? name : `${name}:${port}`;
 }
 
 /** Envoy's defaults (1,024 requests, 3 retries) would fail requests that the account has paid for. */

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { AddressGuard } from "../address/policy.ts";
 
 /** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
@@ -20,9 +21,40 @@ export interface EndpointTls {
   rootsSecret: string;
 }
 
-export interface EndpointCredential {
+export type EndpointCredential = HeaderCredential | { aws: AwsCredential };
+
+export interface HeaderCredential {
   /** Its name, in lower case. */
   header: string;
   /** Name of the SDS secret with the header's whole value. */
   secret: string;
+}
+
+/** Signs requests (Signature Version 4). */
+export interface AwsCredential {
+  region: string;
+  service: string;
+  /** Null: those of the machine or pod. Envoy takes them with the cluster: this filter has no SDS. Never to be logged. */
+  keys: AwsKeys | null;
+}
+
+export interface AwsKeys {
+  id: string;
+  secret: string;
+  /** Null unless they are temporary. */
+  session: string | null;
+}
+
+/** Names of the SDS secrets that it uses. */
+export function secretNamesOf({ credential, tls }: Endpoint): string[] {
+  return [
+    ...(credential !== null && "header" in credential ? [credential.secret] : []),
+    ...(tls === null ? [] : [tls.rootsSecret]),
+  ];
+}
+
+/** Of requests to it. */
+export function hostHeader({ host, port, tls }: Endpoint): string {
+  const name = isIP(host) === 6 ? `[${host}]` : host;
+  return port === (tls === null ? 80 : 443) ? name : `${name}:${port}`;
 }

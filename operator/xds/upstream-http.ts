@@ -7,15 +7,20 @@ import { GenericSchema } from "../../runtime/gen/envoy/extensions/http/injected_
 import { HttpProtocolOptionsSchema } from "../../runtime/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js";
 import { overAds } from "./ads-source.ts";
 import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "../bootstrap/buffers.ts";
-import type { Endpoint, EndpointCredential } from "./endpoint.ts";
+import { awsSigning } from "./aws-signing.ts";
+import { hostHeader, type Endpoint, type EndpointCredential, type HeaderCredential } from "./endpoint.ts";
 import { upstreamGuard } from "./upstream-guard.ts";
 
 /**
  * How Envoy speaks HTTP to an upstream: version, reuse of connections, and the filters of every attempt: the address check, and
  * the credential.
  */
-export function httpProtocolOptions({ tls, credential, guard }: Endpoint): Any {
-  const filters = [...(guard === null ? [] : [upstreamGuard(guard)]), ...(credential === null ? [] : [injector(credential)])];
+export function httpProtocolOptions(endpoint: Endpoint): Any {
+  const { tls, credential, guard } = endpoint;
+  const filters = [
+    ...(guard === null ? [] : [upstreamGuard(guard)]),
+    ...(credential === null ? [] : [credentialFilter(credential, hostHeader(endpoint))]),
+  ];
   const options = create(HttpProtocolOptionsSchema, {
     // Shorter than the keep-alive of common servers (5 s for a Python one, a minute at a provider): a request sent on a
     // connection that the server is just closing would fail, and must not be sent again, because it is billed.
@@ -36,11 +41,16 @@ const http2ProtocolOptions = {
   connectionKeepalive: { interval: durationFromMs(30_000), timeout: durationFromMs(5_000) },
 };
 
+/** The last filter before the wire, on each attempt. */
+function credentialFilter(credential: EndpointCredential, host: string): MessageInitShape<typeof HttpFilterSchema> {
+  return "aws" in credential ? awsSigning(credential.aws, host) : injector(credential);
+}
+
 /**
- * The last filter before the wire, on each attempt. The credential comes over SDS and only Envoy sees it; a request is never sent
+ * The credential comes over SDS and only Envoy sees it; a request is never sent
  * without it.
  */
-function injector({ header, secret }: EndpointCredential): MessageInitShape<typeof HttpFilterSchema> {
+function injector({ header, secret }: HeaderCredential): MessageInitShape<typeof HttpFilterSchema> {
   const generic = create(GenericSchema, { header, credential: { name: secret, sdsConfig: overAds() } });
   const config = create(CredentialInjectorSchema, {
     overwrite: true,

@@ -18,6 +18,13 @@ export interface TestBackend {
   /** In place of the protocol's. */
   credentialHeader?: string;
   apiVersion?: string;
+  /** Signs requests. */
+  aws?: {
+    region: string;
+    service?: string;
+    /** In a Secret of its own; without it, the machine's identity signs. */
+    keys?: Readonly<Record<string, string>>;
+  };
   /** PEM of the authority of an https server. */
   ca?: string;
 }
@@ -37,14 +44,22 @@ export interface TestModelOfMany {
 }
 
 /** A folder with Models of several backends and their Secrets, for `startTestStack`. */
-export async function makeBackendManifests(
-  models: readonly TestModelOfMany[],
-): Promise<{ directory: string; remove(): Promise<void> }> {
+export async function makeBackendManifests(models: readonly TestModelOfMany[]): Promise<BackendManifests> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-backends-"));
-  const documents = models.flatMap((model) => [toModel(model), ...model.backends.flatMap((each) => toSecret(model, each))]);
-  // JSON is YAML.
-  await writeFile(path.join(directory, "models.yaml"), documents.map((each) => `---\n${JSON.stringify(each)}\n`).join(""));
-  return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
+  async function write(changed: readonly TestModelOfMany[]): Promise<void> {
+    const documents = changed.flatMap((model) => [toModel(model), ...model.backends.flatMap((each) => toSecret(model, each))]);
+    // JSON is YAML.
+    await writeFile(path.join(directory, "models.yaml"), documents.map((each) => `---\n${JSON.stringify(each)}\n`).join(""));
+  }
+  await write(models);
+  return { directory, write, remove: () => rm(directory, { recursive: true, force: true }) };
+}
+
+interface BackendManifests {
+  directory: string;
+  /** Replaces them all. */
+  write(models: readonly TestModelOfMany[]): Promise<void>;
+  remove(): Promise<void>;
 }
 
 /** Models `one-server`, whose server answers, and `several-servers`, whose first one fails. */
@@ -73,7 +88,7 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       ...(streaming === undefined ? {} : { streaming }),
       // JSON leaves out what is undefined.
       limits: { maxOutputTokens, contextWindow },
-      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, ...others }) => ({
+      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, ...others }) => ({
         name: backend,
         protocol: PROTOCOL_NAMES[protocol],
         url: protocol === "messages" ? url : `${url}/v1`,
@@ -81,16 +96,21 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
         priority,
         weight,
         ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),
+        ...(aws === undefined ? {} : { credential: { aws: toAws(aws, secretName(name, backend)) } }),
         ...(ca === undefined ? {} : { tls: { caSecretRef: { name: secretName(name, backend) } } }),
       })),
     },
   };
 }
 
-function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca }: TestBackend): object[] {
-  if (credential === undefined && ca === undefined) return [];
+function toAws({ keys, ...aws }: NonNullable<TestBackend["aws"]>, secret: string): object {
+  return keys === undefined ? aws : { ...aws, secretRef: { name: secret } };
+}
+
+function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca, aws }: TestBackend): object[] {
+  if (credential === undefined && ca === undefined && aws?.keys === undefined) return [];
   const metadata = { name: secretName(name, backend) };
-  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": credential, "ca.crt": ca } }];
+  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": credential, "ca.crt": ca, ...aws?.keys } }];
 }
 
 function secretName(model: string, backend: string): string {

@@ -29,6 +29,8 @@ export interface TestStackOptions {
   restartsParts?: boolean;
   /** Base address of an OTLP collector. */
   tracesUrl?: string;
+  /** Beside the test's own. */
+  environment?: Readonly<Record<string, string>>;
   /** As `npm start` runs it: a database that syncs, and charges that gather as long as in production. For benches. */
   isMeasured?: boolean;
 }
@@ -46,7 +48,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     ...(isMeasured ? {} : { settleEveryMs: SETTLE_EVERY_MS }),
     ...(options.restartsParts === undefined ? {} : { restartsParts: options.restartsParts }),
     manifestsDirectory: options.manifestsDirectory ?? SAMPLE_MANIFESTS,
-    environment: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
+    environment: { ...process.env, ...options.environment, OTEL_EXPORTER_OTLP_ENDPOINT: options.tracesUrl },
     onComplaint: (part, message) => complaints.push(`${part}: ${message}`),
   });
   const books = await openBooks(stack, { accountId: DEMO, nameAccount: (name) => name });

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { KubeObject } from "../../kube/object.ts";
 import { keyOf } from "../../kube/object.ts";
+import { secretsOf } from "../../model/cloud-credential.ts";
 import { parseModelResource, type ModelResource, type ParsedModel } from "../../model/resource.ts";
 import type { Refusal, ResourceSet, SourcedModel } from "../source.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -67,8 +68,8 @@ export function namedSecrets(models: readonly SourcedModel[]): Set<string> {
   return new Set(
     models.flatMap(({ resource: { metadata, spec } }) =>
       spec.backends
-        .flatMap(({ credentialRef, tls }) => [credentialRef, tls?.caSecretRef])
-        .flatMap((reference) => (reference === undefined ? [] : [`${metadata.namespace}/${reference.name}`])),
+        .flatMap(({ credentialRef, credential, tls }) => [credentialRef?.name, ...secretsOf(credential), tls?.caSecretRef?.name])
+        .flatMap((name) => (name === undefined ? [] : [`${metadata.namespace}/${name}`])),
     ),
   );
 }

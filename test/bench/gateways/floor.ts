@@ -34,6 +34,7 @@ export async function startFloor(setting: { upstreamUrl: string; directory: stri
     earlyAnswersSocket: path.join(sockets, "early.sock"),
     dashboardPort: 1,
     traces: undefined,
+    environment: {},
   });
   const floor = await startChild({
     name: "The floor's ext_proc server",

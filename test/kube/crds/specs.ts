@@ -127,11 +127,27 @@ const backendFields = {
   timeouts: object({ connect: connectTimeouts }, []),
   profile,
 };
+const { credentialRef: _reference, credentialHeader: _header, ...withoutKey } = backendFields;
+const credential = object(
+  {
+    aws: object(
+      {
+        region: mostly(["us-east-1", "us-gov-west-1"], ["", "us", "US-EAST-1", "us-east-1a", ...NOT_TEXT]),
+        service: mostly(["bedrock", "execute-api"], ["", "Bedrock", "a b", "a".repeat(65), ...NOT_TEXT]),
+        secretRef: object({ name: secretNames }, ["name"]),
+      },
+      ["region"],
+    ),
+  },
+  ["aws"],
+);
 const tls = object({ serverName: words(253), caSecretRef: reference }, []);
 const BACKEND: ("name" | "protocol" | "url")[] = ["name", "protocol", "url"];
 
 const backend = fc.oneof(
   { weight: 10, arbitrary: object(backendFields, BACKEND) },
+  { weight: 5, arbitrary: object({ ...withoutKey, credential }, [...BACKEND, "credential"]) },
+  { weight: 1, arbitrary: object({ ...backendFields, credential }, BACKEND) },
   { weight: 5, arbitrary: object({ ...backendFields, url: mostly(HTTPS, HTTP), tls }, BACKEND) },
   {
     weight: 5,

@@ -123,6 +123,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       listen: [{ host: LOOPBACK, port: extprocPort }],
       adminPort: extprocAdmin,
       traces: undefined,
+      environment: {},
     };
     const part = extprocPart({ ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
@@ -137,7 +138,9 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       dashboardPort,
     };
     const configFile = path.join(logs, "envoy.yaml");
-    const envoy = await begin(member(await envoyPart({ binary, logs, configFile, traces: undefined, ...ports }), logs));
+    const envoy = await begin(
+      member(await envoyPart({ binary, logs, configFile, traces: undefined, environment: {}, ...ports }), logs),
+    );
     const [envoyAdminUrl, extprocAdminUrl] = [`http://${LOOPBACK}:${envoyAdmin}`, `http://${LOOPBACK}:${extprocAdmin}`];
     return { baseUrl, envoyAdminUrl, extprocAdminUrl, envoy, extproc };
   }

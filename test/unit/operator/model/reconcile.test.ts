@@ -12,6 +12,7 @@ import { readFolder } from "../../../../operator/source/folder-content.ts";
 import { wantedConditions } from "../../../../operator/source/kube/model-status.ts";
 import { buildSnapshot } from "../../../../operator/xds/snapshot.ts";
 import { ClusterSchema } from "../../../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { AwsRequestSigningSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/aws_request_signing/v3/aws_request_signing_pb.js";
 import { CredentialInjectorSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
 import { RBACSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js";
 import { UpstreamCodecSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
@@ -25,6 +26,7 @@ const registry = createRegistry(
   ClusterSchema,
   SecretSchema,
   UpstreamTlsContextSchema,
+  AwsRequestSigningSchema,
   HttpProtocolOptionsSchema,
   CredentialInjectorSchema,
   GenericSchema,

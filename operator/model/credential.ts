@@ -1,0 +1,89 @@
+import type { AwsKeys, EndpointCredential } from "../xds/endpoint.ts";
+import type { SecretContent } from "../xds/secret.ts";
+import type { BackendResource } from "./backend-resource.ts";
+import { AWS_KEYS, type CloudCredential } from "./cloud-credential.ts";
+import type { FindValue, MissingSecret } from "./secret-value.ts";
+
+/** What Envoy needs to prove the gateway's identity to a server. */
+interface ReadyCredential {
+  kind: "ready";
+  /** Null: the server takes none. */
+  credential: EndpointCredential | null;
+  /** By SDS name. */
+  secrets: ReadonlyMap<string, SecretContent>;
+  /** Everything in it that a server might repeat. */
+  words: readonly string[];
+}
+
+export type ResolvedCredential =
+  | ReadyCredential
+  | { kind: "missing"; reason: MissingSecret["reason"] | "InvalidCredential"; message: string };
+
+type FoundWord = { kind: "word"; name: string; value: string } | Extract<ResolvedCredential, { kind: "missing" }>;
+
+export function resolveCredential(resource: BackendResource, find: FindValue): ResolvedCredential {
+  const { credential, credentialRef } = resource;
+  if (credential !== undefined) return resolveAws(credential.aws, find);
+  if (credentialRef === undefined) return { kind: "ready", credential: null, secrets: new Map(), words: [] };
+  const found = findWord(find, credentialRef);
+  if (found.kind === "missing") return found;
+  const { name: header, form, valueOf } = credentialHeaderOf(resource);
+  const secret = `credential/${found.name}/${credentialRef.key}/${form}`;
+  return {
+    kind: "ready",
+    credential: { header, secret },
+    secrets: new Map([[secret, { kind: "credential", headerValue: valueOf(found.value) }]]),
+    words: [found.value],
+  };
+}
+
+function resolveAws({ region, service, secretRef }: CloudCredential["aws"], find: FindValue): ResolvedCredential {
+  const ready = (keys: AwsKeys | null, words: readonly string[]): ResolvedCredential => ({
+    kind: "ready",
+    credential: { aws: { region, service, keys } },
+    secrets: new Map(),
+    words,
+  });
+  if (secretRef === undefined) return ready(null, []);
+  const id = findWord(find, { ...secretRef, key: AWS_KEYS.id });
+  if (id.kind === "missing") return id;
+  const secret = findWord(find, { ...secretRef, key: AWS_KEYS.secret });
+  if (secret.kind === "missing") return secret;
+  const session = findWord(find, { ...secretRef, key: AWS_KEYS.session });
+  if (session.kind === "word")
+    return ready({ id: id.value, secret: secret.value, session: session.value }, [id.value, secret.value, session.value]);
+  // Only temporary keys have one.
+  if (session.reason !== "KeyMissing") return session;
+  return ready({ id: id.value, secret: secret.value, session: null }, [id.value, secret.value]);
+}
+
+/** A value that fits into a header. */
+function findWord(find: FindValue, reference: { name: string; key: string }): FoundWord {
+  const found = find(reference);
+  if (found.kind === "missing") return found;
+  const value = found.value.trim();
+  if (/^[\x21-\x7e]+$/.test(value)) return { kind: "word", name: found.name, value };
+  const message = `Secret ${found.name}, key ${reference.key}, must be printable text without spaces`;
+  return { kind: "missing", reason: "InvalidCredential", message };
+}
+
+interface CredentialHeader {
+  name: string;
+  /** Of the value, in the secret's name. */
+  form: "bearer" | "plain";
+  valueOf(key: string): string;
+}
+
+/** The header for a server's key, and its value. */
+function credentialHeaderOf({ protocol, credentialHeader: given }: BackendResource): CredentialHeader {
+  const name = given ?? USUAL[protocol];
+  return name === "authorization"
+    ? { name, form: "bearer", valueOf: (key) => `Bearer ${key}` }
+    : { name, form: "plain", valueOf: (key) => key };
+}
+
+const USUAL = {
+  ChatCompletions: "authorization",
+  Responses: "authorization",
+  Messages: "x-api-key",
+} as const satisfies Record<BackendResource["protocol"], string>;

@@ -1,0 +1,30 @@
+import type { ResourceSet } from "../source/source.ts";
+
+/** A value of a Secret, or why there is none. */
+export type FoundSecret = { kind: "found"; name: string; value: string } | MissingSecret;
+
+export interface MissingSecret {
+  kind: "missing";
+  reason: "SecretNotFound" | "SecretForbidden" | "KeyMissing";
+  message: string;
+}
+
+/** Finds a value in the Model's namespace. */
+export type FindValue = (reference: { name: string; key: string }) => FoundSecret;
+
+export function findSecret(
+  { secrets, forbiddenSecrets }: Pick<ResourceSet, "secrets"> & { forbiddenSecrets: ResourceSet["forbiddenSecrets"] },
+  namespace: string,
+  reference: { name: string; key: string },
+): FoundSecret {
+  const name = `${namespace}/${reference.name}`;
+  const values = secrets.get(name);
+  const refusal = forbiddenSecrets?.get(name);
+  if (values === undefined && refusal !== undefined)
+    return { kind: "missing", reason: "SecretForbidden", message: `Secret ${name} cannot be read: ${refusal}` };
+  if (values === undefined) return { kind: "missing", reason: "SecretNotFound", message: `there is no Secret ${name}` };
+  const value = values.get(reference.key);
+  if (value === undefined)
+    return { kind: "missing", reason: "KeyMissing", message: `Secret ${name} has no key ${reference.key}` };
+  return { kind: "found", name, value };
+}
