@@ -14,8 +14,18 @@ const run = promisify(execFile);
 /** The template's database that a test creates its own ones from. */
 export const MIGRATED = "migrated";
 
-/** A server that is killed loses nothing without fsync; only a machine that loses power does. */
-const TEST_SETTINGS = "\nfsync = off\nfull_page_writes = off\nmax_connections = 400\n";
+/**
+ * A server that is killed loses nothing without fsync; only a machine that loses power does. Starting workers for a query takes
+ * longer than reading a test's tables.
+ */
+const TEST_SETTINGS = [
+  "",
+  "fsync = off",
+  "full_page_writes = off",
+  "max_connections = 400",
+  "max_parallel_workers_per_gather = 0",
+  "",
+].join("\n");
 const LOCK_POLL_MS = 50;
 
 /**
