@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { GatewayError } from "../../../../../contract/errors.ts";
 import { PROFILE_NAMES } from "../../../../../contract/profile.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
@@ -24,7 +24,39 @@ const VALUES: unknown[] = [
   { __proto__: null, constructor: 1 },
 ];
 
+type Path = readonly (string | number)[];
+
 const requests = loadFixtures("messages-via-chat").map(({ name, request }) => ({ name, request: request.toString("utf8") }));
+
+/** By day only the first of a kind of position below the top level: requests have the same fields again and again. */
+const tried = new Set<string>();
+const CASES = requests.map(({ name, request }) => {
+  const body: unknown = JSON.parse(request);
+  const paths = pathsOf(body).filter((path) => path.length > 0);
+  return {
+    name,
+    request,
+    paths: inject("isNight") ? paths : paths.filter((path) => path.length === 1 || isFirst(kindOf(body, path))),
+  };
+});
+
+function isFirst(kind: string): boolean {
+  const isNew = !tried.has(kind);
+  tried.add(kind);
+  return isNew;
+}
+
+/** A path without indices, and what says how each object on the way to it is read. */
+function kindOf(body: unknown, path: Path): string {
+  let value: unknown = body;
+  return path
+    .map((step) => {
+      const { type = "", role = "" } = Object(value);
+      value = Reflect.get(Object(value), step);
+      return JSON.stringify([type, role, typeof step === "number" ? 0 : step, Array.isArray(value) ? "array" : typeof value]);
+    })
+    .join();
+}
 
 /** Runs a translation that may refuse; anything but a refusal by name is a bug. */
 function outcomeOf(request: unknown): "translated" | "refused" {
@@ -51,7 +83,7 @@ function attempt(step: () => Buffer): Buffer | GatewayError {
 }
 
 /** Every place inside a JSON value, as a path. */
-function pathsOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
+function pathsOf(value: unknown, path: Path = []): Path[] {
   if (typeof value !== "object" || value === null) return [path];
   const inner = Array.isArray(value)
     ? value.flatMap((element: unknown, index) => pathsOf(element, [...path, index]))
@@ -59,7 +91,7 @@ function pathsOf(value: unknown, path: (string | number)[] = []): (string | numb
   return [path, ...inner];
 }
 
-function withValue(text: string, path: readonly (string | number)[], value: unknown): unknown {
+function withValue(text: string, path: Path, value: unknown): unknown {
   const root: { body: unknown } = { body: JSON.parse(text) };
   let holder: object = root;
   let name: string | number = "body";
@@ -72,8 +104,7 @@ function withValue(text: string, path: readonly (string | number)[], value: unkn
 }
 
 describe("a wrong value in any position is refused by name, or harmless (S21)", () => {
-  test.for(requests)("$name", ({ request }) => {
-    const paths = pathsOf(JSON.parse(request)).filter((path) => path.length > 0);
+  test.for(CASES)("$name", ({ request, paths }) => {
     const outcomes = paths.flatMap((path) => VALUES.map((value) => outcomeOf(withValue(request, path, value))));
     expect(outcomes).toContain("refused");
   });
