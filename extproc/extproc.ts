@@ -207,6 +207,7 @@ export async function startExtproc(
   const pepper = createSecretKey(config.pepper);
   const storedResponses = startStoredResponses({
     ...config,
+    clock: monotonic,
     log,
     onResult: events.responsesStored,
     onDropped: events.storedResponsesDropped,

@@ -1,14 +1,17 @@
+import { performance } from "node:perf_hooks";
+import { noteWork } from "../load/turns.ts";
 import type { ExchangeContext } from "./context.ts";
 
 /**
  * Runs work that continues after a wait. Envoy's messages are measured as they are handled (load/turns.ts); work after a wait for
  * the database or for credit would be charged to nobody, and an account whose requests all wait would never be noticed.
  */
-export function charged<Result>({ load, deps: { clock } }: Pick<ExchangeContext, "load" | "deps">, work: () => Result): Result {
-  const startedMs = clock.nowMs();
+export function charged<Result>({ load }: Pick<ExchangeContext, "load">, work: () => Result): Result {
+  const startedMs = performance.now();
   try {
     return work();
   } finally {
-    if (load !== null) load.share.workMs += Math.max(0, clock.nowMs() - startedMs);
+    const nowMs = performance.now();
+    if (load !== null) noteWork(load.share, nowMs - startedMs, nowMs);
   }
 }

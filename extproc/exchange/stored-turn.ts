@@ -42,7 +42,7 @@ export function recallTurn(context: ExchangeContext, request: TurnRequest): Stor
     return finish(context, request, turn, NOTHING_RECALLED);
   const { accountId } = caller.account;
   return context.deps.responses
-    .recall(accountId, { names, own, reserve: roomBeside(context, body) })
+    .recall(accountId, { names, own, reserve: roomBeside(context, body), charge: (work) => charged(context, work) })
     .then((recalled) => charged(context, () => finish(context, request, turn, recalled)));
 }
 

@@ -107,11 +107,6 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
     deferRound();
   }
 
-  function noteWork(share: Share, spentMs: number, nowMs: number): void {
-    share.workMs += spentMs;
-    if (spentMs >= LONG_MS) share.restsUntilMs = nowMs + Math.min(spentMs, MAX_REST_MS);
-  }
-
   function deferRound(): void {
     if (isDeferred) return;
     isDeferred = true;
@@ -215,6 +210,12 @@ const MIN_MS = 0.001;
 
 export function createShare(): Share {
   return { workMs: 0, atOnce: { leftMs: ACCOUNT_AT_ONCE.maxMs, refilledMs: 0 }, waiting: [], turnMs: 0, restsUntilMs: -Infinity };
+}
+
+/** Work of so long has been done for the account. */
+export function noteWork(share: Share, spentMs: number, nowMs: number): void {
+  share.workMs += spentMs;
+  if (spentMs >= LONG_MS) share.restsUntilMs = nowMs + Math.min(spentMs, MAX_REST_MS);
 }
 
 /** How long the account's next message has waited. */

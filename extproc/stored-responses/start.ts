@@ -7,6 +7,7 @@ import type { Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import { startRounds } from "../../runtime/wait.ts";
 import { createResponseStore, describe, type ResponseStore } from "./store.ts";
+import { createSlices, type SlicesOptions } from "./slices.ts";
 import { createWriteQueue, type WriteQueueDeps } from "./write-queue.ts";
 
 export interface StoredResponses {
@@ -23,6 +24,8 @@ export interface StoredResponsesConfig {
   pepper: Buffer;
   /** Approximate limit of all accounts together; beyond it, responses are dropped. */
   maxStoredBytes: number;
+  /** Monotonic. */
+  clock: SlicesOptions["clock"];
   log: Logger;
   onResult: WriteQueueDeps["onResult"];
   onDropped(responses: number): void;
@@ -36,7 +39,7 @@ const BOUND_EVERY_MS = 5_000;
 
 /** Uses its own connections, so that settlements and leases never wait for stored responses. */
 export function startStoredResponses(config: StoredResponsesConfig): StoredResponses {
-  const { databaseUrl, pepper, maxStoredBytes, log, onResult, onDropped } = config;
+  const { databaseUrl, pepper, maxStoredBytes, clock, log, onResult, onDropped } = config;
   const database = createDatabase({
     url: databaseUrl,
     applicationName: "extproc responses",
@@ -75,7 +78,7 @@ export function startStoredResponses(config: StoredResponsesConfig): StoredRespo
     get bytes() {
       return bytes;
     },
-    store: createResponseStore({ database, sealer, queue }),
+    store: createResponseStore({ database, sealer, queue, slices: createSlices({ clock, defer: setImmediate }) }),
     drain: queue.drain,
     async close() {
       await Promise.all([expiry.stop(), bounds.stop()]);

@@ -14,6 +14,7 @@ import { discard } from "../../runtime/discard.ts";
 import { pause } from "../../runtime/wait.ts";
 import { MAX_TURNS, outputOf, referencesIn, textMember, tooLarge, type OpenedTurn } from "./input.ts";
 import { isStorableId, type StoredNames } from "./names.ts";
+import type { Slices } from "./slices.ts";
 import type { FinishedResponse, SealedPart, WriteQueue } from "./write-queue.ts";
 
 /**
@@ -36,6 +37,8 @@ interface RecallRequest {
   own: Buffer;
   /** Reserves room for recalled bytes before they are read, or throws: a request of 200 bytes may name 32 MiB. */
   reserve(bytes: number): void;
+  /** Runs work for which the account pays. */
+  charge<Result>(work: () => Result): Result;
 }
 
 /** What a request names. */
@@ -50,6 +53,7 @@ export interface ResponseStoreDeps {
   database: Queryable;
   sealer: Sealer;
   queue: WriteQueue;
+  slices: Slices;
 }
 
 interface ItemsQuery {
@@ -57,6 +61,7 @@ interface ItemsQuery {
   itemIds: readonly string[];
   fields: ReadonlyMap<string, string>;
   addRoom: AddRoom;
+  charge: RecallRequest["charge"];
 }
 
 /** @throws GatewayError that names the field, for more than a request may have or than there is room for. */
@@ -69,7 +74,7 @@ const MAX_READS_OF_ACCOUNT = 8;
 const LOOK_AGAIN_AFTER_MS = [50, 150, 400];
 const COME_AGAIN = { headers: { "retry-after": "1" } };
 
-export function createResponseStore({ database, sealer, queue }: ResponseStoreDeps): ResponseStore {
+export function createResponseStore({ database, sealer, queue, slices }: ResponseStoreDeps): ResponseStore {
   const readsOf = new Map<string, number>();
   let reads = 0;
 
@@ -101,7 +106,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
   async function readTurns(
     accountId: string,
     responseId: string,
-    addRoom: AddRoom,
+    { addRoom, charge }: Pick<ItemsQuery, "addRoom" | "charge">,
   ): Promise<{ ids: string[]; turns: OpenedTurn[] }> {
     const found = await lookAgain<StoredConversation>(
       () => sizeConversation(database, { accountId, responseId, maxResponses: MAX_TURNS }),
@@ -118,7 +123,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
           { responseId, part: "input", bytes: inputBytes },
           { responseId, part: "response", bytes: responseBytes },
         ]);
-        const opened = openParts(accountId, parts);
+        const opened = openParts(accountId, parts, charge);
         const turns: OpenedTurn[] = [];
         for (const { responseId: id } of found.turns) {
           const input = (await opened.next()).value;
@@ -137,6 +142,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     itemIds,
     fields,
     addRoom,
+    charge,
   }: ItemsQuery): Promise<{ ids: string[]; items: Map<string, Buffer> }> {
     const items = new Map<string, Buffer>();
     if (itemIds.length === 0) return { ids: [], items };
@@ -148,24 +154,33 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
     const isAsked = new Set(itemIds);
     const isAmbiguous = new Set<string>();
     const parts = rows.map(({ responseId, responseBytes: bytes }): StoredPart => ({ responseId, part: "response", bytes }));
-    for await (const response of openParts(accountId, parts)) {
-      // A response that was deleted since its size was read has no items.
-      for (const item of response === undefined ? [] : outputOf(response)) {
+    const take = (response: Buffer) => {
+      for (const item of outputOf(response)) {
         const id = textMember(item, "id") ?? "";
         if (items.has(id)) isAmbiguous.add(id);
         if (isAsked.has(id)) items.set(id, item);
       }
+    };
+    for await (const response of openParts(accountId, parts, charge)) {
+      // A response that was deleted since its size was read has no items.
+      if (response !== undefined) charge(() => take(response));
     }
     for (const id of itemIds) if (!items.has(id) || isAmbiguous.has(id)) throw itemMissing(id, fields, isAmbiguous.has(id));
     return { ids: rows.map(({ responseId }) => responseId), items };
   }
 
   /** Sequentially: only one of the encrypted parts is in memory at a time. */
-  async function* openParts(accountId: string, parts: readonly StoredPart[]): AsyncGenerator<Buffer | undefined, void> {
+  async function* openParts(
+    accountId: string,
+    parts: readonly StoredPart[],
+    charge: RecallRequest["charge"],
+  ): AsyncGenerator<Buffer | undefined, void> {
     const sealed = readParts(database, accountId, parts);
+    const slice = slices.begin();
     for (const { responseId, part } of parts) {
       const { value } = await sealed.next();
-      const plain = value instanceof Buffer ? open(value, { accountId, responseId, part }) : undefined;
+      await slice();
+      const plain = value instanceof Buffer ? charge(() => open(value, { accountId, responseId, part })) : undefined;
       if (value instanceof Buffer) discard(value);
       yield plain;
     }
@@ -176,7 +191,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
       const look = () => sizePart(database, { accountId, responseId, part });
       const bytes = isStorableId(responseId) ? await lookAgain(look, (found) => found === undefined) : undefined;
       if (bytes === undefined) throw responseMissing(responseId);
-      const { value } = await openParts(accountId, [{ responseId, part, bytes }]).next();
+      const { value } = await openParts(accountId, [{ responseId, part, bytes }], free).next();
       // Deleted since its size was read.
       if (!(value instanceof Buffer)) throw responseMissing(responseId);
       return value;
@@ -191,7 +206,7 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
 
   return {
     keep: queue.add,
-    recall: (accountId, { names: { previousResponseId: previous, items: fields }, own, reserve }) =>
+    recall: (accountId, { names: { previousResponseId: previous, items: fields }, own, reserve, charge }) =>
       read(accountId, async () => {
         if (previous !== null && !isStorableId(previous)) throw previousMissing(previous, previous);
         let recalled = 0;
@@ -200,10 +215,11 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
           if (recalled > MAX_REQUEST_BYTES) throw tooLarge(field);
           reserve(recalled);
         };
-        const { ids, turns } = previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous, addRoom);
-        const itemIds = referencesIn([...turns.map(({ input }) => input), own]);
+        const { ids, turns } =
+          previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous, { addRoom, charge });
+        const itemIds = charge(() => referencesIn([...turns.map(({ input }) => input), own]));
         for (const id of itemIds) if (!isStorableId(id)) throw itemMissing(id, fields, false);
-        const found = await findItems({ accountId, itemIds: [...itemIds], fields, addRoom });
+        const found = await findItems({ accountId, itemIds: [...itemIds], fields, addRoom, charge });
         return { turns, items: found.items, usedResponseIds: [...new Set([...ids, ...found.ids])] };
       }),
     find: (accountId, responseId) => findPart({ accountId, responseId, part: "response" }),
@@ -216,6 +232,9 @@ export function createResponseStore({ database, sealer, queue }: ResponseStoreDe
       }),
   };
 }
+
+/** Reading one response is a free request, with a rate of its own. */
+const free = <Result>(work: () => Result): Result => work();
 
 /** What a sealed part is bound to: it cannot be opened as anything else. */
 export function describe({ accountId, responseId, part }: SealedPart): string {

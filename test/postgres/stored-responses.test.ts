@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import { createSlices } from "../../extproc/stored-responses/slices.ts";
 import { createResponseStore, describe as about } from "../../extproc/stored-responses/store.ts";
 import { createWriteQueue, type FinishedResponse } from "../../extproc/stored-responses/write-queue.ts";
 import { createAccount } from "../../ledger/accounts/accounts.ts";
@@ -17,13 +18,15 @@ const postgres = usePostgres();
 const MEBIBYTE = 1024 * 1024;
 const SECRET = "the launch is on Thursday";
 const NOTHING = Buffer.from("[]");
-/** Room for anything. */
+/** Room for anything, and nobody pays. */
 const reserve = () => {};
+const charge = <Result>(work: () => Result): Result => work();
 
-async function storeFor(pepper = PEPPER, known?: Database) {
+async function storeFor(pepper = PEPPER, known?: Database, clock = { nowMs: () => performance.now() }) {
   const database = known ?? (await postgres.migrated()).database;
   for (const id of ["acme", "other"]) await createAccount(database, { id, name: id });
   const sealer = createSealer(pepper, "test");
+  const slices = createSlices({ clock, defer: setImmediate });
   const results: string[] = [];
   const queue = createWriteQueue({
     write: (batch) => writeResponses(database, batch),
@@ -32,7 +35,7 @@ async function storeFor(pepper = PEPPER, known?: Database) {
     onFailed: () => {},
     onWritten: () => {},
   });
-  return { database, results, store: createResponseStore({ database, sealer, queue }) };
+  return { database, results, store: createResponseStore({ database, sealer, queue, slices }) };
 }
 
 function turn(id: string, changes: Partial<FinishedResponse> = {}): FinishedResponse {
@@ -56,13 +59,14 @@ test("a conversation is found from its last response, in order, and its items by
   store.keep(turn("r1"));
   store.keep(turn("r2", { previousResponseId: "r1" }));
   store.keep(turn("r3", { previousResponseId: "r2" }));
-  const { turns, usedResponseIds } = await store.recall("acme", { names: named("r3"), own: NOTHING, reserve });
+  const { turns, usedResponseIds } = await store.recall("acme", { names: named("r3"), own: NOTHING, reserve, charge });
   expect(turns.map(({ input }) => String(input))).toEqual(["r1", "r2", "r3"].map((id) => expect.stringContaining(`of ${id}`)));
   expect(usedResponseIds).toEqual(["r1", "r2", "r3"]);
   const { items } = await store.recall("acme", {
     names: named(null, "msg_r2", "msg_r1"),
     own: referring("msg_r2", "msg_r1"),
     reserve,
+    charge,
   });
   expect(JSON.parse(String(items.get("msg_r2")))).toEqual({ id: "msg_r2", text: SECRET });
   expect(items.size).toBe(2);
@@ -82,7 +86,7 @@ test("memory for recalled items is reserved before any of them is read", async (
   };
   // Reading fails, because the data was changed.
   for (const names of [named("r2"), named(null, "msg_r1")]) {
-    const request = { names, own: referring("msg_r1") };
+    const request = { names, own: referring("msg_r1"), charge };
     await expect(store.recall("acme", { ...request, reserve: refuse })).rejects.toMatchObject({ code: "rate_limited" });
     await expect(store.recall("acme", { ...request, reserve })).rejects.toMatchObject({ code: "overloaded" });
   }
@@ -102,12 +106,41 @@ test("a conversation of many or large turns is read in pieces, completely", asyn
     store.keep(
       turn(`r${index}`, { previousResponseId: index === 0 ? null : `r${index - 1}`, ...(index % 15 === 7 && { input: large }) }),
     );
-  const { turns } = await store.recall("acme", { names: named("r29"), own: NOTHING, reserve });
+  const { turns } = await store.recall("acme", { names: named("r29"), own: NOTHING, reserve, charge });
   expect(turns).toHaveLength(30);
   for (const [index, { input, response }] of turns.entries()) {
     expect(JSON.parse(String(response))).toMatchObject({ id: `r${index}` });
     expect(JSON.parse(String(input))).toEqual([{ role: "user", content: index % 15 === 7 ? content : `question of r${index}` }]);
   }
+});
+
+test("the account pays for opening its turns, and the event loop turns in between", async () => {
+  let nowMs = 0;
+  const { store } = await storeFor(PEPPER, undefined, { nowMs: () => (nowMs += 1) });
+  for (let index = 0; index < 30; index += 1)
+    store.keep(turn(`r${index}`, { previousResponseId: index === 0 ? null : `r${index - 1}` }));
+  await store.recall("acme", { names: named("r29"), own: NOTHING, reserve, charge });
+  let charged = 0;
+  let loopTurns = 0;
+  const count = () => {
+    loopTurns += 1;
+    counter = setImmediate(count);
+  };
+  let counter = setImmediate(count);
+  const { turns } = await store.recall("acme", {
+    names: named("r29"),
+    own: NOTHING,
+    reserve,
+    charge(work) {
+      charged += 1;
+      return work();
+    },
+  });
+  clearImmediate(counter);
+  expect(turns).toHaveLength(30);
+  // Each turn has two parts, and the references in them are looked for once.
+  expect(charged).toBe(61);
+  expect(loopTurns).toBeGreaterThanOrEqual(30);
 });
 
 test("a part that was deleted since its size was read is not mistaken for another", async () => {
@@ -134,12 +167,14 @@ test("another account can neither find nor delete any of it", async () => {
   await expect(store.find("other", "r1")).rejects.toMatchObject({ code: "not_found", status: 404 });
   await expect(store.findInput("other", "r1")).rejects.toMatchObject({ code: "not_found", status: 404 });
   await expect(store.remove("other", "r1")).rejects.toMatchObject({ code: "not_found" });
-  await expect(store.recall("other", { names: named("r1"), own: NOTHING, reserve })).rejects.toMatchObject({
+  await expect(store.recall("other", { names: named("r1"), own: NOTHING, reserve, charge })).rejects.toMatchObject({
     code: "previous_response_not_found",
     status: 404,
     field: "previous_response_id",
   });
-  await expect(store.recall("other", { names: named(null, "msg_r1"), own: referring("msg_r1"), reserve })).rejects.toMatchObject({
+  await expect(
+    store.recall("other", { names: named(null, "msg_r1"), own: referring("msg_r1"), reserve, charge }),
+  ).rejects.toMatchObject({
     code: "not_found",
     field: "input[0].id",
   });
@@ -182,7 +217,9 @@ test("an expired response is not found even before it is deleted, and is deleted
   await store.find("acme", "r2");
   await expire(database, "r1");
   await expect(store.find("acme", "r1")).rejects.toMatchObject({ status: 404 });
-  await expect(store.recall("acme", { names: named(null, "msg_r1"), own: referring("msg_r1"), reserve })).rejects.toMatchObject({
+  await expect(
+    store.recall("acme", { names: named(null, "msg_r1"), own: referring("msg_r1"), reserve, charge }),
+  ).rejects.toMatchObject({
     status: 404,
   });
   expect(await dropExpiredResponses(database)).toBe(1);
@@ -199,7 +236,7 @@ test("a conversation whose beginning is gone is refused, and the error names the
   store.keep(turn("r2", { previousResponseId: "r1" }));
   await store.find("acme", "r2");
   await expire(database, "r1");
-  await expect(store.recall("acme", { names: named("r2"), own: NOTHING, reserve })).rejects.toMatchObject({
+  await expect(store.recall("acme", { names: named("r2"), own: NOTHING, reserve, charge })).rejects.toMatchObject({
     code: "previous_response_not_found",
     message: expect.stringContaining("'r1'"),
   });
@@ -223,7 +260,9 @@ test("an item id that is in two responses refers to neither", async () => {
   const { store } = await storeFor();
   const response = (id: string) => Buffer.from(JSON.stringify({ id, output: [{ id: "msg_0", text: id }] }));
   for (const id of ["r1", "r2"]) store.keep(turn(id, { response: response(id) }));
-  await expect(store.recall("acme", { names: named(null, "msg_0"), own: referring("msg_0"), reserve })).rejects.toMatchObject({
+  await expect(
+    store.recall("acme", { names: named(null, "msg_0"), own: referring("msg_0"), reserve, charge }),
+  ).rejects.toMatchObject({
     status: 404,
     message: expect.stringContaining("several responses"),
   });
