@@ -9,6 +9,8 @@ export interface Usage {
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
+  /** What the interface counts beside tokens (units.ts); absent: none. */
+  units?: number;
 }
 
 export const NO_USAGE: Readonly<Usage> = {

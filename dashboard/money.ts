@@ -12,19 +12,35 @@ export function showPrice(picoUsd: bigint): string {
   return `$${pricePerMillion(picoUsd)}`;
 }
 
-/** The same for programs: a decimal string for each class of tokens. */
-export function showPricePerMillion({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd }: Price) {
+/** A published price of units: USD per thousand. */
+export function showUnitPrice(picoUsd: bigint): string {
+  return `$${pricePerThousand(picoUsd)}`;
+}
+
+/** The same for programs: decimal strings for each class of tokens, and for a thousand searches. */
+export function showPricePerMillion({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd }: Price) {
   return {
     input: pricePerMillion(inputPicoUsd),
     cached_input: pricePerMillion(cachedInputPicoUsd),
     cache_write: pricePerMillion(cacheWritePicoUsd),
     output: pricePerMillion(outputPicoUsd),
+    search: pricePerThousand(unitPicoUsd),
   };
 }
 
 /** Without trailing zeros. */
 function pricePerMillion(picoUsd: bigint): string {
   return perMillion(picoUsd).replace(/0{1,4}$/, "");
+}
+
+/** Prices of units have at most six decimals as well. */
+export function perThousand(picoUsd: bigint): string {
+  return perMillion(picoUsd / 1_000n);
+}
+
+/** Without trailing zeros. */
+function pricePerThousand(picoUsd: bigint): string {
+  return pricePerMillion(picoUsd / 1_000n);
 }
 
 /** Six decimals: pico-USD per token is micro-USD per million tokens. */

@@ -52,6 +52,7 @@ export function createAccessLog({ log, choice }: { log: Logger; choice: AccessLo
             output: usage.outputTokens,
             reasoning: usage.reasoningTokens,
           },
+          ...(usage.units !== undefined && { units: usage.units }),
           estimated: settlement.isEstimated,
           chargeUsd: formatNanoUsd(settlement.chargeNanoUsd),
           durationMs: settlement.durationMs,

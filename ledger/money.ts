@@ -2,14 +2,16 @@ import { GatewayError } from "../contract/errors.ts";
 import type { Usage } from "../contract/usage.ts";
 
 /**
- * Cost of a token of each class, in pico-USD (10⁻¹² USD): the unit in which public prices, USD per million tokens, are whole
- * numbers.
+ * Cost of a token of each class, and of a unit (contract/units.ts), in pico-USD (10⁻¹² USD): in it public prices, USD per million
+ * tokens, are whole numbers.
  */
 export interface Price {
   inputPicoUsd: bigint;
   cachedInputPicoUsd: bigint;
   cacheWritePicoUsd: bigint;
   outputPicoUsd: bigint;
+  /** 0 if only tokens are charged. */
+  unitPicoUsd: bigint;
 }
 
 const PICO_USD_DECIMALS = 6;
@@ -30,7 +32,12 @@ export function parsePrice(usdPerMillion: string): bigint {
   );
 }
 
-/** A price in USD per token without trailing zeros: "0.000003". */
+/** A price of units, "2.00" USD per thousand, as pico-USD for each: 2000000000n. @throws as `parsePrice` does. */
+export function parsePricePerThousand(usdPerThousand: string): bigint {
+  return parsePrice(usdPerThousand) * 1_000n;
+}
+
+/** A price in USD per token or unit without trailing zeros: "0.000003". */
 export function formatPicoUsd(picoUsd: bigint): string {
   const digits = picoUsd.toString().padStart(PICO_PER_USD_DECIMALS + 1, "0");
   const decimals = digits.slice(-PICO_PER_USD_DECIMALS).replace(/0+$/, "");
@@ -41,14 +48,15 @@ export function formatPicoUsd(picoUsd: bigint): string {
 /**
  * The cost of a request, in nano-USD (S28). The classes are summed exactly and rounded once: rounding each class would add up to
  * four errors. Half is rounded to even, so that many roundings favor nobody.
- * @throws RangeError for a token count that is not a whole number from 0 up: a meter's bug, never billed.
+ * @throws RangeError for a count that is not a whole number from 0 up: a meter's bug, never billed.
  */
 export function chargeNanoUsd(usage: Usage, price: Price): bigint {
   const picoUsd =
-    wholeTokens(usage.inputTokens) * price.inputPicoUsd +
-    wholeTokens(usage.cachedInputTokens) * price.cachedInputPicoUsd +
-    wholeTokens(usage.cacheWriteTokens) * price.cacheWritePicoUsd +
-    wholeTokens(usage.outputTokens) * price.outputPicoUsd;
+    whole(usage.inputTokens) * price.inputPicoUsd +
+    whole(usage.cachedInputTokens) * price.cachedInputPicoUsd +
+    whole(usage.cacheWriteTokens) * price.cacheWritePicoUsd +
+    whole(usage.outputTokens) * price.outputPicoUsd +
+    whole(usage.units ?? 0) * price.unitPicoUsd;
   return roundHalfEven(picoUsd);
 }
 
@@ -82,9 +90,9 @@ function parseDecimal(text: string, decimals: number): bigint | undefined {
   return sign === "-" ? -magnitude : magnitude;
 }
 
-function wholeTokens(tokens: number): bigint {
-  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`${tokens} is not a number of tokens.`);
-  return BigInt(tokens);
+function whole(count: number): bigint {
+  if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`${count} is not a number of tokens or units.`);
+  return BigInt(count);
 }
 
 /** Pico to nano; the sum is never negative. */

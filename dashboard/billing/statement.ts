@@ -62,8 +62,10 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
   if (models.length === 0) return [{ kind: "text", text: "No requests in this month." }];
   const sums = [...models, { ...usageTotal, model: "Total" }];
   const amounts = exactAmounts(sums.map(({ chargeNanoUsd }) => chargeNanoUsd));
-  const rows = sums.map(({ model, requests, outputTokens, ...tokens }, index) => {
-    const counts = [requests, promptTokensOf(tokens), outputTokens].map((count) => count.toLocaleString("en-US"));
+  const hasSearches = usageTotal.searches > 0;
+  const rows = sums.map(({ model, requests, outputTokens, searches, ...tokens }, index) => {
+    const used = [requests, promptTokensOf(tokens), outputTokens, ...(hasSearches ? [searches] : [])];
+    const counts = used.map((count) => count.toLocaleString("en-US"));
     return { cells: [model, ...counts, amounts[index] ?? ""], isBold: index === models.length };
   });
   const columns = [
@@ -71,6 +73,7 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
     { name: "Requests", share: 1.6, isNumber: true },
     { name: "Input tokens", share: 2.2, isNumber: true },
     { name: "Output tokens", share: 2.2, isNumber: true },
+    ...(hasSearches ? [{ name: "Searches", share: 1.6, isNumber: true }] : []),
     AMOUNT,
   ];
   return [{ kind: "table", columns, rows }];

@@ -15,7 +15,8 @@ import { endUserIn, tagName, tagsIn } from "../../contract/labels.ts";
 import { usageByLabel, type LabelPosition } from "../../ledger/usage/label-reports.ts";
 import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-labels.ts";
 import { momentsOf } from "../../contract/days.ts";
-import { perMillion } from "../money.ts";
+import { searchesOf } from "../../contract/units.ts";
+import { perMillion, perThousand } from "../money.ts";
 
 /** A part of an account's usage. Totals know keys, projects and models; outcomes are only in the file of requests. */
 export interface UsageSelection {
@@ -38,6 +39,7 @@ const SUMS = [
   "cache_write_tokens",
   "output_tokens",
   "reasoning_tokens",
+  "searches",
   "charge_usd",
 ];
 
@@ -159,6 +161,7 @@ function sumCells(sums: UsageSums): Cell[] {
     { number: String(sums.cacheWriteTokens) },
     { number: String(sums.outputTokens) },
     { number: String(sums.reasoningTokens) },
+    { number: String(sums.searches) },
     { number: formatNanoUsd(sums.chargeNanoUsd) },
   ];
 }
@@ -179,12 +182,14 @@ const REQUEST_COLUMNS = [
   "cache_write_tokens",
   "output_tokens",
   "reasoning_tokens",
+  "searches",
   "duration_ms",
   "first_token_ms",
   "input_usd_per_million",
   "cached_input_usd_per_million",
   "cache_write_usd_per_million",
   "output_usd_per_million",
+  "search_usd_per_thousand",
   "price_version",
   "charge_usd",
 ];
@@ -213,12 +218,14 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: String(request.cacheWriteTokens) },
     { number: String(request.outputTokens) },
     { number: String(request.reasoningTokens) },
+    { number: String(searchesOf(request)) },
     { number: String(request.durationMs) },
     { number: request.firstTokenMs === null ? "" : String(request.firstTokenMs) },
     { number: perMillion(price.inputPicoUsd) },
     { number: perMillion(price.cachedInputPicoUsd) },
     { number: perMillion(price.cacheWritePicoUsd) },
     { number: perMillion(price.outputPicoUsd) },
+    { number: perThousand(price.unitPicoUsd) },
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },
   ];

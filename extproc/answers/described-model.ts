@@ -53,6 +53,7 @@ function describeLifecycle({ deprecation }: Described, nowMs: number) {
   };
 }
 
+/** `search` is the price of one, where a Model has it. */
 function describeTerms({ price, interfaces }: Described) {
   return {
     pricing: {
@@ -60,6 +61,7 @@ function describeTerms({ price, interfaces }: Described) {
       completion: formatPicoUsd(price.outputPicoUsd),
       input_cache_read: formatPicoUsd(price.cachedInputPicoUsd),
       input_cache_write: formatPicoUsd(price.cacheWritePicoUsd),
+      ...(price.unitPicoUsd === 0n ? {} : { search: formatPicoUsd(price.unitPicoUsd) }),
     },
     supported_endpoints: interfaces.map((each) => CLIENT_PATHS[each]),
   };

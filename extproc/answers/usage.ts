@@ -95,6 +95,7 @@ export function describeCharge(row: Omit<UsageSums, "requests">): object {
       output: row.outputTokens,
       reasoning: row.reasoningTokens,
     },
+    searches: row.searches,
     amount: formatNanoUsd(row.chargeNanoUsd),
   };
 }

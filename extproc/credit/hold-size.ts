@@ -1,3 +1,5 @@
+import type { InputInterface } from "../../contract/protocol.ts";
+import { unitsInWords } from "../../contract/units.ts";
 import { NO_USAGE } from "../../contract/usage.ts";
 import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
 import { inWords } from "../protocol/in-words.ts";
@@ -74,9 +76,18 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
   };
 }
 
+export interface InputHoldInput {
+  client: InputInterface;
+  /** As they are held. */
+  tokens: number;
+  units: number;
+  price: Price;
+  remedy: string;
+}
+
 /** The same for a request whose answer has no tokens. */
-export function sizePromptHold(promptTokens: number, { price, remedy }: { price: Price; remedy: string }): HoldSize {
-  const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens }, price);
+export function sizeInputHold({ client, tokens: promptTokens, units, price, remedy }: InputHoldInput): HoldSize {
+  const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens, units }, price);
   return {
     fullNanoUsd,
     minNanoUsd: fullNanoUsd,
@@ -84,7 +95,12 @@ export function sizePromptHold(promptTokens: number, { price, remedy }: { price:
     promptTokens,
     outputTokens: () => 0,
     describe(coveredNanoUsd) {
-      const covered = price.inputPicoUsd === 0n ? promptTokens : Number((coveredNanoUsd * PICO_PER_NANO) / price.inputPicoUsd);
+      const coveredOf = (picoUsd: bigint) => Number((coveredNanoUsd * PICO_PER_NANO) / picoUsd);
+      if (price.unitPicoUsd > 0n && price.inputPicoUsd > 0n)
+        return `does not cover the ${unitsInWords({ interface: client, units })} and ${inWords(promptTokens)} input tokens that this request may have`;
+      if (price.unitPicoUsd > 0n)
+        return `covers ${unitsInWords({ interface: client, units: coveredOf(price.unitPicoUsd) })}, and this request may have ${inWords(units)}`;
+      const covered = price.inputPicoUsd === 0n ? promptTokens : coveredOf(price.inputPicoUsd);
       return `covers ${inWords(covered)} input tokens, and this request may have ${inWords(promptTokens)}`;
     },
     remedy,

@@ -51,8 +51,10 @@ export type JournalRecord =
  * @returns `[facts,price]`, which goes into the start record and into each checkpoint.
  */
 export function encodeRun(run: StartedRun): string {
-  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = run.price;
+  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = run.price;
   const price = [String(inputPicoUsd), String(cachedInputPicoUsd), String(cacheWritePicoUsd), String(outputPicoUsd)];
+  // Versions before 0060-units.sql know no units, and read the records of all other requests.
+  if (unitPicoUsd > 0n) price.push(String(unitPicoUsd));
   return JSON.stringify([factsOf(run), price]);
 }
 
@@ -72,10 +74,11 @@ export function encodeCheckpoint(checkpoint: Checkpoint, encodedRun: string): st
 
 export function encodeEnd(settlement: Settlement): string {
   const { usage, isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs } = settlement;
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
-  const tokens = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens];
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, units } = usage;
+  const used = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens];
+  if (units !== undefined) used.push(units);
   const end = [isEstimated, String(chargeNanoUsd), leaseId, httpStatus, outcome, durationMs, firstTokenMs];
-  return JSON.stringify(["end", factsOf(settlement), tokens, end]);
+  return JSON.stringify(["end", factsOf(settlement), used, end]);
 }
 
 /** In the order of `FACTS`. */
@@ -150,6 +153,8 @@ const PRICE = {
   cachedInputPicoUsd: wholeNumber,
   cacheWritePicoUsd: wholeNumber,
   outputPicoUsd: wholeNumber,
+  /** Absent in records of requests without units. */
+  unitPicoUsd: wholeNumber.default(0n),
 };
 const USAGE = {
   inputTokens: tokens,
@@ -157,6 +162,8 @@ const USAGE = {
   cacheWriteTokens: tokens,
   outputTokens: tokens,
   reasoningTokens: tokens,
+  /** Absent if there are none. */
+  units: z.int().nonnegative().max(1e6).optional(),
 };
 const END = {
   isEstimated: z.boolean(),
@@ -167,7 +174,7 @@ const END = {
   durationMs: z.number(),
   firstTokenMs: z.number().nullable(),
 };
-const runSchema = z.tuple([byPosition(FACTS), byPosition(PRICE)]).transform(([facts, price]) => ({ ...facts, price }));
+const runSchema = z.tuple([byPosition(FACTS), byPosition(PRICE, 1)]).transform(([facts, price]) => ({ ...facts, price }));
 const checkpointSchema = z
   .object({
     requestId: FACTS.requestId,
@@ -189,23 +196,24 @@ const labelSchema = z.tuple([labelText, labelText]).transform(([dimension, value
 
 const recordSchema: z.ZodType<JournalRecord> = z.union([
   z
-    .tuple([z.literal("start"), byPosition(FACTS), byPosition(PRICE)])
+    .tuple([z.literal("start"), byPosition(FACTS), byPosition(PRICE, 1)])
     .transform(([type, facts, price]) => ({ type, run: { ...facts, price } })),
   z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, { run, ...checkpoint }]) => ({ type, checkpoint, run })),
   z
-    .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE), byPosition(END)])
+    .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE, 1), byPosition(END)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
   z
     .tuple([z.literal("labels"), FACTS.requestId, z.array(labelSchema).max(4 * LABEL_BOUNDS.tagsOfRequest)])
     .transform(([type, requestId, labels]) => ({ type, requestId, labels })),
 ]);
 
-/** An array of these values in this order. */
-function byPosition<Shape extends z.ZodRawShape>(shape: Shape) {
+/** An array of these values in this order. @param optional how many at its end may be absent. */
+function byPosition<Shape extends z.ZodRawShape>(shape: Shape, optional = 0) {
   const names = Object.keys(shape);
   return z
     .array(z.unknown())
-    .length(names.length)
-    .transform((values) => Object.fromEntries(names.map((name, position) => [name, values[position]])))
+    .min(names.length - optional)
+    .max(names.length)
+    .transform((values) => Object.fromEntries(values.map((value, position) => [names[position], value])))
     .pipe(z.strictObject(shape));
 }

@@ -1,10 +1,10 @@
 import type { InputInterface } from "../../contract/protocol.ts";
 import type { Price } from "../../ledger/money.ts";
-import { sizePromptHold } from "../credit/hold-size.ts";
+import { sizeInputHold } from "../credit/hold-size.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { measureEmbeddings } from "./embeddings-measure.ts";
 import type { InputMeasure } from "./input-measure.ts";
-import { createMeter } from "./meter.ts";
+import { createMeter, type MeterBounds } from "./meter.ts";
 import { measureRerank } from "./rerank-measure.ts";
 import type { RequestSize } from "./request-size.ts";
 
@@ -27,11 +27,18 @@ export function sizeInput(
   body: RequestBody,
   { client, model: { contextWindow, price } }: { client: InputInterface; model: MeasuredModel },
 ): RequestSize {
-  const { heldTokens, likelyTokens, maxTokens, answerBytes, remedy } = MEASURES[client](body, contextWindow);
+  const { heldTokens, likelyTokens, maxTokens, units, answerBytes, remedy } = MEASURES[client](body, contextWindow);
+  const isCharged = price.unitPicoUsd > 0n;
+  const bounds: MeterBounds = {
+    tokens: maxTokens,
+    outputTokens: 0,
+    isTokenFree: isCharged && price.inputPicoUsd === 0n,
+    ...(units && { units: { likely: isCharged ? units.likely : 0, max: units.max } }),
+  };
   return {
-    hold: sizePromptHold(heldTokens, { price, remedy }),
+    hold: sizeInputHold({ client, tokens: heldTokens, units: units?.held ?? 0, price, remedy }),
     wantsStream: false,
     answerBytes,
-    meter: () => createMeter(likelyTokens, { tokens: maxTokens, outputTokens: 0 }),
+    meter: () => createMeter(likelyTokens, bounds),
   };
 }

@@ -10,9 +10,9 @@ export interface MeteredUsage {
 
 /**
  * Why an upstream's report was not charged as it stands:
- * - "impossible": no count of tokens, more than the model can read and write, or parts that exceed their total;
+ * - "impossible": no count of tokens or units, more than the model can read and write, or parts that exceed their total;
  * - "over_limit": more output than the limit that was sent allows;
- * - "empty": a prompt of no tokens;
+ * - "empty": a prompt of no tokens, or no units although they are charged;
  * - "falling": a prompt, or cumulative output, that becomes less;
  * - "short": fewer output tokens than the delivered text can have;
  * - "stale": the answer went on behind the last report.
@@ -100,15 +100,26 @@ export interface MeterBounds {
   tokens?: number;
   /** Output of all answers: the limit that was sent, for each of them. */
   outputTokens?: number;
+  /** Of an interface that has units (contract/units.ts). */
+  units?: UnitBounds;
+  /** Only units are charged: it does not matter if tokens are reported. */
+  isTokenFree?: boolean;
+}
+
+interface UnitBounds {
+  /** Our own count, charged if none is reported; 0 if units are not charged. */
+  likely: number;
+  max: number;
 }
 
 /** @param promptTokens our own count of the prompt, charged if none is reported. */
 export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Meter {
-  const { tokens: maxTokens = MAX_TOKENS, outputTokens: maxOutputTokens = Infinity } = bounds;
+  const { tokens: maxTokens = MAX_TOKENS, outputTokens: maxOutputTokens = Infinity, units: unitBounds, isTokenFree } = bounds;
   const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), maxTokens);
   const anomalies = new Set<Anomaly>();
   let prompt: ReportedPrompt | undefined;
   let output: ReportedOutput | undefined;
+  let units: number | undefined;
   let highestPrompt = 0;
   let highestOutput = 0;
   let bytes = 0;
@@ -120,8 +131,9 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
     const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxTokens;
     if (!isPossible) anomalies.add("impossible");
-    else if (sum === 0) anomalies.add("empty");
-    else {
+    else if (sum === 0) {
+      if (isTokenFree !== true) anomalies.add("empty");
+    } else {
       highestPrompt = Math.max(highestPrompt, sum);
       prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
     }
@@ -141,6 +153,30 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       atBytes: bytes,
       atCharacters: characters,
     };
+  }
+
+  function reportUnits(reported: number): void {
+    if (unitBounds === undefined) return;
+    if (!isCount(reported) || reported > unitBounds.max) anomalies.add("impossible");
+    // Servers that bill by tokens write zero.
+    else if (reported > 0) units = reported;
+    else if (unitBounds.likely > 0) anomalies.add("empty");
+  }
+
+  /** None that are neither reported nor charged. */
+  function unitUsage(): Pick<Usage, "units"> {
+    const counted = units ?? unitBounds?.likely ?? 0;
+    return counted === 0 ? {} : { units: counted };
+  }
+
+  function isTokensEstimated(): boolean {
+    if (isTokenFree === true) return false;
+    const isOutputOwn = output === undefined || outputAnomalies(output).length > 0;
+    return prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn;
+  }
+
+  function isUnitsEstimated(): boolean {
+    return units === undefined && (unitBounds?.likely ?? 0) > 0;
   }
 
   function promptUsage(): Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens"> {
@@ -204,6 +240,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       const { inputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
       if ((inputTokens ?? cachedInputTokens ?? cacheWriteTokens) !== undefined) reportPrompt(usage);
       if (usage.outputTokens !== undefined) reportOutput(usage.outputTokens, reasoningTokens);
+      if (usage.units !== undefined) reportUnits(usage.units);
     },
     produced(text) {
       bytes += Buffer.byteLength(text);
@@ -221,15 +258,15 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     unknownReason: () => unknownReason,
     final() {
       const total = outputTokens();
-      const isOutputOwn = output === undefined || outputAnomalies(output).length > 0;
       return {
         usage: {
           ...NO_USAGE,
           ...promptUsage(),
           outputTokens: total,
           reasoningTokens: Math.min(output?.reasoningTokens ?? 0, total),
+          ...unitUsage(),
         },
-        isEstimated: prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn,
+        isEstimated: isTokensEstimated() || isUnitsEstimated(),
       };
     },
     anomalies() {

@@ -107,8 +107,8 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     ...(labels.length > 0 && { labels }),
   };
   try {
-    const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = model.price;
-    journal.start({ ...facts, price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } });
+    const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = model.price;
+    journal.start({ ...facts, price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } });
   } catch (error) {
     release(reservation);
     throw error;

@@ -9,6 +9,8 @@ export interface InputAnswer {
   readonly outline: Outline;
   /** As the server reports them, unchecked; NaN for what is no number, undefined if it reports nothing. */
   readonly inputTokens: number | undefined;
+  /** The same for units, of an interface that has them. */
+  readonly units?: number | undefined;
 }
 
 /** Why a 2xx answer is none: the server's own error, which some send with a 200, or the sentence. */

@@ -119,6 +119,7 @@ function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
     a.cachedInputPicoUsd === b.cachedInputPicoUsd &&
     a.cacheWritePicoUsd === b.cacheWritePicoUsd &&
     a.outputPicoUsd === b.outputPicoUsd &&
+    a.unitPicoUsd === b.unitPicoUsd &&
     encodeSchedule(a.schedule) === encodeSchedule(b.schedule)
   );
 }
@@ -128,8 +129,9 @@ async function appendPrice(
   { model, version, price }: { model: string; version: number; price: ScheduledPrice },
 ): Promise<bigint> {
   const [row] = await transaction.query({
-    text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, schedule)
-           VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+    text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd,
+             unit_pico_usd, schedule)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
     values: [
       model,
       version,
@@ -137,6 +139,7 @@ async function appendPrice(
       price.cachedInputPicoUsd,
       price.cacheWritePicoUsd,
       price.outputPicoUsd,
+      price.unitPicoUsd,
       encodeSchedule(price.schedule),
     ],
     row: idRow,

@@ -19,6 +19,7 @@ const modelRow = z.strictObject({
   cachedInputPicoUsd: z.bigint(),
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
+  unitPicoUsd: z.bigint(),
   schedule: scheduleColumn,
 });
 
@@ -26,7 +27,7 @@ const modelRow = z.strictObject({
 export async function listModels(database: Queryable, nowMs: number): Promise<ListedModel[]> {
   const rows = await database.query({
     text: `SELECT spec, input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
-             cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule
+             cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", schedule
            FROM model JOIN price_version ON id = price_version_id WHERE withdrawn_at IS NULL ORDER BY name`,
     row: modelRow,
   });

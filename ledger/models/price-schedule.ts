@@ -38,6 +38,7 @@ export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
       cachedInputPicoUsd: pico,
       cacheWritePicoUsd: pico,
       outputPicoUsd: pico,
+      unitPicoUsd: pico.default(0n),
     }),
   }),
 );
@@ -50,13 +51,14 @@ export const priceVersionColumns = {
   cachedInputPicoUsd: z.bigint(),
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
+  unitPicoUsd: z.bigint(),
   schedule: scheduleColumn,
 };
 
 /** For the select list of a statement on `price_version`. */
 export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
   cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-  output_pico_usd AS "outputPicoUsd", schedule`;
+  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", schedule`;
 
 /** JSON for the column; equal schedules are equal texts. */
 export function encodeSchedule(schedule: readonly PriceRule[]): string {
@@ -68,6 +70,8 @@ export function encodeSchedule(schedule: readonly PriceRule[]): string {
       cachedInputPicoUsd: String(price.cachedInputPicoUsd),
       cacheWritePicoUsd: String(price.cacheWritePicoUsd),
       outputPicoUsd: String(price.outputPicoUsd),
+      // Versions without units can read schedules that have none.
+      ...(price.unitPicoUsd === 0n ? {} : { unitPicoUsd: String(price.unitPicoUsd) }),
     },
   }));
   return JSON.stringify(rules);

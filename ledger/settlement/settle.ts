@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { createPartitionsFor } from "../postgres/partitions.ts";
 import { isCheckViolation } from "../postgres/postgres-error.ts";
-import { SUMMED_COLUMNS } from "../usage/sums.ts";
+import { SUMMED_COLUMNS, UNITS_BY_KIND } from "../usage/sums.ts";
 import { labelColumns, landLabels } from "./settle-labels.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
@@ -106,7 +106,7 @@ function land(further: string): string {
     INSERT INTO usage_event (day, ${names})
     SELECT usage_day(request_id), ${names} FROM incoming ORDER BY request_id, attempt
     ON CONFLICT DO NOTHING
-    RETURNING *
+    RETURNING *, ${UNITS_BY_KIND}
   ), entered AS (
     INSERT INTO ledger_entry (account_id, kind, amount_nano_usd, counter_account, request_id, attempt)
     SELECT account_id, 'usage', -charge_nano_usd, 'revenue', request_id, attempt

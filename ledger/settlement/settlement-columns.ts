@@ -27,6 +27,7 @@ export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
   { name: "cache_write_tokens", type: "bigint", read: ({ usage }) => usage.cacheWriteTokens },
   { name: "output_tokens", type: "bigint", read: ({ usage }) => usage.outputTokens },
   { name: "reasoning_tokens", type: "bigint", read: ({ usage }) => usage.reasoningTokens },
+  { name: "units", type: "bigint", read: ({ usage }) => usage.units ?? 0 },
   { name: "is_estimated", type: "boolean", read: ({ isEstimated }) => isEstimated },
   { name: "charge_nano_usd", type: "bigint", read: ({ chargeNanoUsd }) => chargeNanoUsd },
   { name: "lease_id", type: "uuid", read: ({ leaseId }) => leaseId },

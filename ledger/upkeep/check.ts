@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Database } from "../postgres/database.ts";
+import { UNITS_BY_KIND } from "../usage/sums.ts";
 
 /** One number that disagrees with its source. */
 export interface Difference {
@@ -12,7 +13,15 @@ export interface Difference {
   found: bigint;
 }
 
-const ROLLED = ["requests", "input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "charge_nano_usd"];
+const ROLLED = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "searches",
+  "charge_nano_usd",
+];
 
 /** A period's usage rows against its rollups; days whose usage rows were dropped keep their rollups, and are left out. */
 function rollupCheck(table: string, period: string, { of: periodOf, from }: { of: string; from: string }): string {
@@ -21,7 +30,7 @@ function rollupCheck(table: string, period: string, { of: periodOf, from }: { of
   return `
     WITH truth AS (
       SELECT account_id, ${periodOf} AS ${period}, key_id, model, ${sums.join(", ")}
-      FROM usage_event GROUP BY account_id, ${periodOf}, key_id, model
+      FROM (SELECT *, ${UNITS_BY_KIND} FROM usage_event) AS event GROUP BY account_id, ${periodOf}, key_id, model
     ), kept AS (
       SELECT * FROM ${table} WHERE ${period} >= (SELECT ${from} FROM usage_event)
     )

@@ -4,7 +4,7 @@ import { tagName } from "../../contract/labels.ts";
 import type { Reader } from "../postgres/database.ts";
 import { keysOfProject } from "../projects/project-keys.ts";
 import { cutPage } from "../postgres/page.ts";
-import { SUMMED_COLUMNS, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
+import { SUMMED_COLUMNS, UNITS_BY_KIND, USAGE_SUMS, usageSumsShape, type UsageSums } from "./sums.ts";
 
 /** The usage of all keys and models of an account, or of some. */
 export interface LabelScope extends DaySpan {
@@ -92,7 +92,7 @@ export async function labelHours(
   return database.query({
     text: `SELECT value, to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI') AS hour, ${USAGE_SUMS} FROM (
              SELECT label.value, usage_hour(event.request_id) AS hour, 1 AS requests, ${SUMMED_COLUMNS.slice(1).join(", ")}
-             FROM usage_label AS label JOIN usage_event AS event USING (day, request_id, attempt)
+             FROM usage_label AS label JOIN (SELECT *, ${UNITS_BY_KIND} FROM usage_event) AS event USING (day, request_id, attempt)
              WHERE label.account_id = $1 AND dimension = $2 AND label.day BETWEEN $3 AND $4 AND label.value = ANY($5)
                AND event.account_id = $1 AND event.day BETWEEN $3 AND $4
            ) AS usage GROUP BY value, hour ORDER BY hour, value`,

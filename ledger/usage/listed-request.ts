@@ -24,6 +24,8 @@ export interface ListedRequest {
   cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
+  /** What the interface counts beside tokens (contract/units.ts). */
+  units: number;
   chargeNanoUsd: bigint;
   /** The price that was charged, and its version among the model's prices. */
   price: Price;
@@ -41,9 +43,10 @@ export const SELECT_PAGE = `
   SELECT request_id AS "requestId", attempt, key_id AS "keyId", page.model, interface, started_at AS "startedAt",
     duration_ms AS "durationMs", first_token_ms AS "firstTokenMs", is_stream AS "isStream", http_status AS "httpStatus", outcome,
     is_estimated AS "isEstimated", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
-    cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens",
+    cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens", units,
     charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
-    cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", schedule, version AS "priceVersion"
+    cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd",
+    unit_pico_usd AS "unitPicoUsd", schedule, version AS "priceVersion"
   FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
 
 export const listedRow = z
@@ -65,15 +68,17 @@ export const listedRow = z
     cacheWriteTokens: wholeNumber,
     outputTokens: wholeNumber,
     reasoningTokens: wholeNumber,
+    units: wholeNumber,
     chargeNanoUsd: z.bigint(),
     inputPicoUsd: z.bigint(),
     cachedInputPicoUsd: z.bigint(),
     cacheWritePicoUsd: z.bigint(),
     outputPicoUsd: z.bigint(),
+    unitPicoUsd: z.bigint(),
     schedule: scheduleColumn,
     priceVersion: z.int(),
   })
-  .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, ...row }) => ({
+  .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd, ...row }) => ({
     ...row,
-    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd },
+    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd },
   }));

@@ -90,10 +90,11 @@ export async function readServiceFigures(database: Reader, days: DaySpan): Promi
              SELECT by_day.model, ${USAGE_SUMS},
                (sum(charge_nano_usd) FILTER (WHERE input_pico_usd IS NOT NULL))::bigint AS "coveredNanoUsd",
                round(sum(input_tokens::numeric * input_pico_usd + cached_input_tokens::numeric * cached_input_pico_usd
-                 + cache_write_tokens::numeric * cache_write_pico_usd + output_tokens::numeric * output_pico_usd) / 1000)::bigint
+                 + cache_write_tokens::numeric * cache_write_pico_usd + output_tokens::numeric * output_pico_usd
+                 + searches::numeric * unit_pico_usd) / 1000)::bigint
                  AS "costNanoUsd"
              FROM by_day LEFT JOIN LATERAL (
-               SELECT input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd FROM model_cost
+               SELECT input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, unit_pico_usd FROM model_cost
                WHERE model_cost.model = by_day.model AND since < (day + 1)::timestamp AT TIME ZONE 'UTC'
                ORDER BY since DESC LIMIT 1
              ) AS cost ON true

@@ -10,6 +10,8 @@ export interface UsageSums {
   outputTokens: number;
   /** A part of outputTokens. */
   reasoningTokens: number;
+  /** Units of rerank (contract/units.ts). */
+  searches: number;
   chargeNanoUsd: bigint;
 }
 
@@ -20,6 +22,7 @@ export const NO_USAGE_SUMS: UsageSums = {
   cacheWriteTokens: 0,
   outputTokens: 0,
   reasoningTokens: 0,
+  searches: 0,
   chargeNanoUsd: 0n,
 };
 
@@ -31,6 +34,7 @@ export function addUsage(a: UsageSums, b: UsageSums): UsageSums {
     cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    searches: a.searches + b.searches,
     chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
   };
 }
@@ -43,6 +47,7 @@ export function subtractUsage(a: UsageSums, b: UsageSums): UsageSums {
     cacheWriteTokens: a.cacheWriteTokens - b.cacheWriteTokens,
     outputTokens: a.outputTokens - b.outputTokens,
     reasoningTokens: a.reasoningTokens - b.reasoningTokens,
+    searches: a.searches - b.searches,
     chargeNanoUsd: a.chargeNanoUsd - b.chargeNanoUsd,
   };
 }
@@ -58,6 +63,7 @@ export const usageSumsShape = {
   cacheWriteTokens: wholeNumber,
   outputTokens: wholeNumber,
   reasoningTokens: wholeNumber,
+  searches: wholeNumber,
   chargeNanoUsd: z.bigint(),
 } as const;
 
@@ -69,8 +75,12 @@ export const SUMMED_COLUMNS = [
   "cache_write_tokens",
   "output_tokens",
   "reasoning_tokens",
+  "searches",
   "charge_nano_usd",
 ] as const;
+
+/** Part of a SELECT from usage_event: its units, which the rollups have by kind. */
+export const UNITS_BY_KIND = "CASE WHEN interface = 'rerank' THEN units ELSE 0 END AS searches";
 
 /** Part of a SELECT that groups rows under the same names, for a step before `USAGE_SUMS`. */
 export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ");
@@ -79,7 +89,7 @@ export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).jo
 export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
   sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
   sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
-  sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
+  sum(searches)::bigint AS searches, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
 
 /** The usage of an account, of one of its projects, or of one API key. */
 export type UsageSubject = { accountId: string; keyId?: string | undefined; projectId?: string | undefined } | { keyId: string };

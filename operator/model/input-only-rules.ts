@@ -5,7 +5,7 @@ import { INPUT_INTERFACES } from "./backend-resource.ts";
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
 const EACH_OUTPUT = "must have outputPerMillion in each entry";
-const INPUT_ONLY = "must have no price but inputPerMillion for Embeddings and Rerank: their answers have no tokens";
+const INPUT_ONLY = "must have no prices of caches and output for Embeddings and Rerank: their answers have no tokens";
 const NO_OUTPUT_LIMIT = "must be absent for Embeddings and Rerank: their answers have no tokens";
 const NO_CAPABILITIES = "must be absent for Embeddings and Rerank: nothing else is asked of the Model";
 const CHAT_ONLY =
@@ -33,7 +33,7 @@ interface Problem {
   message: string;
 }
 
-/** A Model of an input interface has only an input price; every other one has an output price. */
+/** A Model of an input interface has no price but those of its input (input-price-rules.ts); every other one has an output price. */
 export function inputOnlyProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];

@@ -1,11 +1,12 @@
 import * as z from "zod";
-import { parsePrice } from "../../ledger/money.ts";
+import { parsePrice, parsePricePerThousand } from "../../ledger/money.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
 import { describeProblems, must } from "./field-message.ts";
 import { anyOf, INPUT_ONLY_RULES, inputOnlyProblems, isInputInterfaceName } from "./input-only-rules.ts";
+import { INPUT_PRICE_RULES, inputPriceProblems } from "./input-price-rules.ts";
 import { presentation } from "./presentation.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
@@ -38,7 +39,10 @@ const count = z.int(must("be a whole number above 0")).positive("must be a whole
 const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
 const prices = {
-  inputPerMillion: price.describe("USD per million prompt tokens.").transform(parsePrice),
+  inputPerMillion: price
+    .describe("USD per million prompt tokens. Required, except beside searchPerThousand.")
+    .transform(parsePrice)
+    .optional(),
   cachedInputPerMillion: price
     .describe("USD per million prompt tokens read from the model server's cache; the input price if absent.")
     .transform(parsePrice)
@@ -50,6 +54,12 @@ const prices = {
   outputPerMillion: price
     .describe("USD per million output tokens, including reasoning. Required, except for Embeddings and Rerank, which have none.")
     .transform(parsePrice)
+    .optional(),
+  searchPerThousand: price
+    .describe(
+      "USD per thousand searches, for Rerank alone: a search is a query with up to 100 documents, long ones counted in parts. Instead of inputPerMillion, or in addition to it.",
+    )
+    .transform(parsePricePerThousand)
     .optional(),
 };
 
@@ -71,7 +81,9 @@ const scheduledPrice = z
       daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
       ...prices,
     },
-    must("have inputPerMillion and, except for Embeddings and Rerank, outputPerMillion"),
+    must(
+      "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
+    ),
   )
   .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
   .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
@@ -98,12 +110,19 @@ const pricing = z
         .default([])
         .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
     },
-    must("have inputPerMillion and, except for Embeddings and Rerank, outputPerMillion"),
+    must(
+      "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
+    ),
   )
   .describe("Prices: decimal strings, in quotes, with at most 6 decimal places. A change applies to requests admitted after it.");
 
 const cost = z
-  .strictObject(prices, must("have inputPerMillion and, except for Embeddings and Rerank, outputPerMillion"))
+  .strictObject(
+    prices,
+    must(
+      "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
+    ),
+  )
   .describe(
     "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 decimal places. Customers do not see it, and it does not change what they pay.",
   );
@@ -285,7 +304,7 @@ export const modelSpecSchema = z
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
   .superRefine(
     (spec, { addIssue }) => {
-      for (const problem of inputOnlyProblems(spec)) addIssue({ code: "custom", ...problem });
+      for (const problem of [...inputPriceProblems(spec), ...inputOnlyProblems(spec)]) addIssue({ code: "custom", ...problem });
     },
     // A missing price is reported with all other problems.
     { when: () => true },
@@ -300,6 +319,7 @@ export const modelSpecSchema = z
         },
         { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
         ...INPUT_ONLY_RULES,
+        ...INPUT_PRICE_RULES,
       ],
     }),
   );

@@ -121,17 +121,20 @@ function toSeconds(time: string | undefined): number | undefined {
 
 type Prices = Pick<
   SourcedModel["resource"]["spec"]["pricing"],
-  "inputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion" | "outputPerMillion"
+  "inputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion" | "outputPerMillion" | "searchPerThousand"
 >;
 
 function toPrice(prices: Prices): Price {
+  // Absent only beside a price for searches.
+  const inputPicoUsd = prices.inputPerMillion ?? 0n;
   return {
-    inputPicoUsd: prices.inputPerMillion,
+    inputPicoUsd,
     // A missing price is that of ordinary input: an omission never makes anything free.
-    cachedInputPicoUsd: prices.cachedInputPerMillion ?? prices.inputPerMillion,
-    cacheWritePicoUsd: prices.cacheWritePerMillion ?? prices.inputPerMillion,
+    cachedInputPicoUsd: prices.cachedInputPerMillion ?? inputPicoUsd,
+    cacheWritePicoUsd: prices.cacheWritePerMillion ?? inputPicoUsd,
     // Absent only for input interfaces, whose answers have no tokens.
     outputPicoUsd: prices.outputPerMillion ?? 0n,
+    unitPicoUsd: prices.searchPerThousand ?? 0n,
   };
 }
 

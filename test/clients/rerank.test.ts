@@ -47,6 +47,6 @@ test("Cohere's clients for Python read rankings at both paths, and raise their o
   expect(seen.unknown).toEqual({ kind: "NotFoundError", status: 404, param: "model" });
 
   await stack.idle();
-  // 0.05 USD for a million tokens.
-  expect(before - (await stack.balanceNanoUsd())).toBe(BigInt(2 * TOKENS) * 50n);
+  // Two searches, at 2 USD for a thousand.
+  expect(before - (await stack.balanceNanoUsd())).toBe(2n * 2_000_000n);
 });

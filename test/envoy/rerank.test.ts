@@ -24,6 +24,9 @@ const stack = useScriptedModels(
     rerank("fails", [at(url, "failing")]),
     rerank("complains", [at(url, "complaining")]),
     rerank("stalls", [at(url, "stalling")]),
+    { ...rerank("by-search", [at(url, "scripted")]), pricing: { searchPerThousand: "2.00" } },
+    { ...rerank("by-both", [at(url, "scripted")]), pricing: { inputPerMillion: "1.00", searchPerThousand: "2.00" } },
+    { ...rerank("stalls-by-search", [at(url, "stalling")]), pricing: { searchPerThousand: "2.00" } },
     { name: "chat-only", backends: [at(url, "simulated")] },
   ],
 );
@@ -131,7 +134,7 @@ describe("models of the other kind (S7)", () => {
     const { status, text } = await post({ ...ASKED, model: "chat-only" });
     expect(status).toBe(404);
     expect(text).toContain("not available on this interface, only on POST /v1/chat/completions and POST /v1/messages");
-    expect(text).toContain("This interface has: complains, fails, falls-back,");
+    expect(text).toContain("This interface has: by-both, by-search, complains,");
   });
 
   test.for([
@@ -177,6 +180,87 @@ describe("hostile servers", () => {
     const row = await onlyRow(stack(), requestId);
     // The query's 17 bytes with 15, 31 and 17: an object counts with its name.
     expect(row).toMatchObject({ isEstimated: true, usage: { inputTokens: 8 + 12 + 9 }, chargeNanoUsd: 29_000n });
+  });
+});
+
+describe("searches (S28, S46)", () => {
+  const billed = (meta: string) => `{"results":[{"index":0,"relevance_score":0.5}],"meta":{"billed_units":{${meta}}}}`;
+
+  test("are charged as the server reports them, without its tokens", async () => {
+    answer = billed('"search_units":1');
+    const { status, headers, requestId } = await post({ ...ASKED, model: "by-search" });
+    expect(status).toBe(200);
+    expect(headers.get("x-gateway-cost")).toBe("0.002000000");
+    expect(await onlyRow(stack(), requestId)).toMatchObject({
+      isEstimated: false,
+      usage: { inputTokens: 8 + 12 + 9, units: 1 },
+      chargeNanoUsd: 2_000_000n,
+    });
+    const usage = await fetch(`${stack().baseUrl}/v1/usage/${requestId}`, {
+      headers: { authorization: `Bearer ${stack().apiKey}` },
+    });
+    expect(await usage.json()).toMatchObject({ searches: 1, amount: "0.002000000", is_estimated: false });
+  });
+
+  test("are charged beside tokens by a Model that has both prices, and its price is listed (S45)", async () => {
+    answer = billed('"input_tokens":40,"search_units":1');
+    const { headers, requestId } = await post({ ...ASKED, model: "by-both" });
+    expect(headers.get("x-gateway-cost")).toBe("0.002040000");
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ isEstimated: false, chargeNanoUsd: 2_040_000n });
+    const model = await fetch(`${stack().baseUrl}/v1/models/by-both`, { headers: { authorization: `Bearer ${stack().apiKey}` } });
+    expect(await model.json()).toMatchObject({ pricing: { prompt: "0.000001", completion: "0", search: "0.002" } });
+  });
+
+  test("of a hundred and one documents are two", async () => {
+    answer = billed('"search_units":2');
+    const documents = Array.from({ length: 101 }, () => "Cats eat meat.");
+    const { requestId } = await post({ model: "by-search", query: QUERY, documents });
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ isEstimated: false, chargeNanoUsd: 4_000_000n });
+  });
+
+  test.for([
+    ["a billion", '"search_units":1000000000'],
+    ["beyond any number", '"search_units":1e999'],
+    ["negative", '"search_units":-1'],
+    ["fractional", '"search_units":0.5'],
+    ["zero", '"search_units":0'],
+    ["a text", '"search_units":"1"'],
+    ["absent", '"input_tokens":7'],
+  ] as const)("that are %s are replaced by the gateway's own count, and flagged (S38)", async ([, meta]) => {
+    answer = billed(meta);
+    const { status, requestId } = await post({ ...ASKED, model: "by-search" });
+    expect(status).toBe(200);
+    expect(await onlyRow(stack(), requestId)).toMatchObject({
+      isEstimated: true,
+      usage: { units: 1 },
+      chargeNanoUsd: 2_000_000n,
+    });
+  });
+
+  test("of an answer that is none cost nothing", async () => {
+    answer = '{"results":[{"index":9,"relevance_score":1}],"meta":{"billed_units":{"search_units":1}}}';
+    const { status, requestId } = await post({ ...ASKED, model: "by-search" });
+    expect(status).toBe(502);
+    const row = await onlyRow(stack(), requestId);
+    expect(row).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+    expect(row.usage).not.toHaveProperty("units");
+  });
+
+  test("need credit before a server is called, and the refusal has both numbers (S19, S30)", async () => {
+    const { apiKey } = await stack().createAccount({ name: "one-search", creditNanoUsd: 3_000_000n });
+    received.delete("scripted");
+    const documents = Array.from({ length: 101 }, () => "Cats eat meat.");
+    const { status, text } = await post({ model: "by-search", query: QUERY, documents }, { apiKey });
+    expect(status).toBe(402);
+    expect(text).toContain("covers 1 search, and this request may have 2. Send fewer or shorter documents, or add credit");
+    expect(received.has("scripted")).toBe(false);
+  });
+
+  test("of a client that disconnects are free within its allowance, and release their hold", async () => {
+    const { apiKey } = await stack().createAccount({ name: "hasty", creditNanoUsd: 3_000_000n });
+    const ended = post({ ...ASKED, model: "stalls-by-search" }, { apiKey, signal: AbortSignal.timeout(500) });
+    await expect(ended).rejects.toThrow("aborted");
+    await expectUnheld(apiKey, "0.003000000");
   });
 });
 

@@ -9,7 +9,13 @@ import { createTranslation } from "../../extproc/translate/choose.ts";
 import { catalogueModel } from "../support/ledger.ts";
 
 const REQUEST_ID = "01900000-0000-7000-8000-000000000001";
-const PRICE = { inputPicoUsd: 20_000n, cachedInputPicoUsd: 20_000n, cacheWritePicoUsd: 20_000n, outputPicoUsd: 0n };
+const PRICE = {
+  inputPicoUsd: 20_000n,
+  cachedInputPicoUsd: 20_000n,
+  cacheWritePicoUsd: 20_000n,
+  outputPicoUsd: 0n,
+  unitPicoUsd: 0n,
+};
 
 /**
  * Compares the fixtures of an input interface with their golden files. They are as those of conversations, but that nothing

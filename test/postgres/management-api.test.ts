@@ -99,7 +99,7 @@ test("usage is reported by model and day, by key, in totals, and by request, in 
 
   const today = new Date().toISOString().slice(0, 10);
   const tokens = { input: 300, cached_input: 0, cache_write: 0, output: 150, reasoning: 30 };
-  const sums = { requests: 3, tokens, amount: "0.000270000" };
+  const sums = { requests: 3, tokens, searches: 0, amount: "0.000270000" };
   const usage = (await program.get("/api/v1/usage")).json();
   expect(usage).toMatchObject({ currency: "USD", to: today, data: [{ day: today, model: "modelx-v4-pro", ...sums }] });
   expect((await program.get("/api/v1/usage/keys")).json().data).toEqual([
@@ -113,7 +113,7 @@ test("usage is reported by model and day, by key, in totals, and by request, in 
     key_id: customer.keyId,
     amount: "0.000090000",
     outcome: "complete",
-    price: { input: "0.30", cached_input: "0.03", cache_write: "0.30", output: "1.20" },
+    price: { input: "0.30", cached_input: "0.03", cache_write: "0.30", output: "1.20", search: "0.00" },
   });
   const second = (await program.get(`/api/v1/usage/requests?limit=2&cursor=${first.next_cursor}`)).json();
   expect([second.data.length, second.next_cursor]).toEqual([1, null]);

@@ -16,6 +16,7 @@ const DEAR = {
   cachedInputPicoUsd: 700_000n,
   cacheWritePicoUsd: 8_750_000n,
   outputPicoUsd: 35_000_000n,
+  unitPicoUsd: 0n,
 };
 
 test("finished hours are added up for each model, missed days one after the other, late requests included", async () => {

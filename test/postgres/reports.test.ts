@@ -39,6 +39,7 @@ test("a key's usage is summed by UTC day and model, both ends included (S29)", a
     cacheWriteTokens: 0,
     outputTokens: 50,
     reasoningTokens: 10,
+    searches: 0,
     chargeNanoUsd: 90_000n,
   };
   expect(await usageByModelAndDay(database, { keyId: customer.keyId, fromDay: "2026-11-20", toDay: "2026-11-21" })).toEqual([
@@ -51,6 +52,7 @@ test("a key's usage is summed by UTC day and model, both ends included (S29)", a
       cacheWriteTokens: 3,
       outputTokens: 54,
       reasoningTokens: 15,
+      searches: 0,
       chargeNanoUsd: 90_007n,
     },
     { ...row, day: "2026-11-21", model: "modelx-chat" },

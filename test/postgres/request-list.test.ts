@@ -126,6 +126,7 @@ test("a request is shown with its tokens, its price and its charge (S27)", async
       outcome: "complete",
       isEstimated: true,
       ...usage,
+      units: 0,
       chargeNanoUsd: 90_000n,
       price: PRICE,
       priceVersion: 1,

@@ -63,7 +63,7 @@ test("the service's figures add up payments, grants, usage and errors of all acc
 test("margins compare charges with a Model's cost, from the day on which it is set", async () => {
   const { database, admin } = await open();
   const customer = await seedLedger(database);
-  const free = { cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n, outputPicoUsd: 0n };
+  const free = { cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n, outputPicoUsd: 0n, unitPicoUsd: 0n };
   const publish = (inputPicoUsd?: bigint) =>
     publishModels(
       database,

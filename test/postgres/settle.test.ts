@@ -46,6 +46,7 @@ test("a settlement leaves one usage row, one entry and the balance minus its cha
       cache_write_tokens: 0n,
       output_tokens: 50n,
       reasoning_tokens: 10n,
+      units: 0n,
       is_estimated: false,
       charge_nano_usd: 90_000n,
       http_status: 200,

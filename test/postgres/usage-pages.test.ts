@@ -85,7 +85,7 @@ test("a request's own page has the tokens of each class, the price and how the c
     "Output 1,500 $1.20 $0.001800",
     "Charged: $0.001884900",
     "1,200 reasoning tokens",
-    "the gateway counted the tokens",
+    "the gateway counted it",
   ])
     expect.soft(text).toContain(words);
 

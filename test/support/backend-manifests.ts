@@ -38,7 +38,7 @@ export interface TestModelOfMany {
   maxOutputTokens?: number;
   contextWindow?: number;
   /** US dollars a million tokens. */
-  pricing?: { inputPerMillion: string; outputPerMillion?: string };
+  pricing?: { inputPerMillion?: string; outputPerMillion?: string; searchPerThousand?: string };
   /** Those of conversations if absent. */
   interfaces?: readonly string[];
 }

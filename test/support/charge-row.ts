@@ -5,7 +5,8 @@ export const CHARGE_COLUMNS = `
   u.is_estimated AS "isEstimated", u.outcome, u.charge_nano_usd AS "chargeNanoUsd", u.input_tokens AS "inputTokens",
   u.cached_input_tokens AS "cachedInputTokens", u.cache_write_tokens AS "cacheWriteTokens", u.output_tokens AS "outputTokens",
   u.reasoning_tokens AS "reasoningTokens", p.input_pico_usd AS "inputPicoUsd", p.cached_input_pico_usd AS "cachedInputPicoUsd",
-  p.cache_write_pico_usd AS "cacheWritePicoUsd", p.output_pico_usd AS "outputPicoUsd"`;
+  p.cache_write_pico_usd AS "cacheWritePicoUsd", p.output_pico_usd AS "outputPicoUsd",
+  u.units, p.unit_pico_usd AS "unitPicoUsd"`;
 export const USAGE_WITH_PRICE = "usage_event u JOIN price_version p ON p.id = u.price_version_id";
 
 const tokens = z.bigint().transform(Number);
@@ -18,20 +19,22 @@ export const chargeShape = {
   cacheWriteTokens: tokens,
   outputTokens: tokens,
   reasoningTokens: tokens,
+  units: tokens,
   inputPicoUsd: z.bigint(),
   cachedInputPicoUsd: z.bigint(),
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
+  unitPicoUsd: z.bigint(),
 };
 const chargeRow = z.object(chargeShape);
 
 /** Tokens and prices in objects of their own, as the product has them. */
 export function nestCharge<Row extends z.infer<typeof chargeRow>>(row: Row) {
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, ...rest } = row;
-  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, ...facts } = rest;
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, units, ...rest } = row;
+  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd, ...facts } = rest;
   return {
     ...facts,
-    usage: { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens },
-    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd },
+    usage: { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, ...(units > 0 && { units }) },
+    price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd },
   };
 }

@@ -16,6 +16,7 @@ export const PRICE: Price = {
   cachedInputPicoUsd: 30_000n,
   cacheWritePicoUsd: 300_000n,
   outputPicoUsd: 1_200_000n,
+  unitPicoUsd: 0n,
 };
 
 export function catalogueModel(name: string, changes: Partial<CatalogueModel> = {}): CatalogueModel {

@@ -9,6 +9,9 @@ import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 
 const price = z.string().meta({ description: "USD per million tokens, as a decimal string", examples: ["0.30"] });
+const searchPrice = z
+  .string()
+  .meta({ description: "USD per thousand searches of rerank; 0 for other models", examples: ["2.00"] });
 const listedModel = z
   .object({
     name: z.string(),
@@ -21,7 +24,7 @@ const listedModel = z
     interfaces: z.array(z.enum(INTERFACES)),
     context_window: z.int().nullable(),
     max_output_tokens: z.int(),
-    price: z.object({ input: price, cached_input: price, cache_write: price, output: price }),
+    price: z.object({ input: price, cached_input: price, cache_write: price, output: price, search: searchPrice }),
   })
   .meta({ id: "Model" });
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { describeLabels, type Label } from "../../../contract/labels.ts";
 import { INTERFACES } from "../../../contract/protocol.ts";
+import { searchesOf } from "../../../contract/units.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
@@ -15,7 +16,9 @@ export const tokens = z.object({
   reasoning: z.int().meta({ description: "Included in `output`" }),
 });
 
-export const sumsShape = { requests: z.int(), tokens, amount: usd };
+const searches = z.int().meta({ description: "Search units of rerank: a query with up to 100 documents" });
+
+export const sumsShape = { requests: z.int(), tokens, searches, amount: usd };
 
 export const rangeQuery = {
   from: day.optional().meta({ description: "First UTC day; default: 30 days up to `to`" }),
@@ -37,7 +40,7 @@ export const labelQuery = {
 };
 
 export function showSums(sums: UsageSums) {
-  return { requests: sums.requests, tokens: showTokens(sums), amount: showMoney(sums.chargeNanoUsd) };
+  return { requests: sums.requests, tokens: showTokens(sums), searches: sums.searches, amount: showMoney(sums.chargeNanoUsd) };
 }
 
 export const listedRequest = z
@@ -53,12 +56,13 @@ export const listedRequest = z
     is_stream: z.boolean(),
     http_status: z.int(),
     outcome: z.enum(OUTCOMES),
-    is_estimated: z.boolean().meta({ description: "The model server did not report usage, so the gateway counted the tokens." }),
+    is_estimated: z.boolean().meta({ description: "The model server did not report usage, so the gateway counted it." }),
     tokens,
+    searches,
     amount: usd,
     price: z
-      .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string() })
-      .meta({ description: "Prices charged, in USD per million tokens, as decimal strings" }),
+      .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string(), search: z.string() })
+      .meta({ description: "Prices charged, in USD per million tokens and per thousand searches, as decimal strings" }),
     price_version: z.int().meta({ description: "Version of the model's prices" }),
     tags: z.record(z.string(), z.string()).meta({ description: "Where the account keeps tags" }),
     end_user: z.string().nullable(),
@@ -80,6 +84,7 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
     outcome: request.outcome,
     is_estimated: request.isEstimated,
     tokens: showTokens(request),
+    searches: searchesOf(request),
     amount: showMoney(request.chargeNanoUsd),
     price: showPricePerMillion(request.price),
     price_version: request.priceVersion,
@@ -87,7 +92,7 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
   };
 }
 
-function showTokens(used: Omit<UsageSums, "requests" | "chargeNanoUsd">): z.infer<typeof tokens> {
+function showTokens(used: Omit<UsageSums, "requests" | "searches" | "chargeNanoUsd">): z.infer<typeof tokens> {
   return {
     input: used.inputTokens,
     cached_input: used.cachedInputTokens,

@@ -117,18 +117,20 @@ function hidden({ csrf }: Member, attemptId: string): string {
 
 function usageTable(models: readonly UsageByModel[]): string {
   const total = { ...models.reduce<UsageSums>(addUsage, NO_USAGE_SUMS), model: "Total" };
+  const hasSearches = total.searches > 0;
   const rows = [...models, ...(models.length > 1 ? [total] : [])].map(
-    ({ model, requests, outputTokens, chargeNanoUsd, ...tokens }) =>
+    ({ model, requests, outputTokens, searches, chargeNanoUsd, ...tokens }) =>
       html`<tr>
         <th scope="row" data-label="Model">!${clipped(model)}</th>
         <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
+        !${hasSearches ? html`<td data-label="Searches" class="number">!${compactCell(searches)}</td>` : ""}
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
       </tr>`,
   );
-  const numbers = ["Requests", "Input tokens", "Output tokens", "Charged"].map((number) => ({ number }));
-  return responsiveTable(["Model", ...numbers], rows, "wide");
+  const names = ["Requests", "Input tokens", "Output tokens", ...(hasSearches ? ["Searches"] : []), "Charged"];
+  return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, "wide");
 }
 
 function paymentTable(payments: readonly Payment[]): string {

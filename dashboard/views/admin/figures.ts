@@ -75,22 +75,32 @@ function percentOf({ chargeNanoUsd, costNanoUsd }: Margin): string {
 
 function modelTable(models: readonly ModelFigures[]): string {
   const hasMargins = models.some(({ margin }) => margin !== null);
+  const hasSearches = models.some(({ searches }) => searches > 0);
   const marginCells = (margin: Margin | null) =>
     html`<td data-label="Cost" class="number">!${margin === null ? "–" : usd(margin.costNanoUsd)}</td>
       <td data-label="Margin" class="number">${margin === null ? "–" : percentOf(margin)}</td>`;
   const rows = models.map(
-    ({ model, requests, answered, failed, outputTokens, chargeNanoUsd, margin, ...tokens }) =>
+    ({ model, requests, answered, failed, outputTokens, searches, chargeNanoUsd, margin, ...tokens }) =>
       html`<tr>
         <th scope="row" data-label="Model"><code>!${clipped(model)}</code></th>
         <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Errors" class="number">${rate(answered, failed)}</td>
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
+        !${hasSearches ? html`<td data-label="Searches" class="number">!${compactCell(searches)}</td>` : ""}
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
         !${hasMargins ? marginCells(margin) : ""}
       </tr>`,
   );
-  const names = ["Requests", "Errors", "Input tokens", "Output tokens", "Charged", ...(hasMargins ? ["Cost", "Margin"] : [])];
+  const names = [
+    "Requests",
+    "Errors",
+    "Input tokens",
+    "Output tokens",
+    ...(hasSearches ? ["Searches"] : []),
+    "Charged",
+    ...(hasMargins ? ["Cost", "Margin"] : []),
+  ];
   return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, "wide");
 }
 

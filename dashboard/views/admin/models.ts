@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ModelHistory } from "../../../ledger/models/price-history.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
-import { showPrice } from "../../money.ts";
+import { showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
@@ -59,6 +59,7 @@ function backendTable({ backends }: CatalogueModel): string {
 }
 
 function priceTable(versions: ModelHistory["versions"]): string {
+  const hasSearches = versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
   const rows = versions.map(
     ({ version, effectiveFrom, schedule, ...price }, index) =>
       html`<tr>
@@ -70,6 +71,7 @@ function priceTable(versions: ModelHistory["versions"]): string {
         <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
         <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
         <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
+        !${hasSearches ? html`<td data-label="1,000 searches" class="number">${showUnitPrice(price.unitPicoUsd)}</td>` : ""}
         <td class="wrap" data-label="Scheduled prices">${schedule.length === 0 ? "–" : schedule.map(rule).join("; ")}</td>
       </tr>`,
   );
@@ -81,6 +83,7 @@ function priceTable(versions: ModelHistory["versions"]): string {
       { number: "Cached input" },
       { number: "Cache write" },
       { number: "Output" },
+      ...(hasSearches ? [{ number: "1,000 searches" }] : []),
       "Scheduled prices",
     ],
     rows,
@@ -91,7 +94,8 @@ function priceTable(versions: ModelHistory["versions"]): string {
 function rule({ fromMs, daily, price }: PriceRule): string {
   const since = fromMs === null ? [] : [`from ${new Date(fromMs).toISOString().slice(0, 16).replace("T", " ")} UTC`];
   const hours = daily === null ? [] : [`${clock(daily.fromMinute)} to ${clock(daily.untilMinute)} UTC`];
-  return `${[...since, ...hours].join(", ")}: input ${showPrice(price.inputPicoUsd)}, output ${showPrice(price.outputPicoUsd)}`;
+  const searches = price.unitPicoUsd === 0n ? "" : `, 1,000 searches ${showUnitPrice(price.unitPicoUsd)}`;
+  return `${[...since, ...hours].join(", ")}: input ${showPrice(price.inputPicoUsd)}, output ${showPrice(price.outputPicoUsd)}${searches}`;
 }
 
 function clock(minute: number): string {

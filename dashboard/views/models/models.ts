@@ -1,7 +1,8 @@
 import { html } from "ghtml";
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
-import { showPrice } from "../../money.ts";
+import type { Price } from "../../../ledger/money.ts";
+import { showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { isLegacy } from "../default-model.ts";
 import { empty } from "../empty.ts";
@@ -68,7 +69,7 @@ function row({ model, price, schedule }: ListedModel): string {
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
       >
     </th>
-    <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
+    <td data-label="Input" class="number">!${inputPrice(price)}</td>
     <td data-label="Cached input" class="number">!${ofTokens(showPrice(price.cachedInputPicoUsd))}</td>
     <td data-label="Cache write" class="number">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
     <td data-label="Output" class="number">!${ofTokens(showPrice(price.outputPicoUsd))}</td>
@@ -77,6 +78,13 @@ function row({ model, price, schedule }: ListedModel): string {
     </td>
     <td data-label="Max output" class="number">!${ofTokens(model.maxOutputTokens.toLocaleString("en-US"))}</td>
   </tr>`;
+}
+
+/** Of tokens, of searches, or of both. */
+function inputPrice({ inputPicoUsd, unitPicoUsd }: Price): string {
+  if (unitPicoUsd === 0n) return showPrice(inputPicoUsd);
+  const tokens = inputPicoUsd === 0n ? "–" : showPrice(inputPicoUsd);
+  return html`<span>${tokens}<span class="sub">${showUnitPrice(unitPicoUsd)} per 1,000 searches</span></span>`;
 }
 
 function nameOf({ displayName, name }: CatalogueModel): string {

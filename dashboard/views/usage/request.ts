@@ -4,7 +4,7 @@ import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
-import { showPrice } from "../../money.ts";
+import { showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { grouped, tokensPerSecond } from "../figures.ts";
@@ -60,7 +60,7 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
         .join("")}
     </dl>
     !${charge(request)}
-    !${request.isEstimated ? html`<p class="muted small">The model server did not report usage, so the gateway counted the tokens.</p>` : ""}
+    !${request.isEstimated ? html`<p class="muted small">The model server did not report usage, so the gateway counted it.</p>` : ""}
   </section>`;
 }
 
@@ -73,7 +73,9 @@ function labelFacts({ labels }: LabelledRequest): [string, string][] {
 }
 
 function charge(request: ListedRequest): string {
-  const { price } = request;
+  const { price, units } = request;
+  const hasUnits = units > 0;
+  const priceHead = hasUnits ? "Price" : "Price per million";
   const classes: [string, number, bigint][] = [
     ["Input", request.inputTokens, price.inputPicoUsd],
     ["Cached input", request.cachedInputTokens, price.cachedInputPicoUsd],
@@ -85,15 +87,25 @@ function charge(request: ListedRequest): string {
       html`<tr>
         <th scope="row" data-label="Tokens"><span>${name}</span></th>
         <td data-label="Count" class="number">${tokens.toLocaleString("en-US")}</td>
-        <td data-label="Price per million" class="number">${showPrice(picoUsd)}</td>
+        <td data-label="${priceHead}" class="number">${showPrice(picoUsd)}${hasUnits ? " per million" : ""}</td>
         <td data-label="Cost" class="number">${showPico(BigInt(tokens) * picoUsd)}</td>
       </tr>`,
   );
-  return html`!${responsiveTable(["Tokens", { number: "Count" }, { number: "Price per million" }, { number: "Cost" }], rows, "narrow")}
+  const heads = ["Tokens", { number: "Count" }, { number: priceHead }, { number: "Cost" }];
+  return html`!${responsiveTable(heads, hasUnits ? [...rows, unitRow(request)] : rows, "narrow")}
     <p>
       Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded once.
       !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
+}
+
+function unitRow({ units, price: { unitPicoUsd } }: ListedRequest): string {
+  return html`<tr>
+    <th scope="row" data-label="Tokens"><span>Searches</span></th>
+    <td data-label="Count" class="number">${units.toLocaleString("en-US")}</td>
+    <td data-label="Price" class="number">${showUnitPrice(unitPicoUsd)} per thousand</td>
+    <td data-label="Cost" class="number">${showPico(BigInt(units) * unitPicoUsd)}</td>
+  </tr>`;
 }
 
 /** 1_500_000n as "$0.0000015". */

@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import { unitsInWords } from "../../../contract/units.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { endUserIn, tagsIn } from "../../../contract/labels.ts";
 import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
@@ -170,13 +171,13 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
     <td data-label="Status">
       <span
         ><span class="badge ${OUTCOME_BADGES[request.outcome]}">${OUTCOME_NAMES[request.outcome]}</span
-        >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted the tokens">Estimated</span>' : ""}</span
+        >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted it">Estimated</span>' : ""}</span
       >
     </td>
     !${hasLabels ? html`<td data-label="Tags">!${labelCell(request)}</td>` : ""}
     <td data-label="Input" class="number">
       <span
-        >!${compactCell(request.inputTokens)}!${cached === 0 ? "" : html`<span class="sub">+ !${compact(cached)} cached</span>`}</span
+        >!${compactCell(request.inputTokens)}!${cached === 0 ? "" : html`<span class="sub">+ !${compact(cached)} cached</span>`}!${request.units === 0 ? "" : html`<span class="sub">${unitsInWords(request)}</span>`}</span
       >
     </td>
     <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>

@@ -62,7 +62,7 @@ export function usagePage(view: UsageView): string {
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
-      !${figure({ name: "Tokens", value: compact(totalTokensOf(all)) })}
+      !${figure({ name: "Tokens", value: compact(totalTokensOf(all)), note: all.searches === 0 ? "" : html`And !${compact(all.searches)} ${all.searches === 1 ? "search" : "searches"} of rerank.` })}
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
@@ -186,6 +186,7 @@ function memberName(personId: string, names: ReadonlyMap<string, string>, query:
 
 /** @param rows `name` is HTML. */
 function table(head: string, rows: readonly (UsageSums & { name: string })[]): string {
+  const hasSearches = rows.some(({ searches }) => searches > 0);
   const body = rows.map(
     (row) =>
       html`<tr>
@@ -195,6 +196,7 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
         <td data-label="Cached input" class="number">!${compactCell(row.cachedInputTokens)}</td>
         <td data-label="Cache write" class="number">!${compactCell(row.cacheWriteTokens)}</td>
         <td data-label="Output" class="number">!${compactCell(row.outputTokens)}</td>
+        !${hasSearches ? html`<td data-label="Searches" class="number">!${compactCell(row.searches)}</td>` : ""}
         <td data-label="Spend" class="number">!${usd(row.chargeNanoUsd)}</td>
       </tr>`,
   );
@@ -206,6 +208,7 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
       { number: "Cached input" },
       { number: "Cache write" },
       { number: "Output" },
+      ...(hasSearches ? [{ number: "Searches" }] : []),
       { number: "Spend" },
     ],
     body,

@@ -16,7 +16,7 @@ export function readRerankAnswer(body: Buffer, documents: number): InputAnswer {
   const results = json?.["results"];
   if (json === null || !Array.isArray(results)) throw noAnswer(json, "The model server's answer has no list of results.");
   checkResults(results, documents);
-  return { outline, inputTokens: reportedTokens(json) };
+  return { outline, inputTokens: reportedTokens(json), units: reportedSearches(json) };
 }
 
 function outlineOfAnswer(body: Buffer): Outline {
@@ -43,6 +43,11 @@ function checkResults(results: readonly unknown[], documents: number): void {
       throw new GatewayError("upstream_error", "The model server's answer has results without a score.");
     seen.add(index);
   }
+}
+
+/** As Cohere reports them, and services that pass its models on. */
+function reportedSearches({ meta }: JsonObject): number | undefined {
+  return count(member(meta, "billed_units"), "search_units");
 }
 
 /**

@@ -27,8 +27,8 @@ export function createInputPassthrough(client: InputInterface, { body, backend, 
     dropped: [],
     wantsStream: false,
     response(received, meter) {
-      const { inputTokens, outline } = readAnswer(received);
-      meter.report({ inputTokens, outputTokens: 0 });
+      const { inputTokens, units, outline } = readAnswer(received);
+      meter.report({ inputTokens, outputTokens: 0, units });
       return name === upstreamModel ? received : editMembers(received, { model: replace(name) }, outline);
     },
     stream() {

@@ -5,8 +5,9 @@ import { countTokens } from "../prompt.ts";
 import type { RerankRequest } from "./request.ts";
 
 const DIMENSIONS = 256;
-/** Cohere's: so many documents are one search. */
+/** Cohere's: so many documents are one search, and a long document counts once for each part of this many tokens. */
 const DOCUMENTS_PER_SEARCH = 100;
+const PART_TOKENS = 500;
 
 /** The documents that share words with the query come first. Usage is reported as vLLM does it, and as Cohere does it. */
 export function rerankAnswer(
@@ -22,8 +23,10 @@ export function rerankAnswer(
     }))
     .sort((one, other) => other.relevance_score - one.relevance_score)
     .slice(0, topN);
-  const tokens = documents.reduce((sum, text) => sum + countTokens(query, text), 0);
-  const searches = Math.ceil(documents.length / DOCUMENTS_PER_SEARCH);
+  const counts = documents.map((text) => countTokens(query, text));
+  const tokens = counts.reduce((sum, each) => sum + each, 0);
+  const parts = counts.reduce((sum, each) => sum + Math.ceil(each / PART_TOKENS), 0);
+  const searches = Math.ceil(parts / DOCUMENTS_PER_SEARCH);
   return {
     id: `rerank-${createHash("sha256")
       .update(JSON.stringify([model, query, documents]))

@@ -1,7 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
-import { chargeNanoUsd, formatNanoUsd, parseNanoUsd, parsePrice, type Price } from "../../../ledger/money.ts";
+import {
+  chargeNanoUsd,
+  formatNanoUsd,
+  parseNanoUsd,
+  parsePrice,
+  parsePricePerThousand,
+  type Price,
+} from "../../../ledger/money.ts";
 
 const tokens = fc.nat(10_000_000);
 const usages: fc.Arbitrary<Usage> = fc.record({
@@ -10,6 +17,7 @@ const usages: fc.Arbitrary<Usage> = fc.record({
   cacheWriteTokens: tokens,
   outputTokens: tokens,
   reasoningTokens: tokens,
+  units: tokens,
 });
 const picoUsd = fc.bigInt(0n, 1_000_000_000n);
 const prices: fc.Arbitrary<Price> = fc.record({
@@ -17,9 +25,10 @@ const prices: fc.Arbitrary<Price> = fc.record({
   cachedInputPicoUsd: picoUsd,
   cacheWritePicoUsd: picoUsd,
   outputPicoUsd: picoUsd,
+  unitPicoUsd: picoUsd,
 });
 /** One pico-USD per input token: the tokens are the sum before rounding. */
-const ONE_PICO: Price = { inputPicoUsd: 1n, cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n, outputPicoUsd: 0n };
+const ONE_PICO: Price = { inputPicoUsd: 1n, cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n, outputPicoUsd: 0n, unitPicoUsd: 0n };
 
 describe("a price", () => {
   test.for([
@@ -56,10 +65,24 @@ describe("a price", () => {
   });
 });
 
+test.for([
+  ["2.00", 2_000_000_000n],
+  ["0.000001", 1_000n],
+  ["999999999.999999", 999_999_999_999_999_000n],
+] as const)("%s USD per thousand searches is %s pico-USD each (S28)", ([text, picoUsd]) => {
+  expect(parsePricePerThousand(text)).toBe(picoUsd);
+});
+
 describe("a charge", () => {
   test("is the sum over the classes, each at its own price", () => {
     const usage = { inputTokens: 1000, cachedInputTokens: 2000, cacheWriteTokens: 300, outputTokens: 40, reasoningTokens: 40 };
-    const price = { inputPicoUsd: 300_000n, cachedInputPicoUsd: 3_000n, cacheWritePicoUsd: 375_000n, outputPicoUsd: 1_200_000n };
+    const price = {
+      inputPicoUsd: 300_000n,
+      cachedInputPicoUsd: 3_000n,
+      cacheWritePicoUsd: 375_000n,
+      outputPicoUsd: 1_200_000n,
+      unitPicoUsd: 0n,
+    };
     expect(chargeNanoUsd(usage, price)).toBe(300_000n + 6_000n + 112_500n + 48_000n);
   });
 
@@ -77,8 +100,15 @@ describe("a charge", () => {
 
   test("is rounded once, not for each class", () => {
     const usage = { inputTokens: 400, cachedInputTokens: 400, cacheWriteTokens: 400, outputTokens: 400, reasoningTokens: 0 };
-    const price = { inputPicoUsd: 1n, cachedInputPicoUsd: 1n, cacheWritePicoUsd: 1n, outputPicoUsd: 1n };
+    const price = { inputPicoUsd: 1n, cachedInputPicoUsd: 1n, cacheWritePicoUsd: 1n, outputPicoUsd: 1n, unitPicoUsd: 0n };
     expect(chargeNanoUsd(usage, price)).toBe(2n);
+  });
+
+  test("adds units to tokens, and is rounded with them (S28)", () => {
+    const price = { ...ONE_PICO, unitPicoUsd: 2_000_000_400n };
+    expect(chargeNanoUsd({ ...NO_USAGE, units: 2 }, price)).toBe(4_000_001n);
+    expect(chargeNanoUsd({ ...NO_USAGE, inputTokens: 701, units: 2 }, price)).toBe(4_000_002n);
+    expect(chargeNanoUsd({ ...NO_USAGE, inputTokens: 1_000 }, price)).toBe(1n);
   });
 
   test("is exact where floats are not", () => {
@@ -90,6 +120,7 @@ describe("a charge", () => {
 
   test.for([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])("of %s tokens is an error", (count) => {
     expect(() => chargeNanoUsd({ ...NO_USAGE, outputTokens: count }, ONE_PICO)).toThrow(RangeError);
+    expect(() => chargeNanoUsd({ ...NO_USAGE, units: count }, ONE_PICO)).toThrow(RangeError);
   });
 
   test("never falls when tokens are added", () => {
@@ -156,5 +187,6 @@ function add(one: Usage, other: Usage): Usage {
     cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
     outputTokens: one.outputTokens + other.outputTokens,
     reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+    units: (one.units ?? 0) + (other.units ?? 0),
   };
 }

@@ -11,6 +11,7 @@ const price = {
   cachedInputPicoUsd: 300_000n,
   cacheWritePicoUsd: 3_750_000n,
   outputPicoUsd: 15_000_000n,
+  unitPicoUsd: 0n,
 };
 const terms = {
   pricing: { prompt: "0.000003", completion: "0.000015", input_cache_read: "0.0000003", input_cache_write: "0.00000375" },

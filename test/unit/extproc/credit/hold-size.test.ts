@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { sizeHold, type HoldSizeInput } from "../../../../extproc/credit/hold-size.ts";
 
-const PRICE = { inputPicoUsd: 300_000n, cachedInputPicoUsd: 30_000n, cacheWritePicoUsd: 300_000n, outputPicoUsd: 1_200_000n };
+const PRICE = {
+  inputPicoUsd: 300_000n,
+  cachedInputPicoUsd: 30_000n,
+  cacheWritePicoUsd: 300_000n,
+  outputPicoUsd: 1_200_000n,
+  unitPicoUsd: 0n,
+};
 const ask = { limit: 2_000, answers: 1, wantsStream: false };
 const model = { contextWindow: 131_072, maxOutputTokens: 8_192, price: PRICE };
 const input: HoldSizeInput = { promptTokens: 1_000, likelyPromptTokens: 750, ask, model };

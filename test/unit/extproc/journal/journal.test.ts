@@ -40,7 +40,13 @@ test("each value is restored to its own field", async () => {
   const lost = { ...startOf(ended), requestId: "another", isStream: false };
   journal.start({
     ...lost,
-    price: { inputPicoUsd: 1_000n, cachedInputPicoUsd: 100_000n, cacheWritePicoUsd: 10_000_000n, outputPicoUsd: 1_000_000_000n },
+    price: {
+      inputPicoUsd: 1_000n,
+      cachedInputPicoUsd: 100_000n,
+      cacheWritePicoUsd: 10_000_000n,
+      outputPicoUsd: 1_000_000_000n,
+      unitPicoUsd: 0n,
+    },
   });
   const { requestId } = lost;
   journal.checkpoint({ requestId, usage: ended.usage, durationMs: 14, firstTokenMs: 15 });

@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import { sizeInput } from "../../../../extproc/meter/input-size.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 
-const PRICE = { inputPicoUsd: 20_000n, cachedInputPicoUsd: 20_000n, cacheWritePicoUsd: 20_000n, outputPicoUsd: 0n };
+const PRICE = {
+  inputPicoUsd: 20_000n,
+  cachedInputPicoUsd: 20_000n,
+  cacheWritePicoUsd: 20_000n,
+  outputPicoUsd: 0n,
+  unitPicoUsd: 0n,
+};
 
 function sizeOf(input: unknown, contextWindow: number | null = 8_192) {
   const body = Buffer.from(JSON.stringify({ model: "m", input }));

@@ -77,6 +77,17 @@ describe("a client that hangs up before the first byte of the answer (S28)", () 
     expect(ends()).toBe(1);
   });
 
+  test("pays for its searches by our own count as well", () => {
+    const meter = createMeter(0, { units: { likely: 3, max: 9 }, isTokenFree: true });
+    const { run, settled } = start({
+      departures: { forgives: () => false },
+      meter,
+      price: { ...PRICE, unitPicoUsd: 2_000_000_000n },
+    });
+    run.leave();
+    expect(settled).toMatchObject([{ outcome: "aborted", usage: { units: 3 }, isEstimated: true, chargeNanoUsd: 6_000_000n }]);
+  });
+
   test("an end that is not a departure is still free", () => {
     const { run, settled } = start({ departures: { forgives: () => false } });
     run.settle("aborted", 499);
@@ -163,7 +174,7 @@ describe("a stream is stopped with the first output that its hold does not cover
         fc.oneof(fc.bigInt({ min: 0n, max: 20_000_000n }), fc.bigInt({ min: 0n, max: 200n })),
         fc.array(step, { maxLength: 60 }),
         (tokenPrice, held, steps) => {
-          const price = { ...tokenPrice, cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n };
+          const price = { ...tokenPrice, cachedInputPicoUsd: 0n, cacheWritePicoUsd: 0n, unitPicoUsd: 0n };
           const meter = createMeter(10, { tokens: 232_768 });
           const { run } = startTestRun({ hold: hold(held), meter, price });
           for (const play of steps) {

@@ -7,6 +7,7 @@ const priced = (pico: bigint): Price => ({
   cachedInputPicoUsd: pico,
   cacheWritePicoUsd: pico,
   outputPicoUsd: pico,
+  unitPicoUsd: 0n,
 });
 const at = (time: string) => Date.parse(`2027-01-31T${time}Z`);
 const peak: PriceRule = { fromMs: null, daily: { fromMinute: 8 * 60, untilMinute: 18 * 60 }, price: priced(2n) };

@@ -73,7 +73,7 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "embeddings with an output price",
       spec({ interfaces: ["Embeddings"] }),
-      "spec.pricing must have no price but inputPerMillion for Embeddings and Rerank: their answers have no tokens",
+      "spec.pricing must have no prices of caches and output for Embeddings and Rerank: their answers have no tokens",
     ],
     [
       "embeddings of a server of another protocol",
@@ -83,6 +83,25 @@ describe("a Model is rejected with the field and the remedy", () => {
         backends: [{ name: "primary", protocol: "Messages", url: "https://x" }],
       }),
       "spec.backends must all have protocol ChatCompletions for Embeddings and Rerank: Messages has neither, and servers of Responses that have them take ChatCompletions",
+    ],
+    [
+      "searches of another interface",
+      pricing({ searchPerThousand: "2" }),
+      "spec.pricing.searchPerThousand must be absent, except for Rerank: other interfaces have no searches",
+    ],
+    ["rerank without a price", spec({ interfaces: ["Rerank"], pricing: {} }), "spec.pricing.inputPerMillion is required"],
+    [
+      "a scheduled price that would make searches free",
+      spec({
+        interfaces: ["Rerank"],
+        pricing: { searchPerThousand: "2", schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "1" }] },
+      }),
+      "spec.pricing.schedule must have inputPerMillion and searchPerThousand in each entry if pricing has them, and only then",
+    ],
+    [
+      "a cost of searches in words",
+      spec({ interfaces: ["Rerank"], pricing: { searchPerThousand: "2" }, cost: { searchPerThousand: "two" } }),
+      'spec.cost.searchPerThousand must be a decimal string such as "0.30"',
     ],
     [
       "a scheduled price without output",
@@ -197,10 +216,10 @@ describe("a Model is rejected with the field and the remedy", () => {
     const document = { ...minimal(), spec: { pricing: {}, backends: [{}] } };
     expect(problemsOf(document)).toEqual([
       "spec.modelName is required",
-      "spec.pricing.inputPerMillion is required",
       "spec.backends[0].name is required",
       "spec.backends[0].protocol is required",
       "spec.backends[0].url is required",
+      "spec.pricing.inputPerMillion is required",
       "spec.pricing.outputPerMillion is required",
     ]);
   });

@@ -1,0 +1,24 @@
+import type { Interface } from "./protocol.ts";
+
+/** What a unit of an interface is called: one, and several. The others are charged by tokens alone. */
+const UNITS: Partial<Record<Interface, readonly [string, string]>> = {
+  // A query with up to 100 documents, as Cohere bills it (docs/billing.md).
+  rerank: ["search", "searches"],
+};
+
+interface Used {
+  interface: Interface;
+  units: number;
+}
+
+/** "2 searches"; "" for an interface without units. */
+export function unitsInWords({ interface: client, units }: Used): string {
+  const [one, several] = UNITS[client] ?? [];
+  if (one === undefined) return "";
+  return `${units.toLocaleString("en-US")} ${units === 1 ? one : several}`;
+}
+
+/** As `UNITS_BY_KIND` in the ledger's sums. */
+export function searchesOf({ interface: client, units }: Used): number {
+  return client === "rerank" ? units : 0;
+}

@@ -1,0 +1,79 @@
+import * as z from "zod";
+import type { Rule } from "../crd/explain.ts";
+
+// Checks made both here and by the API server have the same messages.
+const REQUIRED = "is required";
+const RERANK_ALONE = "must be absent, except for Rerank: other interfaces have no searches";
+const SAME_KINDS = "must have inputPerMillion and searchPerThousand in each entry if pricing has them, and only then";
+
+const anything = z.unknown().optional();
+const inputPrices = z.object({ inputPerMillion: anything, searchPerThousand: anything });
+type InputPrices = z.infer<typeof inputPrices>;
+
+/** What the rules read of a Model's specification; other invalid fields are reported as well. */
+const pricedSpec = z.object({
+  interfaces: z.array(z.unknown()).default([]),
+  pricing: inputPrices.extend({ schedule: z.array(inputPrices).default([]) }),
+  cost: inputPrices.optional(),
+});
+
+interface Problem {
+  path: string[];
+  message: string;
+}
+
+/** What a request sends is charged by its tokens; for Rerank, by tokens, by searches, or by both. */
+export function inputPriceProblems(spec: unknown): Problem[] {
+  const parsed = pricedSpec.safeParse(spec);
+  if (!parsed.success) return [];
+  const { interfaces, pricing, cost } = parsed.data;
+  const hasSearches = interfaces.includes("Rerank");
+  const problems = [
+    ...problemsOf("pricing", pricing, hasSearches),
+    ...(cost === undefined ? [] : problemsOf("cost", cost, hasSearches)),
+  ];
+  if (!pricing.schedule.every((each) => hasSameKinds(each, pricing)))
+    problems.push({ path: ["pricing", "schedule"], message: SAME_KINDS });
+  return problems;
+}
+
+function problemsOf(field: string, { inputPerMillion, searchPerThousand }: InputPrices, hasSearches: boolean): Problem[] {
+  const hasSearchPrice = searchPerThousand !== undefined;
+  return [
+    ...(inputPerMillion === undefined && !hasSearchPrice ? [{ path: [field, "inputPerMillion"], message: REQUIRED }] : []),
+    ...(hasSearchPrice && !hasSearches ? [{ path: [field, "searchPerThousand"], message: RERANK_ALONE }] : []),
+  ];
+}
+
+/** A scheduled price without one of them would make it free. */
+function hasSameKinds(one: InputPrices, other: InputPrices): boolean {
+  return (
+    (one.inputPerMillion === undefined) === (other.inputPerMillion === undefined) &&
+    (one.searchPerThousand === undefined) === (other.searchPerThousand === undefined)
+  );
+}
+
+const hasInput = (prices: string) => `has(${prices}.inputPerMillion) || has(${prices}.searchPerThousand)`;
+const OF_RERANK = '(has(self.interfaces) && "Rerank" in self.interfaces)';
+const sameKind = (name: string) => `has(each.${name}) == has(self.pricing.${name})`;
+
+/** The same for the API server. */
+export const INPUT_PRICE_RULES: readonly Rule[] = [
+  { rule: hasInput("self.pricing"), message: REQUIRED, field: "pricing.inputPerMillion" },
+  { rule: `!has(self.cost) || ${hasInput("self.cost")}`, message: REQUIRED, field: "cost.inputPerMillion" },
+  {
+    rule: `!has(self.pricing.searchPerThousand) || ${OF_RERANK}`,
+    message: RERANK_ALONE,
+    field: "pricing.searchPerThousand",
+  },
+  {
+    rule: `!has(self.cost) || !has(self.cost.searchPerThousand) || ${OF_RERANK}`,
+    message: RERANK_ALONE,
+    field: "cost.searchPerThousand",
+  },
+  {
+    rule: `!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${sameKind("inputPerMillion")} && ${sameKind("searchPerThousand")})`,
+    message: SAME_KINDS,
+    field: "pricing.schedule",
+  },
+];
