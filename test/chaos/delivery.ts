@@ -154,7 +154,7 @@ async function stream(exchange: Exchange, fault: string): Promise<void> {
       }
     }
     delivery.sentBytes += Buffer.byteLength(pieces[index - firstPiece] ?? "");
-    if (fault === "slow drip") await drip(response, event, Math.ceil(event.length / 3), 4, false);
+    if (fault === "slow drip") await drip(response, event, Math.ceil(event.length / 3), 10, false);
     else if (!response.write(event)) await drained(response);
     if (fault !== "slow drip" && index % 8 === 0) await sleep(2);
   }

@@ -12,6 +12,7 @@ progress(`seed ${seed}`);
 const { rows, unexplained } = await runChaos({
   seed,
   workers,
+  attackMs: 3_000,
   loadMs: minutes * 60_000,
   maxAwayMs: 15_000,
   quietMs: 3_000,

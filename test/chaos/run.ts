@@ -21,6 +21,8 @@ export interface ChaosOptions {
   loadMs: number;
   /** Requests at once. */
   workers: number;
+  /** How long each attacker is at work before that. */
+  attackMs: number;
   /** How long a process is away or stopped at most. */
   maxAwayMs: number;
   /** Between two processes. */
@@ -29,7 +31,6 @@ export interface ChaosOptions {
 }
 
 const WARM_UP_MS = 3_000;
-const ATTACK_MS = 3_000;
 /** What a customer has at once beside an attacker: no flood itself. */
 const PAYING_WORKERS = 2;
 const PROGRESS_MS = 10_000;
@@ -60,7 +61,7 @@ export async function runChaos(options: ChaosOptions): Promise<Verdict> {
 }
 
 async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosOptions): Promise<Verdict> {
-  const { seed, loadMs, workers, onProgress } = options;
+  const { seed, loadMs, workers, attackMs, onProgress } = options;
   const { database } = stack;
   const [plane, planeWithFullLogDisk] = stack.planes;
   if (plane === undefined || planeWithFullLogDisk === undefined) throw new Error("the stack has too few data planes");
@@ -82,7 +83,7 @@ async function wreak(stack: SupervisedStack, upstream: Upstream, options: ChaosO
   for (const { name, run, baseUrl } of attacks) {
     onProgress(name);
     const earlier = load.asked.length;
-    const attackTime = AbortSignal.timeout(ATTACK_MS);
+    const attackTime = AbortSignal.timeout(attackMs);
     const elsewhere = baseUrl === undefined ? {} : { baseUrl };
     const paying = { apiKey: stack.apiKey, isThin: false, workers: PAYING_WORKERS, ...elsewhere };
     await Promise.all([run(attackTime), load.run(attackTime, NO_FAULT, [paying])]);

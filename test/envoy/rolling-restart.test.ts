@@ -57,7 +57,7 @@ test(
       baseUrl: "http://gateway",
       customers: [
         { apiKey: stack.apiKey, isThin: false, workers: WORKERS.short },
-        { apiKey: stack.apiKey, isThin: false, workers: WORKERS.long, maxWords: 1_000 },
+        { apiKey: stack.apiKey, isThin: false, workers: WORKERS.long, maxWords: 400 },
       ],
       random: seeded(36),
       createAgent: () => service.createAgent(),
