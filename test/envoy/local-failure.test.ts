@@ -80,7 +80,7 @@ async function asker(local: LocalProcess): Promise<() => Promise<void>> {
 
 const manifestsIn = ({ directory }: Home) => path.join(directory, "manifests");
 
-describe("one start", () => {
+describe("one start, and the next one on its data", () => {
   let home: Home;
   let local: LocalProcess;
   let answers: () => Promise<void>;
@@ -135,40 +135,24 @@ describe("one start", () => {
     await answers();
   });
 
-  test("stops in order when Ctrl-C arrives twice, from the terminal and from npm", async () => {
-    process.kill(-local.pid, "SIGINT");
-    process.kill(local.pid, "SIGINT");
-    expect(await local.exited).toBe(0);
-    expect(lastLine(local.output())).toBe("Stopped; the data is kept.");
-    expect(await home.survivors()).toStrictEqual([]);
-  });
-});
-
-describe("two starts on the same data", () => {
-  let home: Home;
-  let next: LocalProcess;
-
   test("after the supervisor is killed nothing keeps running, and the next start has the same data", async () => {
-    home = await makeMigratedHome(afterAll);
-    const killed = await home.start();
-    await killed.shows(READY);
-    const [, key = ""] = await killed.shows(/key +(sk-mg-\S+)/);
-    process.kill(killed.pid, "SIGKILL");
-    await killed.exited;
+    const [, key = ""] = await local.shows(/key +(sk-mg-\S+)/);
+    process.kill(local.pid, "SIGKILL");
+    await local.exited;
     await eventually(async () => expect(await home.survivors()).toStrictEqual([]), { withinMs: 30_000 });
 
-    next = await home.start();
-    await next.shows(READY);
-    expect(next.output()).toContain(key);
-    expect(next.output()).not.toContain("left over");
+    local = await home.start();
+    await local.shows(READY);
+    expect(local.output()).toContain(key);
+    expect(local.output()).not.toContain("left over");
   });
 
   test("a part that keeps dying stops everything, and the last lines of its log are shown", { timeout: 180_000 }, async () => {
     // Envoy cannot start with this: the next ends are its own.
     await writeFile(path.join(home.data, "envoy.yaml"), "no_such_field: 1\n");
-    process.kill((await next.parts())["envoy"] ?? 0, "SIGKILL");
-    expect(await next.exited).toBe(1);
-    expect(next.output()).toMatch(
+    process.kill((await local.parts())["envoy"] ?? 0, "SIGKILL");
+    expect(await local.exited).toBe(1);
+    expect(local.output()).toMatch(
       /^envoy did not start: it exited with code 1\..* It exited 6 times in a row; giving up\.\n(  .*\n)*  .*no_such_field/m,
     );
     expect(await home.survivors()).toStrictEqual([]);
