@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LOOPBACK } from "../../local/process/ports.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeMigratedHome, makeHome, type LocalProcess, type Home } from "../support/local-process.ts";
+import { LOOK_EVERY_MS, makeMigratedHome, makeHome, type LocalProcess, type Home } from "../support/local-process.ts";
 
 const READY = /Ctrl-C stops everything/;
 const MANIFESTS = fileURLToPath(new URL("../../local/manifests", import.meta.url));
@@ -139,7 +139,7 @@ describe("one start, and the next one on its data", () => {
     const [, key = ""] = await local.shows(/key +(sk-mg-\S+)/);
     process.kill(local.pid, "SIGKILL");
     await local.exited;
-    await eventually(async () => expect(await home.survivors()).toStrictEqual([]), { withinMs: 30_000 });
+    await eventually(async () => expect(await home.survivors()).toStrictEqual([]), { everyMs: LOOK_EVERY_MS });
 
     local = await home.start();
     await local.shows(READY);

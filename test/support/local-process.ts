@@ -25,6 +25,9 @@ export interface LocalProcess {
   parts(): Promise<Record<string, number>>;
 }
 
+/** Looking at every process of the machine takes a while itself. */
+export const LOOK_EVERY_MS = 250;
+
 const partsSchema = z.array(z.object({ name: z.string(), pid: z.int() }));
 
 /**
@@ -80,9 +83,12 @@ export async function makeHome(atEnd: (clean: () => Promise<void>) => void = onT
 
   atEnd(async () => {
     for (const each of await survivors()) process.kill(Number.parseInt(each, 10), "SIGKILL");
-    await eventually(async () => {
-      if ((await survivors()).length > 0) throw new Error("still running");
-    });
+    await eventually(
+      async () => {
+        if ((await survivors()).length > 0) throw new Error("still running");
+      },
+      { everyMs: LOOK_EVERY_MS },
+    );
     await rm(directory, { recursive: true, force: true });
   });
   return { directory, data, start, survivors };
