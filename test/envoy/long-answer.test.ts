@@ -2,17 +2,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeOneAndSeveral } from "../support/backend-manifests.ts";
 import { startFailingUpstream, type FailingUpstream } from "../support/failing-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import type { TestProduct } from "../support/product.ts";
+import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Answers that take over a minute, while nothing else happens: what Envoy keeps for the processor must not age meanwhile. */
-let stack: TestStack;
+let stack: TestProduct;
 let upstream: FailingUpstream;
 let removeManifests: () => Promise<void>;
 beforeAll(async () => {
   upstream = await startFailingUpstream();
   const { directory, remove } = await makeOneAndSeveral(upstream);
   removeManifests = remove;
-  stack = await startTestStack({ manifestsDirectory: directory });
+  stack = await borrowStack({ manifestsDirectory: directory });
 });
 afterAll(async () => {
   await stack.stop();
