@@ -6,6 +6,7 @@ const LONG = [
   "browser/widths",
   "envoy/chaos",
   "envoy/rolling-restart",
+  "postgres/access",
   "envoy/damaged-journal",
   "browser/journey",
   "envoy/local-failure",

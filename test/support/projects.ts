@@ -63,7 +63,7 @@ const PROJECTS = {
 const SEEDED: readonly (keyof typeof PROJECTS)[] = ["unit", "postgres", "clients", "kube"];
 
 /** Most files wait for processes more than they compute. Each starts its own, which take up to 1 GiB: half of the machine's. */
-const FILES_AT_ONCE = Math.min(4, Math.max(2, Math.floor(totalmem() / (2 * 1024 ** 3))));
+const FILES_AT_ONCE = Math.min(6, Math.max(2, Math.floor(totalmem() / (2 * 1024 ** 3))));
 
 /** Of a file whose tests say that they are concurrent. */
 const TESTS_AT_ONCE = 12;
