@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { GatewayError } from "../../../../../contract/errors.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
@@ -100,7 +100,7 @@ describe("a request with an error in it is translated or refused by field", () =
         const json = members.map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`).join("");
         expect(["translated", "refused"]).toContain(attempt(`{"model":"m","messages":[{"role":"user","content":"hi"}]${json}}`));
       }),
-      { numRuns: 1000 },
+      { numRuns: inject("isNight") ? 1000 : 400 },
     );
   });
 
@@ -230,7 +230,7 @@ test("whatever an upstream streams, the client's stream ends exactly once", () =
       expect(stream.fail(new GatewayError("internal_error", "late"))).toHaveLength(0);
       expect(stream.push(Buffer.from('data: {"type":"ping"}\n\n'))).toHaveLength(0);
     }),
-    { numRuns: 2000 },
+    { numRuns: inject("isNight") ? 2000 : 700 },
   );
 });
 

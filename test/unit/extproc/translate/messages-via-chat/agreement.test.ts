@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { loadFixtures } from "../../../../golden/harness-fixture.ts";
 import { playStream } from "../../../../golden/harness-run.ts";
 import { replayChat, replayMessages } from "../replay.ts";
@@ -95,7 +95,7 @@ describe("a stream, read by the official SDK, equals the complete answer", () =>
         expect(outcome).toBe("complete");
         expect(plain(await replayMessages(text))).toEqual(answer(wholeOf(sample)));
       }),
-      { numRuns: 200 },
+      { numRuns: inject("isNight") ? 200 : 70 },
     );
   });
 
@@ -110,7 +110,7 @@ describe("a stream, read by the official SDK, equals the complete answer", () =>
         const { text } = play([...chunks, "[DONE]"]);
         expect(plain(await replayMessages(text))).toEqual(answer({ ...aggregated, usage: USAGE }));
       }),
-      { numRuns: 100 },
+      { numRuns: inject("isNight") ? 100 : 50 },
     );
   });
 });
