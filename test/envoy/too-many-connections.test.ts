@@ -12,6 +12,8 @@ let stack: XdsStack;
 beforeAll(async () => {
   stack = await startXdsStack({ maxConnections: MOST });
   stack.scripts.set("answer", { kind: "answer", status: 200, body: "{}", details: "scripted" });
+  // Waits for the body, which does not come.
+  stack.scripts.set("wait", { kind: "close" });
 });
 afterAll(() => stack.stop());
 
@@ -57,4 +59,69 @@ test("new connections are accepted one at a time, so that open ones have their t
     expect(number, summary).toBe("1");
     expect(Number(times)).toBeGreaterThanOrEqual(sockets.length);
   });
+});
+
+/** Of HTTP/2 (RFC 9113). */
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+const FRAME = { headers: 1, reset: 3, settings: 4 };
+const END_HEADERS = 4;
+const REFUSED_STREAM = 7;
+const HEAD_BYTES = 9;
+/** Of HPACK (RFC 7541): a literal that is kept in the table, one that is not, and the newest entry of the table. */
+const KEPT = 0x40;
+const NOT_KEPT = 0;
+const NEWEST = Buffer.from([0x80 | 62]);
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+function header(kind: number, name: string, value: string): Buffer {
+  const text = Buffer.from(value);
+  // Lengths from 127 on continue in groups of seven bits.
+  const length = text.length < 127 ? [text.length] : [127, 0x80 | ((text.length - 127) & 0x7f), (text.length - 127) >> 7];
+  return Buffer.concat([Buffer.from([kind, name.length]), Buffer.from(name), Buffer.from(length), text]);
+}
+
+/** Codes of the streams that were reset in what has come. */
+function resetsIn(received: Buffer): number[] {
+  const codes: number[] = [];
+  for (let at = 0; at + HEAD_BYTES <= received.length; at += HEAD_BYTES + received.readUIntBE(at, 3))
+    if (received.readUInt8(at + 3) === FRAME.reset && at + HEAD_BYTES + 4 <= received.length)
+      codes.push(received.readUInt32BE(at + HEAD_BYTES));
+  return codes;
+}
+
+test("an HTTP/2 connection has 128 streams at a time, so that a few bytes for each do not become gigabytes of headers", async () => {
+  const requested = {
+    ":method": "POST",
+    ":scheme": "http",
+    ":authority": "gateway",
+    ":path": "/v1/chat/completions",
+    "x-script": "wait",
+  };
+  const request = Buffer.concat(Object.entries(requested).map(([name, value]) => header(NOT_KEPT, name, value)));
+  const large = header(KEPT, "x-large", "a".repeat(3_900));
+  const streams = Array.from({ length: 200 }, (_, index) => {
+    const headers = [request, ...(index === 0 ? [large] : []), ...Array.from({ length: 14 }, () => NEWEST)];
+    return frame(FRAME.headers, END_HEADERS, 1 + 2 * index, Buffer.concat(headers));
+  });
+  const socket = connect(Number(new URL(stack.url).port), "127.0.0.1");
+  let received: Buffer = Buffer.alloc(0);
+  socket.on("error", () => undefined);
+  socket.on("data", (piece) => (received = Buffer.concat([received, piece])));
+  socket.write(Buffer.concat([PREFACE, frame(FRAME.settings, 0, 0, Buffer.alloc(0)), ...streams]));
+  try {
+    await eventually(() => expect(resetsIn(received)).toEqual(Array.from({ length: 72 }, () => REFUSED_STREAM)));
+    await eventually(async () =>
+      expect(await stack.envoy.admin("/stats?filter=http.clients.downstream_rq_active")).toContain("downstream_rq_active: 128"),
+    );
+  } finally {
+    socket.destroy();
+  }
 });
