@@ -1,12 +1,12 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { beforeAll, onTestFinished } from "vitest";
 import type { AppDeps } from "../../dashboard/app-deps.ts";
 import type { Letter } from "../../dashboard/mail/letter.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { relyingPartyOf } from "../../dashboard/passkeys/relying-party.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
-import { launchChromium } from "../support/chromium/chromium.ts";
+import { sharedChromium } from "../support/chromium/chromium.ts";
 import { openDashboard, type TestDashboard } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { PEPPER } from "../support/ledger.ts";
@@ -23,14 +23,13 @@ export interface TestService extends TestDashboard {
 
 type Options = (baseUrl: string) => Partial<AppDeps> | Promise<Partial<AppDeps>>;
 
-/** One browser and one Postgres for a file of tests; each test opens a service of its own. */
+/** One Postgres for a file of tests; each test opens a service of its own. */
 export function useService(): (options?: Options) => Promise<TestService> {
   const postgres = useOwnPostgres();
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await sharedChromium();
   });
-  afterAll(() => browser?.close());
 
   return async (options = () => ({})) => {
     const { database } = await postgres.migrated();

@@ -1,21 +1,20 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
-import { launchChromium } from "../support/chromium/chromium.ts";
+import { sharedChromium } from "../support/chromium/chromium.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 import { visit, type Visit, type VisitOptions } from "./harness-visit.ts";
 
-/** The whole product and one browser for a file of tests. */
+/** The whole product for a file of tests, and a browser. */
 export function useStage(): { stack: () => TestStack; visit: (options?: Omit<VisitOptions, "baseUrl">) => Promise<Visit> } {
   let stack: TestStack | undefined;
   let browser: Browser | undefined;
   const visits: Visit[] = [];
 
   beforeAll(async () => {
-    [browser, stack] = await Promise.all([launchChromium(), startTestStack()]);
+    [browser, stack] = await Promise.all([sharedChromium(), startTestStack()]);
   });
   afterAll(async () => {
     for (const { close } of visits) await close();
-    await browser?.close();
     await stack?.stop();
   });
 

@@ -1,9 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
-import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { expect } from "vitest";
+import { gravePartsOf } from "./harness-axe.ts";
 
 const DEVICES = {
   desktop: { viewport: { width: 1280, height: 900 } },
@@ -73,20 +73,6 @@ export async function visit(browser: Browser, options: VisitOptions): Promise<Vi
     },
     close: () => context.close(),
   };
-}
-
-/** The rule that compares the colour of each text with what is behind it. */
-const COLOURS = "color-contrast";
-
-/** What shuts somebody out of the page, as axe says it: serious and critical. */
-export async function gravePartsOf(page: Page, { layout = true, colours = true } = {}): Promise<string[]> {
-  // No page has frames. Otherwise axe opens an empty page for each look, to join what it finds in them.
-  const axe = new AxeBuilder({ page }).setLegacyMode();
-  if (!layout) axe.withRules(COLOURS);
-  else if (!colours) axe.disableRules(COLOURS);
-  const { violations } = await axe.analyze();
-  const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  return grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
 }
 
 /** By how many CSS pixels the page can be scrolled to the side. */

@@ -6,9 +6,9 @@ import { expect, inject, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../ledger/credit/entries.ts";
 import { createPerson, PASSWORD } from "../support/people.ts";
+import { gravePartsOf } from "./harness-axe.ts";
 import { answered, signIn, signUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
-import { gravePartsOf } from "./harness-visit.ts";
 
 const { stack, visit } = useStage();
 const chargedRow = z.strictObject({ name: z.string(), charge: z.bigint() });

@@ -26,10 +26,10 @@ import { CAPABILITIES } from "../../contract/capability.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
+import { gravePartsOf } from "./harness-axe.ts";
 import { useForAMonth } from "./harness-month.ts";
 import { signUpByMail, useService, type TestService } from "./harness-service.ts";
 import { PASSWORD } from "./harness-steps.ts";
-import { gravePartsOf } from "./harness-visit.ts";
 
 /**
  * Every page at four widths, by day at the narrowest and the widest, with names and amounts as long and as small as they get.

@@ -36,7 +36,7 @@ const PROJECTS = {
     globalSetup: POSTGRES,
   },
   envoy: { ...SHARED_PROCESS, testTimeout: 120_000, hookTimeout: 300_000 },
-  browser: { testTimeout: 180_000, hookTimeout: 300_000 },
+  browser: { ...SHARED_PROCESS, testTimeout: 180_000, hookTimeout: 300_000 },
   fuzz: { testTimeout: 180_000, hookTimeout: 300_000 },
   clients: {
     ...SHARED_PROCESS,

@@ -24,6 +24,19 @@ const ARGUMENTS = [
 /** Part of the unpacked folder's name: raise it if what is unpacked changes while the package's version does not. */
 const LAYOUT = 2;
 
+let shared: Promise<Browser> | undefined;
+
+/**
+ * The browser of all test files that share this process, each in contexts of its own; it ends with the process.
+ * @throws MissingPrerequisite
+ */
+export async function sharedChromium(): Promise<Browser> {
+  const browser = await (shared ??= launchChromium());
+  if (browser.isConnected()) return browser;
+  shared = launchChromium();
+  return await shared;
+}
+
 /** Starts a real browser without a window. @throws MissingPrerequisite */
 export async function launchChromium(environment: Environment = process.env): Promise<Browser> {
   const { program, settings } = await findChromium(environment);
