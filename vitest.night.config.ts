@@ -36,7 +36,7 @@ export default defineConfig({
       createProject("browser", { include: [NIGHT_FILES, "failures", "journey", "playground", "widths"], testTimeout: HOUR_MS }),
       createProject("fuzz", { env, testTimeout: HOUR_MS }),
       createProject("clients", { include: [NIGHT_FILES, "sdks", "settings-files", "tools"], testTimeout: HOUR_MS }),
-      createProject("kube", { env, include: [NIGHT_FILES], testTimeout: HOUR_MS }),
+      createProject("kube", { env, include: [NIGHT_FILES, "operator/faults"], testTimeout: HOUR_MS }),
       createProject("chart", { include: [NIGHT_FILES, "earlier-values", "render"], testTimeout: HOUR_MS }),
       ...(whyNoCluster() === undefined ? [createProject("cluster", { include: [NIGHT_FILES] })] : []),
     ],

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { stringify } from "yaml";
 import { GROUP, VERSION } from "../../../operator/crd/group.ts";
 import { installCrds } from "../../support/kube/crds.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
@@ -91,16 +90,19 @@ test("a status update does not change the spec, nor the reverse", async () => {
 let made = 0;
 
 async function create(kind: "Model" | "ApiKey", spec: object) {
-  const { kubectl } = api();
+  const { send, kubectl } = api();
   const name = `sample-${++made}`;
-  const resource = `${kind.toLowerCase()}s.${GROUP}/${name}`;
-  const input = stringify({ apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name }, spec });
-  await kubectl(["create", "--filename", "-"], { input });
-  const patch = (body: object, ...more: string[]) =>
-    kubectl(["patch", resource, "--type=merge", "--patch", JSON.stringify(body), ...more]);
+  const collection = `/apis/${GROUP}/${VERSION}/namespaces/default/${kind.toLowerCase()}s`;
+  const strictly = "fieldValidation=Strict";
+  await send(`${collection}?${strictly}`, {
+    how: "POST",
+    content: { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name }, spec },
+  });
+  const patch = (content: object, subresource = "") =>
+    send(`${collection}/${name}${subresource}?${strictly}`, { how: "MERGE", content });
   return {
     patch: (change: object, beside: object = {}) => patch({ spec: change, ...beside }),
-    patchStatus: (change: object, beside: object = {}) => patch({ status: change, ...beside }, "--subresource=status"),
-    read: (fields: string) => kubectl(["get", resource, "--output", `jsonpath=${fields}`]),
+    patchStatus: (change: object, beside: object = {}) => patch({ status: change, ...beside }, "/status"),
+    read: (fields: string) => kubectl(["get", `${kind.toLowerCase()}s.${GROUP}/${name}`, "--output", `jsonpath=${fields}`]),
   };
 }

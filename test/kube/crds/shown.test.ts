@@ -1,7 +1,6 @@
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { stringify } from "yaml";
 import { GROUP, VERSION } from "../../../operator/crd/group.ts";
 import { installCrds } from "../../support/kube/crds.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
@@ -72,10 +71,10 @@ const RESOURCES = [
 beforeAll(async () => {
   await installCrds(api());
   for (const { kind, name, spec, status } of RESOURCES) {
-    const input = stringify({ apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name }, spec });
-    await api().kubectl(["create", "--filename", "-"], { input });
-    const patch = ["--subresource=status", "--type=merge", "--patch", JSON.stringify({ status })];
-    await api().kubectl(["patch", `${kind.toLowerCase()}s`, name, ...patch]);
+    const collection = `/apis/${GROUP}/${VERSION}/namespaces/default/${kind.toLowerCase()}s`;
+    const content = { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name }, spec };
+    await api().send(`${collection}?fieldValidation=Strict`, { how: "POST", content });
+    await api().send(`${collection}/${name}/status?fieldValidation=Strict`, { how: "MERGE", content: { status } });
   }
 });
 

@@ -7,7 +7,7 @@ import { PATIENCE } from "./stage.ts";
 import { startTraffic } from "./traffic.ts";
 import { useStage } from "./use-stage.ts";
 
-/** What breaks around the operator, while a client asks without a pause: none of it may fail one request. */
+/** What breaks around the operator, while a client asks again and again: none of it may fail one request. */
 const { stage, api } = useStage("operator-0", "operator-1");
 let key = "";
 

@@ -1,8 +1,7 @@
-import { stringify } from "yaml";
 import * as z from "zod";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { TEAM } from "./install.ts";
-import { WRITES } from "../../support/kube/writes.ts";
+import { ACTIVITY } from "../../support/kube/writes.ts";
 
 interface ModelFields {
   modelName?: string;
@@ -36,7 +35,8 @@ export function apiKey(name: string, spec: object = {}): object {
 }
 
 export function secret(name: string, values: Record<string, string>): object {
-  return { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: TEAM }, stringData: values };
+  const data = Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+  return { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: TEAM }, data: Object.fromEntries(data) };
 }
 
 const conditionSchema = z.object({
@@ -56,6 +56,7 @@ const shownSchema = z.looseObject({
     creationTimestamp: z.string(),
     finalizers: z.array(z.string()).default([]),
     ownerReferences: z.unknown().optional(),
+    managedFields: z.array(z.object({ manager: z.string(), time: z.string() })).default([]),
   }),
   status: z
     .looseObject({
@@ -79,22 +80,36 @@ const COLLECTIONS = {
   event: { group: "apis/events.k8s.io/v1", plural: "events" },
 } as const;
 
+type Named = Exclude<keyof typeof COLLECTIONS, "event">;
+
+const appliedSchema = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
+
 /** What an administrator does in a namespace. */
-export function createTeam({ kubectl, read }: Pick<KubeApi, "kubectl" | "read">, namespace = TEAM) {
-  const inTeam = (parameters: readonly string[], input?: string) =>
-    kubectl([...parameters, "--namespace", namespace], input === undefined ? {} : { input });
+export function createTeam({ kubectl, read, send }: Pick<KubeApi, "kubectl" | "read" | "send">, namespace = TEAM) {
+  const inTeam = (parameters: readonly string[]) => kubectl([...parameters, "--namespace", namespace]);
 
   const addressOf = (kind: keyof typeof COLLECTIONS) =>
     `/${COLLECTIONS[kind].group}/namespaces/${namespace}/${COLLECTIONS[kind].plural}`;
 
-  async function get(kind: Exclude<keyof typeof COLLECTIONS, "event">, name: string): Promise<z.infer<typeof shownSchema>> {
+  async function get(kind: Named, name: string): Promise<z.infer<typeof shownSchema>> {
     return shownSchema.parse(await read(`${addressOf(kind)}/${name}`));
   }
   return {
-    apply: (...objects: readonly object[]) =>
-      inTeam(["apply", "--filename", "-"], objects.map((object) => stringify(object)).join("---\n")),
-    patch: (kind: string, name: string, change: object) =>
-      inTeam(["patch", kind, name, "--type", "merge", "--patch", JSON.stringify(change)]),
+    /** As `kubectl apply --server-side` does. */
+    async apply(...objects: readonly object[]): Promise<void> {
+      for (const object of objects) {
+        const { apiVersion, kind, metadata } = appliedSchema.parse(object);
+        const group = apiVersion.includes("/") ? `apis/${apiVersion}` : `api/${apiVersion}`;
+        const resource = `/${group}/namespaces/${namespace}/${kind.toLowerCase()}s/${metadata.name}`;
+        await send(`${resource}?fieldManager=kubectl&force=true&fieldValidation=Strict`, { how: "APPLY", content: object });
+      }
+    },
+    /** As `kubectl patch --type merge` does. */
+    async patch(kind: Named, name: string, change: object): Promise<void> {
+      const resource = `${addressOf(kind)}/${name}?fieldManager=kubectl-patch&fieldValidation=Strict`;
+      await send(resource, { how: "MERGE", content: change });
+    },
+    /** Returns once it is gone, finalizers and all. */
     remove: (kind: string, name: string) => inTeam(["delete", kind, name, "--timeout", "60s"]),
     get,
     run: inTeam,
@@ -108,10 +123,11 @@ export function createTeam({ kubectl, read }: Pick<KubeApi, "kubectl" | "read">,
       return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8");
     },
     /** Who wrote it and when. */
-    async writes(kind: string, name: string): Promise<string> {
-      const writes = await inTeam(["get", kind, name, "--output", `jsonpath=${WRITES}`]);
-      if (writes === "") throw new Error(`The API server names nobody who wrote ${kind} ${name}.`);
-      return writes;
+    async writes(kind: Named, name: string): Promise<string> {
+      const { managedFields } = (await get(kind, name)).metadata;
+      const writes = managedFields.filter(({ manager }) => manager !== ACTIVITY);
+      if (writes.length === 0) throw new Error(`The API server names nobody who wrote ${kind} ${name}.`);
+      return writes.map(({ manager, time }) => `${manager} ${time}`).join(" ");
     },
     /** `Warning SecretNotFound` of the Events about it. */
     async events(name: string): Promise<string[]> {

@@ -14,8 +14,6 @@ import { useStage } from "./use-stage.ts";
  * before does while pods are exchanged and after a rollback. The tests are the steps, in their order.
  */
 const { api, stage } = useStage("operator-0");
-/** kubectl picks the newest version that it remembers, also after a rollback. */
-const ALPHA_MODEL = "models.v1alpha1.modelgateway.dev";
 /** kubectl may still believe in a version that the server serves no more. */
 const GONE = /doesn't have a resource type|could not find the requested resource/;
 const KINDS = ["models", "apikeys"] as const;
@@ -91,7 +89,7 @@ test("served beside: nothing is stored as v1beta1, so a rollback to the previous
   for (const kind of KINDS) expect(await storedVersions(kind)).toBe('["v1alpha1"]');
   await api().kubectl(["apply", "--filename", path.join(ROOT, "crds")]);
   await until(() => expect(read("v1beta1", "old")).rejects.toThrow(GONE));
-  await stage().team.patch(ALPHA_MODEL, "new", { spec: { aliases: ["again"] } });
+  await stage().team.patch("model", "new", { spec: { aliases: ["again"] } });
   await expectReady("new", 2);
   await expectServed("again");
   await apply(await definitionsThatStore("v1alpha1"));
@@ -103,7 +101,7 @@ test("stored: objects stored as v1alpha1 are served, reconciled and deleted as b
   await apply(await definitionsThatStore("v1beta1"));
   await until(async () => expect(await storedVersions("models")).toBe('["v1alpha1","v1beta1"]'));
   expect(await read("v1beta1", "old")).toMatchObject({ spec: { modelName: "old", aliases: ["elder"] } });
-  await team.patch(ALPHA_MODEL, "new", { spec: { aliases: ["newer"] } });
+  await team.patch("model", "new", { spec: { aliases: ["newer"] } });
   await expectReady("new", 3);
   await expectServed("newer");
   await team.apply(model("third", { url: upstreamUrl }));

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { inject } from "vitest";
 import type { Stage } from "./stage.ts";
 
 export interface Traffic {
@@ -6,7 +7,8 @@ export interface Traffic {
   stop(): Promise<{ served: number; failed: string[] }>;
 }
 
-const PAUSE_MS = 20;
+/** By day it notices whatever lasts for a tenth of a second. */
+const PAUSE_MS = inject("isNight") ? 20 : 100;
 /** So many are asked at least, however short the work was. */
 const LEAST = 30;
 

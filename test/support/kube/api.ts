@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
-import * as z from "zod";
 import { errorCode } from "../../../runtime/error-code.ts";
 import type { Child } from "../../../local/process/child.ts";
 import { LOOPBACK } from "../../../local/process/ports.ts";
-import { askServer, prepareApiServer, startApiServer } from "./api-server.ts";
+import { prepareApiServer, startApiServer } from "./api-server.ts";
 import { createCommand, writeKubeconfig, type Command } from "./commands.ts";
 import { startEtcd } from "./etcd.ts";
+import { createRequests, type KubeRequests } from "./requests.ts";
 import { createServiceAccounts, type PodMount, type ServiceAccount } from "./service-account.ts";
 import { findKubeTools, type KubeTools } from "./tools.ts";
 
@@ -28,8 +28,9 @@ export interface KubeApi {
   /** As the administrator by default. */
   kubectl: Command;
   helm: Command;
-  /** What `kubectl get --raw` prints, parsed: a program started for each look would cost more than what is looked at. */
+  /** What `kubectl get --raw` prints, parsed. */
   read(resource: string): Promise<unknown>;
+  send: KubeRequests["send"];
   tokenFor(account: ServiceAccount): Promise<string>;
   kubeconfigFor(account: ServiceAccount): Promise<string>;
   mountFor(account: ServiceAccount): Promise<PodMount>;
@@ -47,8 +48,6 @@ export interface KubeApi {
   compact(): Promise<void>;
   stop(): Promise<void>;
 }
-
-const refusalSchema = z.object({ reason: z.string(), message: z.string() });
 
 /** Starts etcd and kube-apiserver on free loopback ports; a few seconds. */
 export async function startKubeApi(): Promise<KubeApi> {
@@ -91,6 +90,7 @@ async function start({ tools, directory, servers, stop }: Parts): Promise<KubeAp
 
   const kubeconfig = await writeKubeconfig({ file: path.join(directory, "admin.kubeconfig"), port, ca, token: adminToken });
   const kubectl = createCommand(tools.kubectl, { directory, kubeconfig });
+  const { send, close } = createRequests(settings);
 
   async function killServer(): Promise<void> {
     const at = servers.indexOf(server);
@@ -109,13 +109,9 @@ async function start({ tools, directory, servers, stop }: Parts): Promise<KubeAp
     directory,
     kubectl,
     helm: createCommand(tools.helm, { directory, kubeconfig }),
-    async read(resource) {
-      const { status, body } = await askServer(settings, resource);
-      if (status === 200) return JSON.parse(body);
-      const { reason, message } = refusalSchema.parse(JSON.parse(body));
-      throw new Error(`Error from server (${reason}): ${message}`);
-    },
-    ...createServiceAccounts({ kubectl, directory, port, ca }),
+    read: (resource) => send(resource),
+    send,
+    ...createServiceAccounts({ send, directory, port, ca }),
     kill: killServer,
     async restart() {
       await killServer();
@@ -125,7 +121,10 @@ async function start({ tools, directory, servers, stop }: Parts): Promise<KubeAp
     pause: () => kill(server.pid, "SIGSTOP"),
     resume: () => kill(server.pid, "SIGCONT"),
     compact: () => etcd.compact(),
-    stop,
+    async stop() {
+      close();
+      await stop();
+    },
   };
 }
 

@@ -1,7 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
+import * as z from "zod";
 import { LOOPBACK } from "../../../local/process/ports.ts";
-import { writeKubeconfig, type Command } from "./commands.ts";
+import { writeKubeconfig } from "./commands.ts";
+import type { KubeRequests } from "./requests.ts";
 
 export interface ServiceAccount {
   namespace: string;
@@ -15,18 +17,25 @@ export interface PodMount {
   environment: { KUBERNETES_SERVICE_HOST: string; KUBERNETES_SERVICE_PORT: string };
 }
 
+const TOKEN_SECONDS = 7_200;
+const tokenSchema = z.object({ status: z.object({ token: z.string() }) });
+
 interface Deps {
-  kubectl: Command;
+  send: KubeRequests["send"];
   directory: string;
   port: number;
   ca: string;
 }
 
 /** Credentials of ServiceAccounts that are there already, each with the rights that RBAC gives it. */
-export function createServiceAccounts({ kubectl, directory, port, ca }: Deps) {
+export function createServiceAccounts({ send, directory, port, ca }: Deps) {
   /** A token as kubelet asks for one, by TokenRequest. */
   async function tokenFor({ namespace, name }: ServiceAccount): Promise<string> {
-    return (await kubectl(["create", "token", name, "--namespace", namespace, "--duration", "2h"])).trim();
+    const answer = await send(`/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`, {
+      how: "POST",
+      content: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: TOKEN_SECONDS } },
+    });
+    return tokenSchema.parse(answer).status.token;
   }
 
   return {
