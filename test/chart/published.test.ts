@@ -12,6 +12,7 @@ import { stamp } from "../../charts/release/stamp.ts";
 import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { REPOSITORY } from "../support/repository-files.ts";
+import { billOfMaterials } from "./harness-bill.ts";
 import { imagePackages } from "./harness-image.ts";
 import { podsOf } from "./harness-pods.ts";
 import { release } from "./harness-release.ts";
@@ -26,7 +27,7 @@ let version = "";
 beforeAll(async () => {
   directory = await mkdtemp(path.join(tmpdir(), "gateway-release-"));
   ({ version } = z.object({ version: z.string() }).parse(JSON.parse(await readFile(path.join(ROOT, "package.json"), "utf8"))));
-  await release(directory, { mask: "022", at: new Date("2026-03-04T05:06:07Z") });
+  await release(directory, { mask: "022", at: new Date("2026-03-04T05:06:07Z"), bill: await billOfMaterials() });
 }, 600_000);
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
