@@ -23,7 +23,7 @@ const LONG = [
 const FIRST_OF_PROJECT = ["cluster/outages.night"];
 
 /** Kubernetes' programs may still be building when a run begins, and short files fill the gaps at its end. */
-const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "chart", "cluster", "golden", "unit"];
+const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "cluster", "chart", "golden", "unit"];
 
 /** Orders all files of a run, whatever their project. */
 export class LongestFirst extends BaseSequencer {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, inject } from "vitest";
 import { accessCluster, type Cluster } from "./access.ts";
 import type { Forward } from "./forward.ts";
-import { awaitCluster } from "./state.ts";
+import { borrowCluster, type ClusterLoan } from "./lending.ts";
 
 const CLUSTER_WITHIN_MS = 1_500_000;
 
@@ -11,13 +11,15 @@ const CLUSTER_WITHIN_MS = 1_500_000;
  */
 export function useCluster(): () => Cluster {
   let cluster: Cluster | undefined;
+  let loan: ClusterLoan | undefined;
   const forwards: Forward[] = [];
   beforeAll(async () => {
-    const facts = await awaitCluster(inject("clusterState"), CLUSTER_WITHIN_MS);
-    cluster = accessCluster(facts, forwards);
+    loan = await borrowCluster(inject("clusterSocket"), CLUSTER_WITHIN_MS);
+    cluster = accessCluster(loan.facts, forwards);
   });
   afterAll(async () => {
     for (const each of forwards) await each.close();
+    loan?.giveBack();
   });
   return () => {
     if (cluster === undefined) throw new Error("The cluster is not running: ask for it inside a test.");
