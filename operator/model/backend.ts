@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
 import type { Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import { clusterName } from "../xds/cluster-name.ts";
-import type { Endpoint } from "../xds/endpoint.ts";
+import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
@@ -55,16 +55,29 @@ export function resolveBackend(
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
-  const url = new URL(resource.url);
-  const host = hostOf(url);
-  const objection = policy.objection(host, addresses.get(host) ?? []);
-  if (objection !== null) return unready("AddressNotAllowed", `url: ${objection}`);
-  const isTls = url.protocol === "https:";
+  for (const { field, host } of hostsOf(resource)) {
+    const objection = policy.objection(host, addresses.get(host) ?? []);
+    if (objection !== null) return unready("AddressNotAllowed", `${field}: ${objection}`);
+  }
   const used = new Map<string, SecretContent>();
   let rootsSecret = SYSTEM_ROOTS;
 
+  const connectTimeoutMs = resource.timeouts?.connect ?? model.resource.spec.timeouts.connect ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  const serverAt = (address: string): Endpoint => {
+    const url = new URL(address);
+    const host = hostOf(url);
+    const isTls = url.protocol === "https:";
+    return {
+      host,
+      port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
+      tls: isTls ? { serverName: host, rootsSecret: SYSTEM_ROOTS } : null,
+      credential: null,
+      guard: policy.guardFor(host),
+      connectTimeoutMs,
+    };
+  };
   const find: FindValue = (reference) => findSecret({ secrets, forbiddenSecrets }, namespace, reference);
-  const resolved = resolveCredential(resource, find);
+  const resolved = resolveCredential(resource, { find, serverAt });
   if (resolved.kind === "missing") return unready(resolved.reason, resolved.message);
   const { credential } = resolved;
   for (const [name, content] of resolved.secrets) used.set(name, content);
@@ -81,24 +94,27 @@ export function resolveBackend(
     }
     rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;
     used.set(rootsSecret, { kind: "roots", pem: found.value });
-  } else if (isTls) {
-    used.set(SYSTEM_ROOTS, { kind: "roots", pem: rootsPem });
   }
 
-  const endpoint: Endpoint = {
-    host,
-    port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
-    tls: isTls ? { serverName: resource.tls?.serverName ?? host, rootsSecret } : null,
-    credential,
-    guard: policy.guardFor(host),
-    connectTimeoutMs: resource.timeouts?.connect ?? model.resource.spec.timeouts.connect ?? DEFAULT_CONNECT_TIMEOUT_MS,
-  };
+  const server = serverAt(resource.url);
+  const tls = server.tls === null ? null : { serverName: resource.tls?.serverName ?? server.host, rootsSecret };
+  const endpoint: Endpoint = { ...server, tls, credential };
+  for (const [, { tls }] of clustersOf("", endpoint))
+    if (tls?.rootsSecret === SYSTEM_ROOTS) used.set(SYSTEM_ROOTS, { kind: "roots", pem: rootsPem });
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
   return { kind: "ready", resource, cluster, endpoint, secrets: used, fingerprints };
 }
 
-/** Name or address of a backend's server. */
-export function hostOf({ hostname }: Pick<URL, "hostname">): string {
+/** Names and addresses that a backend needs, with the fields that state them. */
+export function hostsOf({ url, credential }: BackendResource): { field: string; host: string }[] {
+  const token = credential?.oauth?.tokenUrl;
+  return [
+    { field: "url", host: hostOf(new URL(url)) },
+    ...(token === undefined ? [] : [{ field: "credential.oauth.tokenUrl", host: hostOf(new URL(token)) }]),
+  ];
+}
+
+function hostOf({ hostname }: Pick<URL, "hostname">): string {
   // Node writes an IPv6 host in brackets.
   return hostname.replaceAll(/^\[|\]$/g, "");
 }

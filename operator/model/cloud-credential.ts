@@ -1,6 +1,8 @@
 import * as z from "zod";
+import { explain } from "../crd/explain.ts";
 import { must } from "./field-message.ts";
-import { secretName } from "./secret-reference.ts";
+import { secretName, secretReference } from "./secret-reference.ts";
+import { tokenUrl } from "./upstream-url.ts";
 
 /** Keys of an AWS Secret. */
 export const AWS_KEYS = { id: "access-key-id", secret: "secret-access-key", session: "session-token" } as const;
@@ -33,14 +35,49 @@ const aws = z
   )
   .describe("AWS: Envoy signs each request (Signature Version 4), as Bedrock requires.");
 
+const oauth = z
+  .strictObject(
+    {
+      tokenUrl,
+      clientId: z
+        .string(must("be the client's id"))
+        .regex(/^[!-~]+$/, "must be printable text without spaces")
+        .max(256, "must be at most 256 characters")
+        .describe("Id of the client."),
+      secretRef: secretReference({ key: "client-secret" }).describe(
+        "Secret in the Model's namespace with the client's secret. Only Envoy sends it, to tokenUrl.",
+      ),
+      scopes: z
+        .array(
+          z
+            .string(must("be text"))
+            .regex(/^[!-~]+$/, "must be printable text without spaces")
+            .max(256, "must be at most 256 characters"),
+          must("be a list of scopes"),
+        )
+        .max(16, "must have at most 16 entries")
+        .default([])
+        .describe("Scopes of the token."),
+    },
+    must("have tokenUrl, clientId and secretRef"),
+  )
+  .describe("OAuth 2: Envoy fetches a token with a client's credentials, renews it in time, and sends it as a bearer token.");
+
+const ONE_KIND = "must have exactly one of aws and oauth";
+
 /** How Envoy proves the gateway's identity to servers that take no fixed key. */
 export const cloudCredential = z
-  .strictObject({ aws }, must("have aws"))
-  .describe("A credential in place of a fixed key. Excludes credentialRef.");
+  .strictObject({ aws: aws.optional(), oauth: oauth.optional() }, must("have aws or oauth"))
+  .refine((kinds) => Object.values(kinds).filter((kind) => kind !== undefined).length === 1, ONE_KIND)
+  .meta(
+    explain("A credential in place of a fixed key, of one kind. Excludes credentialRef.", {
+      rules: [{ rule: "has(self.aws) != has(self.oauth)", message: ONE_KIND }],
+    }),
+  );
 
 export type CloudCredential = z.infer<typeof cloudCredential>;
 
 /** Names of the Secrets that it uses. */
-export function secretsOf(credential: CloudCredential | undefined): string[] {
-  return credential?.aws.secretRef === undefined ? [] : [credential.aws.secretRef.name];
+export function secretsOf({ aws, oauth }: CloudCredential = {}): string[] {
+  return [aws?.secretRef, oauth?.secretRef].flatMap((reference) => (reference === undefined ? [] : [reference.name]));
 }

@@ -1,4 +1,4 @@
-import type { AwsKeys, EndpointCredential } from "../xds/endpoint.ts";
+import type { AwsKeys, Endpoint, EndpointCredential } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { BackendResource } from "./backend-resource.ts";
 import { AWS_KEYS, type CloudCredential } from "./cloud-credential.ts";
@@ -21,9 +21,16 @@ export type ResolvedCredential =
 
 type FoundWord = { kind: "word"; name: string; value: string } | Extract<ResolvedCredential, { kind: "missing" }>;
 
-export function resolveCredential(resource: BackendResource, find: FindValue): ResolvedCredential {
+interface CredentialDeps {
+  find: FindValue;
+  /** Of the server at an address. */
+  serverAt(url: string): Endpoint;
+}
+
+export function resolveCredential(resource: BackendResource, { find, serverAt }: CredentialDeps): ResolvedCredential {
   const { credential, credentialRef } = resource;
-  if (credential !== undefined) return resolveAws(credential.aws, find);
+  if (credential?.aws !== undefined) return resolveAws(credential.aws, find);
+  if (credential?.oauth !== undefined) return resolveOauth(credential.oauth, { find, serverAt });
   if (credentialRef === undefined) return { kind: "ready", credential: null, secrets: new Map(), words: [] };
   const found = findWord(find, credentialRef);
   if (found.kind === "missing") return found;
@@ -37,7 +44,7 @@ export function resolveCredential(resource: BackendResource, find: FindValue): R
   };
 }
 
-function resolveAws({ region, service, secretRef }: CloudCredential["aws"], find: FindValue): ResolvedCredential {
+function resolveAws({ region, service, secretRef }: NonNullable<CloudCredential["aws"]>, find: FindValue): ResolvedCredential {
   const ready = (keys: AwsKeys | null, words: readonly string[]): ResolvedCredential => ({
     kind: "ready",
     credential: { aws: { region, service, keys } },
@@ -55,6 +62,21 @@ function resolveAws({ region, service, secretRef }: CloudCredential["aws"], find
   // Only temporary keys have one.
   if (session.reason !== "KeyMissing") return session;
   return ready({ id: id.value, secret: secret.value, session: null }, [id.value, secret.value]);
+}
+
+function resolveOauth(
+  { secretRef, ...oauth }: NonNullable<CloudCredential["oauth"]>,
+  { find, serverAt }: CredentialDeps,
+): ResolvedCredential {
+  const found = findWord(find, secretRef);
+  if (found.kind === "missing") return found;
+  const secret = `client-secret/${found.name}/${secretRef.key}`;
+  return {
+    kind: "ready",
+    credential: { oauth: { ...oauth, server: serverAt(oauth.tokenUrl), secret } },
+    secrets: new Map([[secret, { kind: "credential", headerValue: found.value }]]),
+    words: [found.value],
+  };
 }
 
 /** A value that fits into a header. */

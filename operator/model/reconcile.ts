@@ -2,7 +2,7 @@ import type { PublishedModel } from "../../ledger/models/catalogue.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
-import { hostOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
+import { hostsOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
 import { findNameConflicts, type NameConflicts } from "./names.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
@@ -43,7 +43,9 @@ export interface Plan {
 
 /** Server names whose addresses decide whether a backend is allowed. */
 export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<string> {
-  const hosts = models.flatMap(({ resource }) => resource.spec.backends.map(({ url }) => hostOf(new URL(url))));
+  const hosts = models.flatMap(({ resource }) =>
+    resource.spec.backends.flatMap((backend) => hostsOf(backend).map(({ host }) => host)),
+  );
   return new Set(hosts.filter((host) => policy.needsAddresses(host)));
 }
 
@@ -195,16 +197,19 @@ function aliasesRefused(lost: ReadonlyMap<string, string> = new Map()): Conditio
 /** Whether requests could succeed there. A name that could not be resolved counts as reachable. */
 function hostsFound(backends: readonly ReadyBackend[], missingHosts: ReadonlySet<string>): Condition[] {
   if (backends.length === 0) return [];
-  const lost = backends.filter(({ endpoint }) => missingHosts.has(endpoint.host));
+  const lost = backends.flatMap((backend) =>
+    hostsOf(backend.resource).flatMap(({ field, host }) => (missingHosts.has(host) ? [{ backend, field, host }] : [])),
+  );
   if (lost.length === 0)
     return [
       { type: "Reachable", isTrue: true, reason: "Reachable", message: "no backend has a host that is known to be missing" },
     ];
-  const isPartial = backends.some((backend) => backend.resource.weight > 0 && !lost.includes(backend));
+  const isLost = (backend: ReadyBackend) => lost.some((each) => each.backend === backend);
+  const isPartial = backends.some((backend) => backend.resource.weight > 0 && !isLost(backend));
   const message = lost
     .map(
-      ({ resource, endpoint }) =>
-        `backend ${resource.name}: url: there is no host ${endpoint.host}; correct the name, or create the Service or DNS record`,
+      ({ backend, field, host }) =>
+        `backend ${backend.resource.name}: ${field}: there is no host ${host}; correct the name, or create the Service or DNS record`,
     )
     .join("; ");
   return [{ type: "Reachable", isTrue: false, isPartial, reason: "HostNotFound", message }];

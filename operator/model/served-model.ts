@@ -4,7 +4,7 @@ import { PROFILES, type Profile, type ProfileName } from "../../contract/profile
 import type { Price } from "../../ledger/money.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
-import type { Endpoint } from "../xds/endpoint.ts";
+import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
@@ -61,7 +61,7 @@ export function serveModel(
       price: toPrice(prices),
     })),
     cost: cost === undefined ? null : toPrice(cost),
-    clusters: new Map(backends.map(({ cluster, endpoint }) => [cluster, endpoint])),
+    clusters: new Map(backends.flatMap(({ cluster, endpoint }) => clustersOf(cluster, endpoint))),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
   };
 }

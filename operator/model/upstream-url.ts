@@ -3,6 +3,7 @@ import { celPattern, explain } from "../crd/explain.ts";
 import { must } from "./field-message.ts";
 
 const EXAMPLE = "must be an absolute http or https URL such as https://models.example.com/v1";
+const TOKEN_EXAMPLE = "must be an absolute http or https URL such as https://login.example.com/oauth2/token";
 
 const LABEL = "[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
 /** URL parsers treat a host whose last label is a number as an IPv4 address, however it is written. */
@@ -29,17 +30,44 @@ const REFUSED = [
 ];
 
 /** The server's base address, as an SDK of its protocol expects it. */
-export const upstreamUrl = REFUSED.reduce(
-  (schema, { pattern, message }) => schema.refine((text) => !pattern.test(text), message),
-  z
-    .string(must("be a URL"))
-    .regex(FORM, EXAMPLE)
-    .max(512, "must be at most 512 characters")
-    // Errors beyond the pattern: a malformed IPv6 address, for example.
-    .refine((text) => !FORM.test(text) || URL.canParse(text), EXAMPLE),
-).meta(
-  explain(
+export const upstreamUrl = httpUrl({
+  example: EXAMPLE,
+  refused: REFUSED,
+  description:
     "Base address of the server, as SDKs expect it: with /v1 for ChatCompletions and Responses, without it for Messages. http or https, without credentials or query.",
-    { rules: REFUSED.map(({ pattern, message }) => ({ rule: `!self.matches(${celPattern(pattern)})`, message })) },
-  ),
-);
+});
+
+/** Where tokens are fetched. */
+export const tokenUrl = httpUrl({
+  example: TOKEN_EXAMPLE,
+  refused: [
+    { pattern: /^[^/]*\/\/[^/?#]*@/, message: "must not contain a credential; put the client's secret in a Secret" },
+    { pattern: /[?#]/, message: "must not contain a query or a fragment" },
+  ],
+  description: "Address that issues tokens: http or https, without credentials or query.",
+});
+
+interface UrlRules {
+  /** For what is no URL at all. */
+  example: string;
+  refused: readonly { pattern: RegExp; message: string }[];
+  description: string;
+}
+
+function httpUrl({ example, refused, description }: UrlRules) {
+  return refused
+    .reduce(
+      (schema, { pattern, message }) => schema.refine((text) => !pattern.test(text), message),
+      z
+        .string(must("be a URL"))
+        .regex(FORM, example)
+        .max(512, "must be at most 512 characters")
+        // Errors beyond the pattern: a malformed IPv6 address, for example.
+        .refine((text) => !FORM.test(text) || URL.canParse(text), example),
+    )
+    .meta(
+      explain(description, {
+        rules: refused.map(({ pattern, message }) => ({ rule: `!self.matches(${celPattern(pattern)})`, message })),
+      }),
+    );
+}

@@ -48,7 +48,7 @@ export function buildCluster(name: string, endpoint: Endpoint): Cluster {
     upstreamConnectionOptions: { tcpKeepalive: { keepaliveTime: 60, keepaliveInterval: 15, keepaliveProbes: 3 } },
     transportSocket: endpoint.tls === null ? undefined : upstreamTls(endpoint.tls),
     typedExtensionProtocolOptions: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": httpProtocolOptions(endpoint),
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": httpProtocolOptions(name, endpoint),
     },
   });
 }

@@ -21,7 +21,7 @@ export interface EndpointTls {
   rootsSecret: string;
 }
 
-export type EndpointCredential = HeaderCredential | { aws: AwsCredential };
+export type EndpointCredential = HeaderCredential | { aws: AwsCredential } | { oauth: OauthCredential };
 
 export interface HeaderCredential {
   /** Its name, in lower case. */
@@ -45,12 +45,40 @@ export interface AwsKeys {
   session: string | null;
 }
 
+/** Fetches tokens with a client's credentials (RFC 6749, section 4.4). */
+export interface OauthCredential {
+  tokenUrl: string;
+  /** The server of tokenUrl: a cluster of its own (`clustersOf`). */
+  server: Endpoint;
+  clientId: string;
+  /** Name of the SDS secret with the client's secret. */
+  secret: string;
+  scopes: readonly string[];
+}
+
 /** Names of the SDS secrets that it uses. */
 export function secretNamesOf({ credential, tls }: Endpoint): string[] {
+  return [...secretNamesIn(credential), ...(tls === null ? [] : [tls.rootsSecret])];
+}
+
+function secretNamesIn(credential: EndpointCredential | null): string[] {
+  if (credential === null || "aws" in credential) return [];
+  return "oauth" in credential ? [credential.oauth.secret] : [credential.secret];
+}
+
+/** An upstream's clusters by name: its own and, if it needs tokens, that of the server which issues them. */
+export function clustersOf(name: string, endpoint: Endpoint): [name: string, endpoint: Endpoint][] {
+  const { credential } = endpoint;
+  if (credential === null || !("oauth" in credential)) return [[name, endpoint]];
   return [
-    ...(credential !== null && "header" in credential ? [credential.secret] : []),
-    ...(tls === null ? [] : [tls.rootsSecret]),
+    [name, endpoint],
+    [tokenCluster(name), credential.oauth.server],
   ];
+}
+
+/** It contains the name of the cluster that needs it: if Envoy rejects the one, the operator finds the other as well. */
+export function tokenCluster(name: string): string {
+  return `${name}/token`;
 }
 
 /** Of requests to it. */

@@ -4,7 +4,7 @@ import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_socke
 
 /** What Envoy gets over SDS, by name. Values must never reach a log or an error. */
 export type SecretContent =
-  /** A header's whole value, including `Bearer ` if the header needs it. */
+  /** A header's whole value, including `Bearer ` if the header needs it; or a client's secret alone. */
   | { kind: "credential"; headerValue: string }
   /** Certificates in PEM for verifying upstreams. */
   | { kind: "roots"; pem: string };

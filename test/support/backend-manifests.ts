@@ -25,6 +25,8 @@ export interface TestBackend {
     /** In a Secret of its own; without it, the machine's identity signs. */
     keys?: Readonly<Record<string, string>>;
   };
+  /** Fetches tokens with the secret. */
+  oauth?: { tokenUrl: string; clientId: string; scopes?: readonly string[]; secret: string };
   /** PEM of the authority of an https server. */
   ca?: string;
 }
@@ -88,17 +90,20 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       ...(streaming === undefined ? {} : { streaming }),
       // JSON leaves out what is undefined.
       limits: { maxOutputTokens, contextWindow },
-      backends: backends.map(({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, ...others }) => ({
-        name: backend,
-        protocol: PROTOCOL_NAMES[protocol],
-        url: protocol === "messages" ? url : `${url}/v1`,
-        ...others,
-        priority,
-        weight,
-        ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),
-        ...(aws === undefined ? {} : { credential: { aws: toAws(aws, secretName(name, backend)) } }),
-        ...(ca === undefined ? {} : { tls: { caSecretRef: { name: secretName(name, backend) } } }),
-      })),
+      backends: backends.map(
+        ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, ...others }) => ({
+          name: backend,
+          protocol: PROTOCOL_NAMES[protocol],
+          url: protocol === "messages" ? url : `${url}/v1`,
+          ...others,
+          priority,
+          weight,
+          ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),
+          ...(aws === undefined ? {} : { credential: { aws: toAws(aws, secretName(name, backend)) } }),
+          ...(oauth === undefined ? {} : { credential: { oauth: toOauth(oauth, secretName(name, backend)) } }),
+          ...(ca === undefined ? {} : { tls: { caSecretRef: { name: secretName(name, backend) } } }),
+        }),
+      ),
     },
   };
 }
@@ -107,10 +112,15 @@ function toAws({ keys, ...aws }: NonNullable<TestBackend["aws"]>, secret: string
   return keys === undefined ? aws : { ...aws, secretRef: { name: secret } };
 }
 
-function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca, aws }: TestBackend): object[] {
-  if (credential === undefined && ca === undefined && aws?.keys === undefined) return [];
+function toOauth({ secret: _value, ...oauth }: NonNullable<TestBackend["oauth"]>, secret: string): object {
+  return { ...oauth, secretRef: { name: secret } };
+}
+
+function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca, aws, oauth }: TestBackend): object[] {
+  const stringData = { "api-key": credential, "ca.crt": ca, "client-secret": oauth?.secret, ...aws?.keys };
+  if (Object.values(stringData).every((value) => value === undefined)) return [];
   const metadata = { name: secretName(name, backend) };
-  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": credential, "ca.crt": ca, ...aws?.keys } }];
+  return [{ apiVersion: "v1", kind: "Secret", metadata, stringData }];
 }
 
 function secretName(model: string, backend: string): string {

@@ -127,6 +127,8 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     },
     // The backend's name resolves to a forbidden address (upstream-guard.ts).
     { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },
+    // There is no token for the backend yet, because its issuer is away (oauth-token.ts).
+    { filter: detailsMatch("response.code_details.startsWith('failed_to_inject_credential')"), error: serverAway },
     { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
     { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
     {

@@ -128,18 +128,27 @@ const backendFields = {
   profile,
 };
 const { credentialRef: _reference, credentialHeader: _header, ...withoutKey } = backendFields;
-const credential = object(
+const aws = object(
   {
-    aws: object(
-      {
-        region: mostly(["us-east-1", "us-gov-west-1"], ["", "us", "US-EAST-1", "us-east-1a", ...NOT_TEXT]),
-        service: mostly(["bedrock", "execute-api"], ["", "Bedrock", "a b", "a".repeat(65), ...NOT_TEXT]),
-        secretRef: object({ name: secretNames }, ["name"]),
-      },
-      ["region"],
-    ),
+    region: mostly(["us-east-1", "us-gov-west-1"], ["", "us", "US-EAST-1", "us-east-1a", ...NOT_TEXT]),
+    service: mostly(["bedrock", "execute-api"], ["", "Bedrock", "a b", "a".repeat(65), ...NOT_TEXT]),
+    secretRef: object({ name: secretNames }, ["name"]),
   },
-  ["aws"],
+  ["region"],
+);
+const oauth = object(
+  {
+    tokenUrl: mostly(["https://login.example.com/oauth2/token", "http://10.0.0.7:8080"], NO_URLS),
+    clientId: mostly(["gateway", "a".repeat(256)], ["", "a b", "ä", "a".repeat(257), ...NOT_TEXT]),
+    secretRef: reference,
+    scopes: fc.array(mostly(["https://x/.default", "a"], ["", "a b", 1]), { maxLength: 3 }),
+  },
+  ["tokenUrl", "clientId", "secretRef"],
+);
+const credential = fc.oneof(
+  { weight: 8, arbitrary: object({ aws }, ["aws"]) },
+  { weight: 8, arbitrary: object({ oauth }, ["oauth"]) },
+  { weight: 1, arbitrary: object({ aws, oauth }, []) },
 );
 const tls = object({ serverName: words(253), caSecretRef: reference }, []);
 const BACKEND: ("name" | "protocol" | "url")[] = ["name", "protocol", "url"];

@@ -16,6 +16,7 @@ import { AwsRequestSigningSchema } from "../../../../runtime/gen/envoy/extension
 import { CredentialInjectorSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
 import { RBACSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js";
 import { UpstreamCodecSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
+import { OAuth2Schema } from "../../../../runtime/gen/envoy/extensions/http/injected_credentials/oauth2/v3/oauth2_pb.js";
 import { GenericSchema } from "../../../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
 import { SecretSchema } from "../../../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
 import { UpstreamIpPortMatcherSchema } from "../../../../runtime/gen/envoy/extensions/rbac/matchers/upstream_ip_port/v3/upstream_ip_port_matcher_pb.js";
@@ -30,6 +31,7 @@ const registry = createRegistry(
   HttpProtocolOptionsSchema,
   CredentialInjectorSchema,
   GenericSchema,
+  OAuth2Schema,
   UpstreamCodecSchema,
   RBACSchema,
   UpstreamIpPortMatcherSchema,
