@@ -8,7 +8,7 @@ const MAX_LENGTH = 64;
 const EXAMPLE = "must be the name of a header in lower case, such as api-key";
 /** Set by the gateway or by HTTP itself: a key in their place would break every request. */
 const RESERVED =
-  /^(accept|accept-.*|connection|content-.*|cookie|expect|forwarded|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|user-agent|via|x-envoy-.*|x-forwarded-.*|x-gateway-.*|x-request-id)$/;
+  /^(accept|accept-.*|anthropic-.*|connection|content-.*|cookie|expect|forwarded|host|keep-alive|msgapi-version|proxy-.*|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|user-agent|via|x-envoy-.*|x-forwarded-.*|x-gateway-.*|x-request-id)$/;
 const NOT_FOR_KEYS = "must be a header for credentials; this one has another use";
 
 /** Where a server expects its key, if not where its protocol puts it. */

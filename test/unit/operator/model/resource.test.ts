@@ -38,6 +38,11 @@ describe("a Model is rejected with the field and the remedy", () => {
       (document) => ({ ...document, metadata: { name: "Model X" } }),
       "metadata.name must be lower-case letters, digits, - and ., such as modelx-chat",
     ],
+    ...["anthropic-version", "anthropic-beta", "msgapi-version", "traceparent"].map((name): [string, Change, string] => [
+      `the key in ${name}, which the gateway sets`,
+      backend({ credentialRef: { name: "provider" }, credentialHeader: name }),
+      "spec.backends[0].credentialHeader must be a header for credentials; this one has another use",
+    ]),
     ["a misspelt field", spec({ modelname: "x" }), "spec.modelname is not a known field; remove it or correct its spelling"],
     ["no model name", spec({ modelName: undefined }), "spec.modelName is required"],
     [
