@@ -127,7 +127,7 @@ const wholeNumber = z
   .regex(/^\d{1,19}$/)
   .transform(BigInt)
   .refine((value) => value < 2n ** 63n);
-/** No request has a trillion tokens, and at any price that many cost less than the largest charge. */
+/** No request has a trillion tokens. A charge too large for Postgres is set aside, and delays no other (settler.ts). */
 const tokens = z.int().nonnegative().max(1e12);
 const MAX_TIME_MS = 8.64e15;
 

@@ -2,7 +2,7 @@ import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { readEmbeddingsRequest } from "../protocol/embeddings/request.ts";
 import type { Inputs } from "../protocol/embeddings/input.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
-import { HELD_BYTES_PER_TOKEN } from "./held-prompt.ts";
+import { heldTokensOf } from "./held-prompt.ts";
 import type { InputMeasure } from "./input-measure.ts";
 import { estimateTokens, MAX_TOKENS } from "./meter.ts";
 
@@ -17,19 +17,22 @@ const LIKELY_DIMENSIONS = 3_072;
 const BYTES_PER_DIMENSION = { base64: 5.4, float: 13 } as const;
 
 /**
- * The inputs of a request for embeddings, each at most the model's context.
+ * The inputs of a request for embeddings, each with any instruction, and at most the model's context.
  * @throws GatewayError `invalid_request` (S21).
  */
 export function measureEmbeddings(body: RequestBody, contextWindow: number | null): InputMeasure {
-  const { inputs, dimensions, format } = readEmbeddingsRequest(body);
+  const { inputs, instructionBytes, dimensions, format } = readEmbeddingsRequest(body);
   const read = (tokens: number) => Math.min(tokens, contextWindow ?? Infinity);
   const count = inputs.textBytes.length + inputs.tokens.length;
   return {
     heldTokens: sumOf(inputs, {
-      ofText: (bytes) => read(Math.ceil(bytes / HELD_BYTES_PER_TOKEN) + FRAME_TOKENS),
-      ofIds: (ids) => read(ids + FRAME_TOKENS),
+      ofText: (bytes) => read(heldTokensOf(bytes + instructionBytes) + FRAME_TOKENS),
+      ofIds: (ids) => read(ids + heldTokensOf(instructionBytes) + FRAME_TOKENS),
     }),
-    likelyTokens: sumOf(inputs, { ofText: (bytes) => read(estimateTokens(bytes)), ofIds: read }),
+    likelyTokens: sumOf(inputs, {
+      ofText: (bytes) => read(estimateTokens(bytes + instructionBytes)),
+      ofIds: (ids) => read(ids + estimateTokens(instructionBytes)),
+    }),
     maxTokens: Math.min(count * (contextWindow ?? MAX_TOKENS), MAX_TOKENS),
     answerBytes: Math.min(Math.ceil(count * (dimensions ?? LIKELY_DIMENSIONS) * BYTES_PER_DIMENSION[format]), MAX_ANSWER_BYTES),
     remedy: "Send fewer or shorter inputs",

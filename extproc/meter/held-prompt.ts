@@ -4,7 +4,7 @@ import { isServerTool } from "../protocol/server-tool.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
 /** The maximum bytes of text and JSON per token; the meter's own estimate is four (meter.ts). */
-export const HELD_BYTES_PER_TOKEN = 3;
+const HELD_BYTES_PER_TOKEN = 3;
 /** The most that common servers count for one picture. */
 const IMAGE_TOKENS = 16_384;
 /** The possible size of a file, or of anything else that the request only refers to: the whole context window. */
@@ -65,10 +65,13 @@ export function holdPrompt({ bytes, outline }: Pick<RequestBody, "bytes" | "outl
   if (REFERENCES.some((name) => isThere(outline[name]))) found.references += 1;
   if (Array.isArray(outline["tools"]) && outline["tools"].some(isServerTool)) found.references += 1;
   const tokens =
-    Math.ceil(bytes.length / HELD_BYTES_PER_TOKEN) +
-    found.images * IMAGE_TOKENS +
-    found.references * (contextWindow ?? REFERENCE_TOKENS);
+    heldTokensOf(bytes.length) + found.images * IMAGE_TOKENS + found.references * (contextWindow ?? REFERENCE_TOKENS);
   return Math.min(tokens, contextWindow ?? Infinity);
+}
+
+/** Of text and JSON. */
+export function heldTokensOf(bytes: number): number {
+  return Math.ceil(bytes / HELD_BYTES_PER_TOKEN);
 }
 
 interface Found {

@@ -1,7 +1,7 @@
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { readRerankRequest } from "../protocol/rerank/request.ts";
-import { HELD_BYTES_PER_TOKEN } from "./held-prompt.ts";
+import { heldTokensOf } from "./held-prompt.ts";
 import type { InputMeasure } from "./input-measure.ts";
 import { estimateTokens } from "./meter.ts";
 
@@ -49,10 +49,6 @@ export function measureRerank(body: RequestBody, contextWindow: number | null): 
     answerBytes: Math.min(answerBytes, MAX_ANSWER_BYTES),
     remedy: "Send fewer or shorter documents",
   };
-}
-
-function heldTokensOf(bytes: number): number {
-  return Math.ceil(bytes / HELD_BYTES_PER_TOKEN);
 }
 
 function sumOf(counts: readonly number[]): number {

@@ -25,12 +25,14 @@ const FIELD = "input";
 
 /**
  * Reads `input` in each of its four forms without parsing its texts.
+ * @param instructionBytes read with each of them.
  * @throws GatewayError `invalid_request` that names the invalid input, or the number of inputs.
  */
-export function readInputs(body: RequestBody): Inputs {
+export function readInputs(body: RequestBody, instructionBytes: number): Inputs {
   const input = body.outline[FIELD];
   const inputs = Array.isArray(input) ? readList(body, input) : readText(body, input);
   checkTokens(inputs);
+  checkInstruction(inputs, instructionBytes);
   return inputs;
 }
 
@@ -88,6 +90,13 @@ function checkTokens({ textBytes, tokens }: Inputs): void {
   if (ids > MAX_INPUT_TOKENS) throw tooMany(`has ${inWords(ids)} token ids`);
   const bytes = sum(textBytes);
   if (bytes > MAX_INPUT_TOKENS * MAX_BYTES_PER_TOKEN) throw tooMany(`has ${inWords(bytes)} bytes of text`);
+}
+
+/** A short request may cost much: servers read the instruction again with each input. */
+function checkInstruction({ textBytes, tokens }: Inputs, instructionBytes: number): void {
+  const bytes = instructionBytes * (textBytes.length + tokens.length);
+  if (bytes > MAX_INPUT_TOKENS * MAX_BYTES_PER_TOKEN)
+    throw tooMany(`comes to ${inWords(bytes)} bytes of text with the request's further fields, which count once for each input`);
 }
 
 function tooMany(what: string): GatewayError {

@@ -1,16 +1,21 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { RequestBody } from "../json/request-body.ts";
+import { measureInstruction } from "../instruction.ts";
 import { checkGuardedNames } from "../output/guarded-names.ts";
 import { requestError } from "../request-error.ts";
 import { readInputs, type Inputs } from "./input.ts";
 
 export interface EmbeddingsRequest {
   inputs: Inputs;
+  /** Read with each input (instruction.ts). */
+  instructionBytes: number;
   /** Of each vector; null if the model decides. */
   dimensions: number | null;
   format: (typeof FORMATS)[number];
 }
+
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(["input", "encoding_format", "dimensions"]);
 
 const FORMATS = ["float", "base64"] as const;
 const SEND_FORMAT = FORMATS.map((format) => `"${format}"`).join(" or ");
@@ -43,5 +48,11 @@ export function readEmbeddingsRequest(body: RequestBody): EmbeddingsRequest {
   // An error describes what it found, and a long string is not in the outline.
   if (!result.success) throw requestError(result.error.issues, body.whole());
   const { dimensions, encoding_format: format } = result.data;
-  return { inputs: readInputs(body), dimensions: dimensions ?? null, format: format ?? "float" };
+  const instructionBytes = measureInstruction(body, KNOWN_FIELDS);
+  return {
+    inputs: readInputs(body, instructionBytes),
+    instructionBytes,
+    dimensions: dimensions ?? null,
+    format: format ?? "float",
+  };
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { inWords } from "../in-words.ts";
+import { measureInstruction } from "../instruction.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { scanElements } from "../json/scan.ts";
@@ -17,16 +18,12 @@ const MAX_BYTES_PER_TOKEN = 8;
 /** The texts of a request, by their sizes: bytes as JSON writes them. */
 export interface RerankRequest {
   readonly queryBytes: number;
-  /**
-   * All other fields that a server may read with each document: some models of rerank take an instruction, under names that differ
-   * between servers.
-   */
+  /** Read with each document (instruction.ts). */
   readonly instructionBytes: number;
   readonly documentBytes: readonly number[];
 }
 
-/** Fields that servers do not read as an instruction. */
-const OTHER_FIELDS: ReadonlySet<string> = new Set(["model", "user", "usage", ...RERANK_NAMES]);
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(RERANK_NAMES);
 
 const ABOVE_ZERO = "a whole number above 0";
 const wholeNumber = z.int({ error: ABOVE_ZERO }).min(1, { error: ABOVE_ZERO }).nullish();
@@ -51,7 +48,7 @@ export function readRerankRequest(body: RequestBody): RerankRequest {
   if (!result.success) throw requestError(result.error.issues, body.whole());
   const request = {
     queryBytes: readQuery(body),
-    instructionBytes: measureInstruction(body),
+    instructionBytes: measureInstruction(body, KNOWN_FIELDS),
     documentBytes: readDocuments(body),
   };
   checkTokens(request);
@@ -71,11 +68,6 @@ function readQuery(body: RequestBody): number {
 }
 
 const QUOTES = 2;
-
-/** Numbers and flags count too: of a name that is sent twice, servers may read either. */
-function measureInstruction(body: RequestBody): number {
-  return body.sizes().reduce((sum, { name, bytes }) => sum + (OTHER_FIELDS.has(name) ? 0 : bytes), 0);
-}
 
 function readDocuments(body: RequestBody): number[] {
   const { documents } = body.outline;

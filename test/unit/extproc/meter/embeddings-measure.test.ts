@@ -10,8 +10,8 @@ const PRICE = {
   unitPicoUsd: 0n,
 };
 
-function sizeOf(input: unknown, contextWindow: number | null = 8_192) {
-  const body = Buffer.from(JSON.stringify({ model: "m", input }));
+function sizeOf(input: unknown, contextWindow: number | null = 8_192, fields: object = {}) {
+  const body = Buffer.from(JSON.stringify({ model: "m", input, ...fields }));
   return sizeInput(parseBody(body, { headers: new Map(), interface: "embeddings" }), {
     client: "embeddings",
     model: { contextWindow, price: PRICE },
@@ -33,6 +33,29 @@ describe("the hold of an embeddings request (S30)", () => {
     expect(sizeOf("a".repeat(100_000)).hold.promptTokens).toBe(8_192);
     expect(sizeOf(["a".repeat(100_000), "b".repeat(100_000)]).hold.promptTokens).toBe(2 * 8_192);
     expect(sizeOf("a".repeat(300_000), null).hold.promptTokens).toBe(100_008);
+  });
+
+  test("has any instruction once for each input", () => {
+    const instruction = "b".repeat(298);
+    expect(sizeOf("a".repeat(300), 8_192, { instruction }).hold.promptTokens).toBe(208);
+    expect(sizeOf(["a".repeat(300), "b"], 8_192, { instruction }).hold.promptTokens).toBe(208 + 109);
+    expect(sizeOf([[1, 2, 3], [4]], 8_192, { instruction }).hold.promptTokens).toBe(111 + 109);
+    expect(sizeOf("a".repeat(300), 150, { instruction }).hold.promptTokens).toBe(150);
+    const others = { user: "u".repeat(300), metadata: { note: "m".repeat(300) }, encoding_format: "base64", dimensions: 256 };
+    expect(sizeOf("a".repeat(300), 8_192, others).hold.promptTokens).toBe(108);
+  });
+
+  test("is refused if the instruction comes to more than a request may have", () => {
+    const instruction = "b".repeat(1_200);
+    expect(() =>
+      sizeOf(
+        Array.from({ length: 1_999 }, () => "a"),
+        null,
+        { instruction },
+      ),
+    ).toThrow(
+      "`input` comes to 2,402,798 bytes of text with the request's further fields, which count once for each input, and a request may have 300,000 tokens. Send fewer inputs in each request.",
+    );
   });
 
   test("is refused with both numbers", () => {
