@@ -4,7 +4,7 @@ import { constants } from "node:zlib";
 import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
 import formbody from "@fastify/formbody";
-import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../contract/errors.ts";
 import { serveApi } from "./api/api.ts";
@@ -30,6 +30,14 @@ async function refuseNul({ params }: FastifyRequest): Promise<void> {
   if (Object.values(parameters).some((value) => value.includes(NUL))) throw new GatewayError("not_found", NO_SUCH_PAGE);
 }
 
+/**
+ * The framework closes the connection of a body that it refuses while the rest is on its way: Envoy then loses the answer. On an
+ * open connection, Node discards the rest.
+ */
+async function stayOpen(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (reply.statusCode >= 400 && reply.statusCode < 500) reply.removeHeader("connection");
+}
+
 /** The pages, under /dashboard, and the management API, under /api/v1. */
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const app = fastify({
@@ -52,6 +60,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   });
   setSecurityHeaders(app, deps);
   app.addHook("onRequest", refuseNul);
+  app.addHook("onSend", stayOpen);
   await serveAssets(app);
   const inFlight = boundInFlight(app);
   guard(app, { ...deps, inFlight });

@@ -129,6 +129,15 @@ test("similar paths are not part of the API", async () => {
 });
 
 // The last one: the process does not come back here.
+test("a body that is too large gets its 413, although much of it is still to come", async () => {
+  const token = await makeToken(await demoOwner());
+  const body = { name: "n".repeat(4 * 1024 * 1024) };
+  const send = () => call("/api/v1/keys", { authorization: `Bearer ${token}` }, body);
+  const answers = await Promise.all(Array.from({ length: 20 }, send));
+  for (const { status, text } of answers)
+    expect([status, JSON.parse(text)]).toMatchObject([413, { error: { message: "The body is too large." } }]);
+});
+
 test("while the dashboard's process is down the API's error has its own format, and models answer (S17)", async () => {
   const pid = stack.pids["dashboard"];
   // 0 would be this process's own group.
