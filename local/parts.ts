@@ -196,6 +196,8 @@ export async function envoyPart(options: {
       // There is one extproc: a second thread of Envoy would spread its messages over another connection.
       ["--concurrency", "1"],
       ["--log-level", "warning"],
+      // It would log the answers of servers that issue tokens, which may repeat the client's secret.
+      ["--component-log-level", "credential_injector:off"],
       // Ten seconds by default: readers of the access log wait for its lines, and a killed Envoy loses them.
       ["--file-flush-interval-msec", "1000"],
       ["--drain-strategy", "immediate"],

@@ -19,26 +19,45 @@ let stack: TestStack;
 let provider: RecordingUpstream;
 let collector: SpanCollector;
 let removeManifests: () => Promise<void>;
+let isIssuerAsked = false;
 const secrets = new Map<string, string>();
 /** What clients, operators and name's owners can see, by where it was. */
 const seen = new Map<string, string>();
 
 const PROVIDER_KEY = "provider-key-4f1c9e0d7a";
+const AWS_KEYS = {
+  "access-key-id": "AKIDEXAMPLE0LILAC",
+  "secret-access-key": "aws-secret-5b8d2f7c1e",
+  "session-token": "aws-session-9e3a6c4d",
+};
+const CLIENT_SECRET = "client-secret-7d1f4b9a2c";
+const MODELS = ["one", "two", "signed", "issued", "away"];
 const PROMPT = "a prompt about a lilac walrus";
 const ANSWER = "an answer about a teal badger";
 
 beforeAll(async () => {
   // It echoes the request, as some servers do in their errors.
-  provider = await startRecordingUpstream((request, response) => {
+  provider = await startRecordingUpstream((request, response, body) => {
     const status = request.url?.endsWith("/messages") === true ? 500 : 401;
     response.writeHead(status, { "content-type": "application/json" });
-    response.end(JSON.stringify({ error: { message: `${ANSWER}: wrong key ${request.headers.authorization}`, type: "auth" } }));
+    const { authorization, "x-amz-security-token": session } = request.headers;
+    const received = request.url === "/token" ? body : `${authorization} ${session}`;
+    isIssuerAsked ||= received.includes(CLIENT_SECRET);
+    response.end(JSON.stringify({ error: { message: `${ANSWER}: wrong key ${received}`, type: "auth" } }));
   });
   const url = `http://127.0.0.1:${provider.port}`;
   const backend = (name: string, protocol: "chat" | "messages") => ({ name, protocol, url, credential: PROVIDER_KEY });
   const manifests = await makeBackendManifests([
     { name: "one", backends: [backend("a", "chat")] },
     { name: "two", backends: [backend("a", "chat"), backend("b", "messages")] },
+    { name: "signed", backends: [{ name: "a", protocol: "chat", url, aws: { region: "us-east-1", keys: AWS_KEYS } }] },
+    // It refuses to issue a token as well.
+    {
+      name: "issued",
+      backends: [
+        { name: "a", protocol: "chat", url, oauth: { tokenUrl: `${url}/token`, clientId: "me", secret: CLIENT_SECRET } },
+      ],
+    },
     // Nothing listens there.
     { name: "away", backends: [{ ...backend("a", "chat"), url: "http://127.0.0.1:9" }] },
   ]);
@@ -53,6 +72,9 @@ beforeAll(async () => {
   for (const [name, value] of [
     ["pepper", (await readFile(stack.directory.pepper, "utf8")).trim()],
     ["provider's key", PROVIDER_KEY],
+    ["AWS's secret key", AWS_KEYS["secret-access-key"]],
+    ["AWS's session token", AWS_KEYS["session-token"]],
+    ["client's secret", CLIENT_SECRET],
     // The public id before it is no secret.
     ["customer's key", stack.apiKey.slice("sk-mg-".length + 12)],
     ["database's password", new URL(stack.databaseUrl).password],
@@ -100,7 +122,7 @@ test("errors that clients provoke reveal nothing about others, the provider or t
   });
   for (const where of ["/v1/chat/completions", "/v1/messages", "/v1/responses"]) {
     const own = { authorization: `Bearer ${key}` };
-    for (const model of ["one", "two", "away", "none"]) await show(where, stack.baseUrl + where, post(ask(model), own));
+    for (const model of [...MODELS, "none"]) await show(where, stack.baseUrl + where, post(ask(model), own));
     await show(where, stack.baseUrl + where, post(ask("one", { stream: true }), own));
     await show(where, stack.baseUrl + where, post(`{"model": "one", ${PROMPT} ${key}`, own));
     await show(where, stack.baseUrl + where, post(ask("one", { max_tokens: key, temperature: PROMPT }), own));
@@ -120,7 +142,10 @@ test("errors that clients provoke reveal nothing about others, the provider or t
     );
   }
   await show("a path", `${stack.baseUrl}/${key}/v1/models`, { headers: { "x-api-key": key } });
-  expect(provider.requests.some(({ headers }) => headers.authorization === `Bearer ${PROVIDER_KEY}`)).toBe(true);
+  const sent = provider.requests.map(({ headers }) => headers);
+  expect(sent.some(({ authorization }) => authorization === `Bearer ${PROVIDER_KEY}`)).toBe(true);
+  expect(sent.some((headers) => headers["x-amz-security-token"] === AWS_KEYS["session-token"])).toBe(true);
+  expect(isIssuerAsked).toBe(true);
   expectNowhere(seen);
 });
 
