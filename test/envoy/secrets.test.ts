@@ -41,7 +41,7 @@ beforeAll(async () => {
     const status = request.url?.endsWith("/messages") === true ? 500 : 401;
     response.writeHead(status, { "content-type": "application/json" });
     const { authorization, "x-amz-security-token": session } = request.headers;
-    const received = request.url === "/token" ? body : `${authorization} ${session}`;
+    const received = request.url === "/token" ? body : `${authorization} ${String(session)}`;
     isIssuerAsked ||= received.includes(CLIENT_SECRET);
     response.end(JSON.stringify({ error: { message: `${ANSWER}: wrong key ${received}`, type: "auth" } }));
   });
