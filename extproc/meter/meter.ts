@@ -114,7 +114,13 @@ interface UnitBounds {
 
 /** @param promptTokens our own count of the prompt, charged if none is reported. */
 export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Meter {
-  const { tokens: maxTokens = MAX_TOKENS, outputTokens: maxOutputTokens = Infinity, units: unitBounds, isTokenFree } = bounds;
+  const {
+    tokens: maxTokens = MAX_TOKENS,
+    outputTokens: maxOutputTokens = Infinity,
+    units: unitBounds,
+    isTokenFree = false,
+  } = bounds;
+  const likelyUnits = unitBounds?.likely ?? 0;
   const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), maxTokens);
   const anomalies = new Set<Anomaly>();
   let prompt: ReportedPrompt | undefined;
@@ -132,7 +138,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxTokens;
     if (!isPossible) anomalies.add("impossible");
     else if (sum === 0) {
-      if (isTokenFree !== true) anomalies.add("empty");
+      if (!isTokenFree) anomalies.add("empty");
     } else {
       highestPrompt = Math.max(highestPrompt, sum);
       prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
@@ -160,23 +166,23 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     if (!isCount(reported) || reported > unitBounds.max) anomalies.add("impossible");
     // Servers that bill by tokens write zero.
     else if (reported > 0) units = reported;
-    else if (unitBounds.likely > 0) anomalies.add("empty");
+    else if (likelyUnits > 0) anomalies.add("empty");
   }
 
   /** None that are neither reported nor charged. */
   function unitUsage(): Pick<Usage, "units"> {
-    const counted = units ?? unitBounds?.likely ?? 0;
+    const counted = units ?? likelyUnits;
     return counted === 0 ? {} : { units: counted };
   }
 
   function isTokensEstimated(): boolean {
-    if (isTokenFree === true) return false;
+    if (isTokenFree) return false;
     const isOutputOwn = output === undefined || outputAnomalies(output).length > 0;
     return prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn;
   }
 
   function isUnitsEstimated(): boolean {
-    return units === undefined && (unitBounds?.likely ?? 0) > 0;
+    return units === undefined && likelyUnits > 0;
   }
 
   function promptUsage(): Pick<Usage, "inputTokens" | "cachedInputTokens" | "cacheWriteTokens"> {

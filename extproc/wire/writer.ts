@@ -112,6 +112,7 @@ export function createWriter(): Writer {
     finish(headerBytes) {
       const finished = Buffer.allocUnsafe(buffer.length - at + headerBytes);
       buffer.copy(finished, headerBytes, at);
+      // A larger one is not kept until the next message.
       buffer = kept;
       return finished;
     },

@@ -38,6 +38,10 @@ const count = z.int(must("be a whole number above 0")).positive("must be a whole
 
 const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
+const HAVE_PRICES = must(
+  "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
+);
+
 const prices = {
   inputPerMillion: price
     .describe("USD per million prompt tokens. Required, except beside searchPerThousand.")
@@ -81,9 +85,7 @@ const scheduledPrice = z
       daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
       ...prices,
     },
-    must(
-      "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
-    ),
+    HAVE_PRICES,
   )
   .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
   .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
@@ -110,19 +112,12 @@ const pricing = z
         .default([])
         .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
     },
-    must(
-      "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
-    ),
+    HAVE_PRICES,
   )
   .describe("Prices: decimal strings, in quotes, with at most 6 decimal places. A change applies to requests admitted after it.");
 
 const cost = z
-  .strictObject(
-    prices,
-    must(
-      "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
-    ),
-  )
+  .strictObject(prices, HAVE_PRICES)
   .describe(
     "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 decimal places. Customers do not see it, and it does not change what they pay.",
   );

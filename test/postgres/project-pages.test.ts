@@ -1,31 +1,12 @@
 import { expect, test } from "vitest";
-import { settle } from "../../ledger/settlement/settle.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { seedLedger, settlementOf } from "../support/ledger.ts";
+import { openAccountWithProgram } from "../support/account-with-program.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 /** Projects in forms, filters and files of the dashboard. */
 const postgres = usePostgres();
 
-/** Ann's account with a program of hers, and Bob's. */
-async function open() {
-  const { database } = await postgres.migrated();
-  await seedLedger(database, "models");
-  const dashboard = await openDashboard(database);
-  const [ann, bob] = [await dashboard.owner("ann@example.com"), await dashboard.owner("bob@example.com")];
-  const { call, get } = await dashboard.program(ann.accountId, ann.personId, "owner");
-  const create = async (name: string): Promise<string> => (await call("POST", "/api/v1/projects", { name })).json().id;
-  const createKey = async (projectId?: string): Promise<string> => {
-    const sent = { name: "a key", ...(projectId === undefined ? {} : { project_id: projectId }) };
-    return (await call("POST", "/api/v1/keys", sent)).json().id;
-  };
-  const spend = (keyId: string, chargeNanoUsd: bigint) =>
-    settle(database, [settlementOf({ accountId: ann.accountId, keyId }, { chargeNanoUsd })]);
-  return { ...dashboard, database, ann, bob, accountId: ann.accountId, call, get, create, createKey, spend };
-}
-
 test("a project that was deleted while a key's form was open is refused beside its field, and nothing else is saved", async () => {
-  const { ann, bob, create, createKey, call, get } = await open();
+  const { ann, bob, create, createKey, call, get } = await openAccountWithProgram(postgres);
   const [id, keyId] = [await create("search"), await createKey()];
   await call("DELETE", `/api/v1/projects/${id}`);
   const foreign = (await bob.call("POST", "/api/v1/projects", { name: "bob's" })).json().id;
@@ -42,7 +23,7 @@ test("a project that was deleted while a key's form was open is refused beside i
 });
 
 test("pages and files of usage show one project alone, and filters name a deleted one", async () => {
-  const { ann, bob, call, create, createKey, spend } = await open();
+  const { ann, bob, call, create, createKey, spend } = await openAccountWithProgram(postgres);
   const unused = (await ann.get("/dashboard/usage?by=project&range=today")).body;
   expect(unused).not.toContain("All projects");
   const id = await create("search");

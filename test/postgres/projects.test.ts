@@ -4,36 +4,18 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { listActions } from "../../ledger/people/audit.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { deleteProject } from "../../ledger/projects/projects.ts";
-import { settle } from "../../ledger/settlement/settle.ts";
 import { sendBudgetAlerts } from "../../dashboard/budgets/watch.ts";
 import type { Letter } from "../../dashboard/mail/letter.ts";
 import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
+import { openAccountWithProgram } from "../support/account-with-program.ts";
 import { captureLog } from "../support/log.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
+import { PEPPER } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 const postgres = usePostgres();
 
-/** Ann's account with a program of hers, and Bob's. */
-async function open() {
-  const { database } = await postgres.migrated();
-  await seedLedger(database, "models");
-  const dashboard = await openDashboard(database);
-  const [ann, bob] = [await dashboard.owner("ann@example.com"), await dashboard.owner("bob@example.com")];
-  const { call, get } = await dashboard.program(ann.accountId, ann.personId, "owner");
-  const create = async (name: string): Promise<string> => (await call("POST", "/api/v1/projects", { name })).json().id;
-  const createKey = async (projectId?: string): Promise<string> => {
-    const sent = { name: "a key", ...(projectId === undefined ? {} : { project_id: projectId }) };
-    return (await call("POST", "/api/v1/keys", sent)).json().id;
-  };
-  const spend = (keyId: string, chargeNanoUsd: bigint) =>
-    settle(database, [settlementOf({ accountId: ann.accountId, keyId }, { chargeNanoUsd })]);
-  return { ...dashboard, database, ann, bob, accountId: ann.accountId, call, get, create, createKey, spend };
-}
-
 test("a project is created, listed with its keys and spend, renamed and deleted, and each is in the audit log (S47)", async () => {
-  const { database, accountId, call, get, create, createKey, spend } = await open();
+  const { database, accountId, call, get, create, createKey, spend } = await openAccountWithProgram(postgres);
   const made = await call("POST", "/api/v1/projects", { name: " search " });
   expect([made.statusCode, made.json()]).toEqual([
     201,
@@ -82,7 +64,7 @@ test("a project is created, listed with its keys and spend, renamed and deleted,
 });
 
 test("a name has 1 to 64 characters and is unique in its account, whatever its case and however many ask at once", async () => {
-  const { call, bob, create } = await open();
+  const { call, bob, create } = await openAccountWithProgram(postgres);
   await create("search");
   for (const name of ["", "  ", "x".repeat(65), "a\0b", "SEARCH"]) {
     const answer = await call("POST", "/api/v1/projects", { name });
@@ -99,7 +81,7 @@ test("a name has 1 to 64 characters and is unique in its account, whatever its c
 });
 
 test("an account has a bounded number of projects, and of changes a day; deleting always works", async () => {
-  const { database, accountId, ann, call, create } = await open();
+  const { database, accountId, ann, call, create } = await openAccountWithProgram(postgres);
   const last = await create("last");
   await database.execute(
     `INSERT INTO project (id, account_id, name, created_by)
@@ -123,7 +105,7 @@ test("an account has a bounded number of projects, and of changes a day; deletin
 });
 
 test("a key is in one project at most; moving it is noted, takes its spend along, and changes nothing else", async () => {
-  const { database, accountId, call, get, create, createKey, spend } = await open();
+  const { database, accountId, call, get, create, createKey, spend } = await openAccountWithProgram(postgres);
   const [search, batch] = [await create("search"), await create("batch")];
   const keyId = await createKey(search);
   const other = await createKey();
@@ -153,7 +135,7 @@ test("a key is in one project at most; moving it is noted, takes its spend along
 });
 
 test("other accounts' projects are not found, neither by themselves nor for a key", async () => {
-  const { bob, create, createKey, get, call } = await open();
+  const { bob, create, createKey, get, call } = await openAccountWithProgram(postgres);
   const id = await create("search");
   const keyId = await createKey(id);
   for (const [method, body] of [["GET"], ["PATCH", { name: "mine" }], ["DELETE"]] as const)
@@ -168,7 +150,7 @@ test("other accounts' projects are not found, neither by themselves nor for a ke
 });
 
 test("no key gets into a project while it is deleted", async () => {
-  const { database, accountId, create, createKey, get } = await open();
+  const { database, accountId, create, createKey, get } = await openAccountWithProgram(postgres);
   const id = await create("search");
   const keyId = await createKey();
   let moving: Promise<unknown> = Promise.resolve();
@@ -184,7 +166,7 @@ test("no key gets into a project while it is deleted", async () => {
 });
 
 test("a page of projects begins after the one before, even if its last project is deleted or renamed meanwhile", async () => {
-  const { call, get, create } = await open();
+  const { call, get, create } = await openAccountWithProgram(postgres);
   const names = ["a", "字".repeat(64), "💡".repeat(32)];
   const ids = new Map<string, string>();
   for (const name of names) ids.set(name, await create(name));
@@ -210,7 +192,7 @@ test("a page of projects begins after the one before, even if its last project i
 });
 
 test("a key's page offers the account's projects; a form without the choice leaves the key where it is", async () => {
-  const { ann, create, createKey, get } = await open();
+  const { ann, create, createKey, get } = await openAccountWithProgram(postgres);
   expect((await ann.get("/dashboard/keys/new")).body).not.toContain('name="project"');
   const id = await create("search");
   const keyId = await createKey();
@@ -229,7 +211,7 @@ test("a key's page offers the account's projects; a form without the choice leav
 });
 
 test("a project's budget counts the keys in it, and each threshold is reported once a month, by email and event (S47)", async () => {
-  const { database, ann, call, get, create, createKey, spend } = await open();
+  const { database, ann, call, get, create, createKey, spend } = await openAccountWithProgram(postgres);
   const id = await create("search");
   const [keyId, other] = [await createKey(id), await createKey(id)];
   const letters: Letter[] = [];
@@ -276,7 +258,7 @@ test("a project's budget counts the keys in it, and each threshold is reported o
 });
 
 test("a project's budget goes with it, counts among the account's, and is nobody else's to set", async () => {
-  const { database, accountId, bob, call, get, create } = await open();
+  const { database, accountId, bob, call, get, create } = await openAccountWithProgram(postgres);
   const [id, other] = [await create("search"), await create("other")];
   expect((await bob.call("PUT", "/api/v1/budgets", { scope: "project", project_id: id, amount: "1" })).statusCode).toBe(404);
   expect((await call("PUT", "/api/v1/budgets", { scope: "project", project_id: id, amount: "1" })).statusCode).toBe(200);
@@ -298,7 +280,7 @@ test("a project's budget goes with it, counts among the account's, and is nobody
 });
 
 test("usage is grouped and filtered by the project that the keys are in now (S27, S47)", async () => {
-  const { ann, bob, call, get, create, createKey, spend } = await open();
+  const { ann, bob, call, get, create, createKey, spend } = await openAccountWithProgram(postgres);
   const [search, batch] = [await create("search"), await create("batch")];
   const [one, two, three] = [await createKey(search), await createKey(batch), await createKey()];
   await spend(one, 3_000n);
@@ -347,7 +329,7 @@ test("usage is grouped and filtered by the project that the keys are in now (S27
 });
 
 test("owners create, rename and delete projects on their page; other members see them", async () => {
-  const { ann, inAccount, accountId, get, call, createKey, spend } = await open();
+  const { ann, inAccount, accountId, get, call, createKey, spend } = await openAccountWithProgram(postgres);
   const first = async () => (await get("/api/v1/projects")).json().data[0];
   expect((await ann.get("/dashboard/projects")).body).toContain("No projects yet");
   expect((await ann.post("/dashboard/projects", { name: "search" })).statusCode).toBe(303);

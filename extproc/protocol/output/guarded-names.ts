@@ -3,7 +3,7 @@ import type { Interface } from "../../../contract/protocol.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 
-/** Every request has the same few names; a client that sends others fills it, and saves nobody anything. */
+/** By name: requests repeat the same few. Names that come after it is full are folded each time. */
 const FOLDED = new Map<string, string>();
 const MAX_FOLDED = 1_000;
 const LONGEST_NAME = 64;

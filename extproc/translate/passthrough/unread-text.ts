@@ -76,7 +76,8 @@ export function createUnreadText(): UnreadText {
 }
 
 /**
- * The same of a complete answer. Most are so small that nothing in them exceeds the allowance: their strings are not compared.
+ * The same of a complete answer. Most are so small that nothing in them exceeds the allowance: their strings are not compared, and
+ * what is sealed in them counts as nothing (at most 16 bytes).
  * @param answer as sent.
  */
 export function findUnread(answer: Buffer, piece: Omit<Piece, "data">): number {
