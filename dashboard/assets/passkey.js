@@ -32,9 +32,9 @@ async function send(form) {
 for (const form of document.querySelectorAll("form[data-passkey]")) {
   if (!isSupported) continue;
   form.querySelector("[data-unsupported]")?.remove();
-  form.hidden = false;
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     void send(form);
   });
+  form.querySelector("button").disabled = false;
 }

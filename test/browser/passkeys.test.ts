@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { PASSWORD, signIn, signOut } from "./harness-steps.ts";
@@ -99,6 +100,11 @@ test("a passkey confirms a recent sign-in before a token is created", async () =
   const { page, look } = await service.visit({ scheme: "dark" });
   await addAuthenticator(page);
   await signUpByMail(service, page, { name: "Ada", email: EMAIL, password: PASSWORD });
+  // On a slow network people fill in the form before its script arrives; the button waits for the script.
+  await page.route("**/passkey*.js", async (route) => {
+    await setTimeout(1000);
+    await route.continue();
+  });
   await addPasskey(page, "Laptop");
   await page.getByRole("link", { name: "I have saved them" }).click();
   await service.database.execute("UPDATE session SET authenticated_at = now() - interval '1 hour'");

@@ -12,7 +12,7 @@ export interface PasskeyForm {
   fields: string;
 }
 
-/** A form that a script fills with the browser's answer; without scripts it shows a notice. */
+/** A form that a script fills with the browser's answer. Until the script runs, its button is disabled and a notice is there. */
 export function passkeyForm({ kind, action, challenge, button, isPrimary = false, fields }: PasskeyForm): string {
   return html`<form method="post" action="${action}" class="stack" data-passkey="${kind}" data-options="${challenge.options}">
       !${fields}
@@ -20,7 +20,7 @@ export function passkeyForm({ kind, action, challenge, button, isPrimary = false
       <input type="hidden" name="credential" value="" />
       <p class="problem" role="alert" data-problem hidden></p>
       <p class="muted" data-unsupported>Passkeys need an up-to-date browser with JavaScript enabled.</p>
-      <button class="${isPrimary ? "primary" : ""}">${button}</button>
+      <button class="${isPrimary ? "primary" : ""}" disabled>${button}</button>
     </form>
     <script type="module" src="${asset("passkey.js")}"></script>`;
 }
