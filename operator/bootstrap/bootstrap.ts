@@ -9,6 +9,7 @@ import { internalListeners } from "./listeners/internal-hop.ts";
 import { internalTransport, type InternalTls } from "./tls/internal.ts";
 import { listener } from "./listeners/clients.ts";
 import { relayCluster, relayListener } from "./listeners/relay.ts";
+import { tokensCluster } from "./listeners/tokens.ts";
 import { endpointAddress, socketAddress, type EndpointAddress, type SocketAddress } from "./socket-address.ts";
 import { tracesCluster, type TraceCollector } from "./filters/tracing.ts";
 import { adminCluster, statusListener } from "./listeners/status.ts";
@@ -26,7 +27,10 @@ export interface BootstrapOptions {
   xds: EndpointAddress;
   /** Envoy's admin interface; it can stop the process and read its configuration, so it is only on the loopback. */
   admin: SocketAddress;
-  /** Where extproc sends streams that it may answer early (early-answers.ts); if absent, such streams are not relayed. */
+  /**
+   * Where extproc sends streams that it may answer early (early-answers.ts), and Envoy its requests for tokens (tokens.ts); if
+   * absent, such streams are not relayed, and there are no tokens.
+   */
   earlyAnswers?: EndpointAddress;
   /** Largest request body in bytes; one byte more is a 413 (S21). */
   maxRequestBytes: number;
@@ -97,6 +101,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
       clusters: [
         attemptsCluster(),
         relayCluster(),
+        ...(options.earlyAnswers === undefined ? [] : [tokensCluster(options.earlyAnswers)]),
         extprocCluster({
           workers: options.extproc,
           maxStreams: options.maxExtprocStreams ?? MAX_EXTPROC_STREAMS * options.extproc.length,

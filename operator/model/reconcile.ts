@@ -1,6 +1,7 @@
 import type { PublishedModel } from "../../ledger/models/catalogue.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
+import { clustersOf } from "../xds/endpoint.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
 import { hostsOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
 import { findNameConflicts, type NameConflicts } from "./names.ts";
@@ -127,13 +128,13 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     ],
     backends: backends.map((backend) => backendStatus(backend, input.rejected)),
   });
-  const wanted = ready.map(({ cluster }) => cluster);
+  const wanted = ready.flatMap(clusterNamesOf);
   const not = (programmed: Condition): Decision => ({ served: null, status: report(programmed), wanted, isStandIn: false });
 
   if (suspended) return not(programmed("Suspended", "spec.suspended is true"));
   if (!ready.some(({ resource }) => resource.weight > 0))
     return not(programmed("NotServed", "no backend with a weight is ready"));
-  const refusal = wanted.map((cluster) => input.rejected.get(cluster)).find((words) => words !== undefined);
+  const refusal = refusalOf(wanted, input.rejected);
   if (refusal === undefined) {
     const pending = programmed("Pending", "waiting for Envoy and the catalogue");
     const served = serveModel(model, ready, lostAliases);
@@ -229,6 +230,15 @@ function sentencesOf(backends: readonly UnreadyBackend[]): string {
 function backendStatus(backend: ResolvedBackend, rejected: ReadonlyMap<string, string>) {
   const { name } = backend.resource;
   if (backend.kind === "unready") return { name, isReady: false, message: backend.message };
-  const refusal = rejected.get(backend.cluster);
+  const refusal = refusalOf(clusterNamesOf(backend), rejected);
   return { name, isReady: refusal === undefined, message: refusal ?? "ready" };
+}
+
+/** With the one that issues its tokens. */
+function clusterNamesOf({ cluster, endpoint }: ReadyBackend): string[] {
+  return clustersOf(cluster, endpoint).map(([name]) => name);
+}
+
+function refusalOf(clusters: readonly string[], rejected: ReadonlyMap<string, string>): string | undefined {
+  return clusters.map((cluster) => rejected.get(cluster)).find((words) => words !== undefined);
 }

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { AddressGuard } from "../address/policy.ts";
+import { tokenCluster } from "../bootstrap/listeners/tokens.ts";
 
 /** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
 export interface Endpoint {
@@ -74,11 +75,6 @@ export function clustersOf(name: string, endpoint: Endpoint): [name: string, end
     [name, endpoint],
     [tokenCluster(name), credential.oauth.server],
   ];
-}
-
-/** It contains the name of the cluster that needs it: if Envoy rejects the one, the operator finds the other as well. */
-export function tokenCluster(name: string): string {
-  return `${name}/token`;
 }
 
 /** Of requests to it. */

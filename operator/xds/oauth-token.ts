@@ -5,6 +5,7 @@ import {
   OAuth2_AuthType as AuthType,
   OAuth2Schema,
 } from "../../runtime/gen/envoy/extensions/http/injected_credentials/oauth2/v3/oauth2_pb.js";
+import { TOKEN_TIMEOUT_MS, TOKENS_CLUSTER } from "../bootstrap/listeners/tokens.ts";
 import { overAds } from "./ads-source.ts";
 import type { OauthCredential } from "./endpoint.ts";
 
@@ -16,8 +17,14 @@ export function oauthToken(
   { tokenUrl, clientId, secret, scopes }: OauthCredential,
   cluster: string,
 ): MessageInitShape<typeof TypedExtensionConfigSchema> {
+  const { pathname } = new URL(tokenUrl);
   const oauth = create(OAuth2Schema, {
-    tokenEndpoint: { uri: tokenUrl, httpUpstreamType: { case: "cluster", value: cluster }, timeout: durationFromMs(10_000) },
+    tokenEndpoint: {
+      // The listener that it passes through sends it to this cluster, with the server's name as its host.
+      uri: `http://${cluster}${pathname}`,
+      httpUpstreamType: { case: "cluster", value: TOKENS_CLUSTER },
+      timeout: durationFromMs(TOKEN_TIMEOUT_MS),
+    },
     scopes: [...scopes],
     flowType: {
       case: "clientCredentials",

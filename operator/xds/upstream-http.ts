@@ -9,7 +9,8 @@ import { HttpProtocolOptionsSchema } from "../../runtime/gen/envoy/extensions/up
 import { overAds } from "./ads-source.ts";
 import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "../bootstrap/buffers.ts";
 import { awsSigning } from "./aws-signing.ts";
-import { hostHeader, tokenCluster, type Endpoint, type EndpointCredential, type HeaderCredential } from "./endpoint.ts";
+import { tokenCluster } from "../bootstrap/listeners/tokens.ts";
+import { hostHeader, type Endpoint, type EndpointCredential, type HeaderCredential } from "./endpoint.ts";
 import { oauthToken } from "./oauth-token.ts";
 import { upstreamGuard } from "./upstream-guard.ts";
 

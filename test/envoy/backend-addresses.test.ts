@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../local/process/ports.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "../../operator/address/policy.ts";
+import { clustersOf } from "../../operator/xds/endpoint.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
+import { startTokenEndpoint, type TokenEndpoint } from "../support/token-endpoint.ts";
 import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/xds-stack.ts";
 
 /** A name that led elsewhere when the operator asked leads to this machine when Envoy does: `localhost` stands for it. */
@@ -10,7 +13,7 @@ let stack: XdsStack;
 let inside: RecordingUpstream;
 beforeAll(async () => {
   inside = await startRecordingUpstream();
-  stack = await startXdsStack();
+  stack = await startXdsStack({ earlyAnswers: { host: "127.0.0.1", port: await freePort() } });
 });
 afterAll(async () => {
   await stack?.stop();
@@ -75,4 +78,33 @@ test("it reaches an address that the administrator allowed", async () => {
   const { status } = await requestUnder("allowed", { allowCidrs: ["127.0.0.0/8", "::1/128"] });
   expect(status).toBe(200);
   expect(inside.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${KEY}`]);
+});
+
+const CLIENT_SECRET = "100%+more/secret&=";
+
+/** A Model of this name with a server that takes tokens, which Envoy fetches from there. */
+async function fetchTokensUnder(name: string, issuer: TokenEndpoint, options: Partial<AddressPolicyOptions>): Promise<void> {
+  const policy = createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
+  const cluster = `model/${name}/first/00000002`;
+  const guard = policy.guardFor("login.example");
+  const server = loopbackEndpoint(Number(new URL(issuer.url).port), { host: "localhost", guard });
+  const secret = `client-secret/default/${name}/client-secret`;
+  const oauth = { tokenUrl: "http://login.example/oauth2/token", server, clientId: name, secret, scopes: [] };
+  const endpoint = loopbackEndpoint(inside.port, { credential: { oauth } });
+  const secrets = new Map([[secret, { kind: "credential", headerValue: CLIENT_SECRET }] as const]);
+  stack.xds.push(buildSnapshot({ clusters: new Map(clustersOf(cluster, endpoint)), secrets }));
+  expect(await stack.xds.waitForAck(5_000)).toEqual({ kind: "acked", envoys: 1 });
+}
+
+test("Envoy asks no private address for a token, nor sends it the client's secret (S22, S49)", async () => {
+  const issuer = await startTokenEndpoint(() => 3_600_000);
+  issuer.clients.set("open:model/x", CLIENT_SECRET);
+  await fetchTokensUnder("shut", issuer, {});
+  const refusedTwice = /^http\.early_answers\.downstream_rq_4xx: [2-9]/m;
+  await eventually(async () => expect(await stack.envoy.admin("/stats")).toMatch(refusedTwice));
+  expect(issuer.requests).toEqual([]);
+
+  await fetchTokensUnder("open:model/x", issuer, { allowCidrs: ["127.0.0.0/8", "::1/128"] });
+  await eventually(() => expect(issuer.requests).toMatchObject([{ client_id: "open:model/x", client_secret: CLIENT_SECRET }]));
+  await issuer.stop();
 });

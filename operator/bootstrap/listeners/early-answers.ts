@@ -7,6 +7,7 @@ import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { relayConnectionManager } from "./relay.ts";
 import { socketAddress, type EndpointAddress } from "../socket-address.ts";
+import { tokenRoute } from "./tokens.ts";
 import { PRIVATE_HEADERS } from "../routes/upstream.ts";
 
 /**
@@ -37,7 +38,7 @@ export interface EarlyAnswersListenerOptions {
   maxRequestBytes: number;
 }
 
-/** The port only for extproc. It has a connection for each request, and closes it with the request. */
+/** The port only for extproc, which has a connection for each request and closes it with the request, and for Envoy (tokens.ts). */
 export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersListenerOptions): EnvoyConfig {
   return {
     name: "early-answers",
@@ -53,7 +54,7 @@ export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersL
             typed_config: {
               ...relayConnectionManager("early_answers", {
                 request_body_buffer_limit: maxRequestBytes,
-                routes: [...attemptsRoutes({ maxRequestBytes }), ...streamedBackendRoutes({})],
+                routes: [...attemptsRoutes({ maxRequestBytes }), ...streamedBackendRoutes({}), tokenRoute()],
               }),
               // extproc may still be writing when a server has answered: its write must not fail before it has read the answer.
               delayed_close_timeout: "1s",

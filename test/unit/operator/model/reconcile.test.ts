@@ -148,6 +148,22 @@ test("a Model whose only version Envoy rejected is not served, and its correctio
   expect(planFor(model("{ name: a, protocol: Messages, url: 'http://better' }"), { rejected }).catalogue).toHaveLength(1);
 });
 
+test("a Model is not served while Envoy rejects the server that issues its tokens", () => {
+  const oauth = "oauth: { tokenUrl: 'http://login/token', clientId: gateway, secretRef: { name: s } }";
+  const first = `${model(`{ name: a, protocol: Messages, url: 'http://good', credential: { ${oauth} } }`)}
+---
+{ apiVersion: v1, kind: Secret, metadata: { name: s }, stringData: { client-secret: word } }`;
+  const [, token = ""] = clustersOf(planFor(first));
+  expect(token).toMatch(/^model~modelx~a~[0-9a-f]{8}~token$/);
+  const plan = planFor(first, { rejected: new Map([[token, "malformed"]]) });
+  expect(plan.catalogue).toEqual([]);
+  // Until the Model is corrected.
+  expect(plan.wantedClusters).toContain(token);
+  const status = plan.statuses.get("default/modelx");
+  expect(status?.conditions.at(-1)).toMatchObject({ reason: "RejectedByEnvoy", message: "malformed" });
+  expect(status?.backends).toMatchObject([{ name: "a", isReady: false, message: "malformed" }]);
+});
+
 /** Models in the order of their age. */
 const aged = (...specs: readonly { name: string; aliases: string }[]) =>
   specs
