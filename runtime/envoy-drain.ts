@@ -18,20 +18,30 @@ export interface DrainTimes {
  * Makes Envoy unready, so that it closes each connection after its answer, and waits until requests have stopped or the deadline
  * has passed. `resumeEnvoy` reverses this. Never throws: Envoy may be gone.
  * @param adminUrl Envoy's admin interface.
- * @returns how many requests were still running; undefined if Envoy did not answer.
+ * @returns how many requests were running when Envoy last answered; undefined if it is gone, or did not answer.
  */
 export async function drainEnvoy(adminUrl: string, { minMs = 0, maxMs }: DrainTimes): Promise<number | undefined> {
   const startedAt = performance.now();
   const quietMs = Math.min(minMs, QUIET_MS);
+  let isDraining = false;
+  let active: number | undefined;
   let quietSince: number | undefined;
-  const isDraining = await ask(`${adminUrl}/healthcheck/fail`, "POST");
-  if (isDraining === undefined) return undefined;
   for (;;) {
-    const text = await ask(`${adminUrl}/stats?filter=^http\\.clients\\.downstream_rq_active$`, "GET");
-    if (text === undefined) return undefined;
-    const active = Number(/downstream_rq_active: (\d+)/.exec(text)?.[1] ?? 0);
+    const { text, isGone } = isDraining
+      ? await ask(`${adminUrl}/stats?filter=^http\\.clients\\.downstream_rq_active$`, "GET")
+      : await ask(`${adminUrl}/healthcheck/fail`, "POST");
+    if (isGone) return undefined;
     const now = performance.now();
-    quietSince = active === 0 ? (quietSince ?? now) : undefined;
+    if (text === undefined) {
+      // An Envoy that is slow to answer, as on a busy node, may be serving requests.
+      quietSince = undefined;
+    } else if (isDraining) {
+      active = Number(/downstream_rq_active: (\d+)/.exec(text)?.[1] ?? 0);
+      quietSince = active === 0 ? (quietSince ?? now) : undefined;
+    } else {
+      isDraining = true;
+      continue;
+    }
     const isQuiet = quietSince !== undefined && now - quietSince >= quietMs;
     const waitedMs = now - startedAt;
     if (waitedMs >= maxMs || (isQuiet && waitedMs >= minMs)) return active;
@@ -44,11 +54,18 @@ export async function resumeEnvoy(adminUrl: string): Promise<void> {
   await ask(`${adminUrl}/healthcheck/ok`, "POST");
 }
 
-async function ask(url: string, method: string): Promise<string | undefined> {
+interface Answer {
+  /** Undefined: none in time. */
+  text?: string;
+  /** Nobody listens there. */
+  isGone: boolean;
+}
+
+async function ask(url: string, method: string): Promise<Answer> {
   try {
     const response = await fetch(url, { method, signal: AbortSignal.timeout(ASK_WITHIN_MS) });
-    return await response.text();
-  } catch {
-    return undefined;
+    return { text: await response.text(), isGone: false };
+  } catch (error) {
+    return { isGone: !(error instanceof Error && error.name === "TimeoutError") };
   }
 }

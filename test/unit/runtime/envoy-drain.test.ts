@@ -1,4 +1,5 @@
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { drainEnvoy } from "../../../runtime/envoy-drain.ts";
 
@@ -10,11 +11,16 @@ async function startAdmin(counts: readonly number[]): Promise<{ url: string; loo
     looks += 1;
     response.end(`http.clients.downstream_rq_active: ${counts[Math.min(looks, counts.length) - 1]}\n`);
   });
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return { url: await listen(server), looks: () => looks };
+}
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
   onTestFinished(() => void server.close());
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the server has no port");
-  return { url: `http://127.0.0.1:${address.port}`, looks: () => looks };
+  return `http://127.0.0.1:${address.port}`;
 }
 
 test("a drain waits for a request that follows a long answer on the same connection", async () => {
@@ -34,6 +40,30 @@ test("a drain without a minimum time ends as soon as nothing runs", async () => 
 test("a drain ends at its deadline, and reports how many requests were still running", async () => {
   const admin = await startAdmin([3]);
   expect(await drainEnvoy(admin.url, { maxMs: 120 })).toBe(3);
+});
+
+test("a drain does not end because Envoy is slow to answer, and cuts no request off", async () => {
+  const counts = [1, 1, 0];
+  const slow = new Set(["/healthcheck/fail", "/stats"]);
+  const server = createServer(async (request, response) => {
+    const page = request.url?.replace(/\?.*/, "") ?? "";
+    // The first answer of each page comes after the drain has given up on it.
+    if (slow.delete(page)) await once(response, "close");
+    else response.end(page === "/stats" ? `http.clients.downstream_rq_active: ${counts.shift()}\n` : "OK\n");
+  });
+  const url = await listen(server);
+  expect(await drainEnvoy(url, { maxMs: 60_000 })).toBe(0);
+  expect(counts).toEqual([]);
+});
+
+test("an Envoy that ends during the drain has nothing more to drain", async () => {
+  const server = createServer((request, response) => {
+    if (request.url === "/healthcheck/fail") return void response.end("OK\n");
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = await listen(server);
+  expect(await drainEnvoy(url, { maxMs: 60_000 })).toBeUndefined();
 });
 
 test("an Envoy that is gone has nothing to drain", async () => {
