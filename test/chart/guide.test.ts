@@ -132,7 +132,7 @@ async function startPods(ports: Ports): Promise<void> {
   envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.envoyAdmin, accessLogPath: "" });
 }
 
-test("the guide's commands lead from nothing to the first paid request", async () => {
+test("the guide's commands lead from nothing to the first paid request", { timeout: 300_000 }, async () => {
   const { url, database } = await postgres.empty();
   const [xds = 0, operatorAdmin = 0, extprocAdmin = 0, dashboard = 0, dashboardAdmin = 0] = await freePorts(5);
   const workers = await freePorts(2);

@@ -8,11 +8,11 @@ import * as z from "zod";
 import { createDatabase, type Database } from "../../ledger/postgres/database.ts";
 import { COMPILE_CACHE } from "../support/compile-cache.ts";
 import { eventually } from "../support/eventually.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { useOwnPostgres } from "../support/postgres.ts";
 import { makeCertificates } from "../support/tls-certificates.ts";
 
 /** PGSSLROOTCERT, which the chart sets from database.tls.caSecret, with a PostgreSQL that speaks TLS. */
-const postgres = usePostgres();
+const postgres = useOwnPostgres();
 const MIGRATE = path.join(import.meta.dirname, "../../ledger/migrate-command/main.ts");
 let directory = "";
 const file = (name: string) => path.join(directory, name);
