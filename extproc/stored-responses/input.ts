@@ -13,7 +13,7 @@ export interface OpenedTurn {
 }
 
 /** References are short; nothing longer needs to be parsed. */
-const MAX_REFERENCE_BYTES = 1024;
+export const MAX_REFERENCE_BYTES = 1_024;
 const ONE_MESSAGE = { before: Buffer.from('[{"role":"user","content":'), after: Buffer.from("}]") };
 const EMPTY_STRING = 2;
 

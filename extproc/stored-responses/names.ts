@@ -12,12 +12,14 @@ export interface StoredNames {
 const MAX_ITEMS = 1_000;
 /** Nothing else is stored, so nothing else is looked up in the database. */
 const ID_FORM = /^[\x21-\x7e]{1,256}$/;
+/** For a value of another form, as the end of a sentence. */
+export const ID_FORM_IN_WORDS = "ids have 1 to 256 characters of ASCII, without spaces";
 
 export function isStorableId(id: unknown): id is string {
   return typeof id === "string" && ID_FORM.test(id);
 }
 
-/** @throws GatewayError `invalid_request` for invalid names. */
+/** @throws GatewayError `invalid_request` for invalid names, `not_found` for items that cannot be there. */
 export function readStoredNames(body: RequestBody): StoredNames {
   const previous = body.member("previous_response_id") ?? null;
   if (previous !== null && typeof previous !== "string")
@@ -29,8 +31,14 @@ export function readStoredNames(body: RequestBody): StoredNames {
   for (const [index, item] of (Array.isArray(input) ? input : []).entries()) {
     if (!isReference(item)) continue;
     const field = `input[${index}].id`;
-    if (typeof item["id"] !== "string") throw invalid(field, "must be the id of an item.");
-    items.set(item["id"], field);
+    const { id } = item;
+    if (typeof id !== "string") throw invalid(field, "must be the id of an item.");
+    // A long one is not in the outline.
+    if (!isStorableId(id))
+      throw new GatewayError("not_found", `\`${field}\` is the id of no item: ${ID_FORM_IN_WORDS}. Send the item itself.`, {
+        field,
+      });
+    items.set(id, field);
   }
   if (items.size > MAX_ITEMS) throw invalid("input", `refers to more than ${MAX_ITEMS} stored items. Send some of them in full.`);
   return { previousResponseId: previous, items };

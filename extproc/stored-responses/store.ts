@@ -12,8 +12,8 @@ import type { Queryable } from "../../ledger/postgres/database.ts";
 import type { Sealer } from "../../ledger/sealer.ts";
 import { discard } from "../../runtime/discard.ts";
 import { pause } from "../../runtime/wait.ts";
-import { MAX_TURNS, outputOf, referencesIn, textMember, tooLarge, type OpenedTurn } from "./input.ts";
-import { isStorableId, type StoredNames } from "./names.ts";
+import { MAX_REFERENCE_BYTES, MAX_TURNS, outputOf, referencesIn, textMember, tooLarge, type OpenedTurn } from "./input.ts";
+import { ID_FORM_IN_WORDS, isStorableId, type StoredNames } from "./names.ts";
 import type { Slices } from "./slices.ts";
 import type { FinishedResponse, SealedPart, WriteQueue } from "./write-queue.ts";
 
@@ -218,7 +218,7 @@ export function createResponseStore({ database, sealer, queue, slices }: Respons
         const { ids, turns } =
           previous === null ? { ids: [], turns: [] } : await readTurns(accountId, previous, { addRoom, charge });
         const itemIds = charge(() => referencesIn([...turns.map(({ input }) => input), own]));
-        for (const id of itemIds) if (!isStorableId(id)) throw itemMissing(id, fields, false);
+        for (const [id, field] of fields) if (!itemIds.has(id)) throw referenceTooLong(field);
         const found = await findItems({ accountId, itemIds: [...itemIds], fields, addRoom, charge });
         return { turns, items: found.items, usedResponseIds: [...new Set([...ids, ...found.ids])] };
       }),
@@ -259,28 +259,35 @@ const WHY_MISSING = "It may have expired, or may not have been stored.";
 const SEND_ALL = "Send the whole conversation in `input`.";
 
 function previousMissing(responseId: string, missingId: string): GatewayError {
-  const missing = missingId === responseId ? "" : ` It continues the response ${quoted(missingId)}, which is no longer stored.`;
-  const message = `Previous response with id ${quoted(responseId)} not found.${missing || ` ${WHY_MISSING}`} ${SEND_ALL}`;
+  const missing = missingId === responseId ? WHY_MISSING : `It continues the response '${missingId}', which is no longer stored.`;
+  const message = isStorableId(responseId)
+    ? `Previous response with id '${responseId}' not found. ${missing} ${SEND_ALL}`
+    : `\`previous_response_id\` is the id of no response: ${ID_FORM_IN_WORDS}. ${SEND_ALL}`;
   return new GatewayError("previous_response_not_found", message, { field: "previous_response_id" });
+}
+
+function referenceTooLong(field: string): GatewayError {
+  const message = `\`${field}\` is in an item of more than ${MAX_REFERENCE_BYTES} bytes, too long for a reference. Send its \`type\` and \`id\` alone, or the item itself.`;
+  return new GatewayError("invalid_request", message, { field });
 }
 
 function itemMissing(id: string, fields: ReadonlyMap<string, string>, isAmbiguous: boolean): GatewayError {
   const why = isAmbiguous ? "is in several responses" : "not found";
   const advice = isAmbiguous ? "" : ` ${WHY_MISSING}`;
   const field = fields.get(id) ?? "previous_response_id";
-  return new GatewayError("not_found", `Item with id ${quoted(id)} ${why}.${advice} Send the item itself.`, { field });
+  return new GatewayError("not_found", `Item with id '${id}' ${why}.${advice} Send the item itself.`, { field });
 }
 
 function responseMissing(id: string): GatewayError {
-  return new GatewayError("not_found", `Response with id ${quoted(id)} not found. ${WHY_MISSING}`);
+  return new GatewayError(
+    "not_found",
+    isStorableId(id)
+      ? `Response with id '${id}' not found. ${WHY_MISSING}`
+      : `This is the id of no response: ${ID_FORM_IN_WORDS}.`,
+  );
 }
 
 function unreadable(cause?: unknown): GatewayError {
   const message = "Stored responses cannot be read right now. Try again in a moment.";
   return new GatewayError("overloaded", message, { ...COME_AGAIN, cause });
-}
-
-/** The client's text; only values that could be an id are repeated. */
-function quoted(id: string): string {
-  return isStorableId(id) ? `'${id}'` : "of that form";
 }

@@ -242,6 +242,26 @@ test("a conversation whose beginning is gone is refused, and the error names the
   });
 });
 
+test("the message about an id that no response can have, or an item too long for a reference, says so (S21)", async () => {
+  const { store } = await storeFor();
+  const long = "r".repeat(2_000);
+  await expect(store.recall("acme", { names: named(long), own: NOTHING, reserve, charge })).rejects.toMatchObject({
+    code: "previous_response_not_found",
+    message: expect.stringMatching(/^`previous_response_id` is the id of no response: ids have 1 to 256 characters/),
+  });
+  for (const find of [store.find, store.findInput, store.remove])
+    await expect(find("acme", long)).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringMatching(/^This is the id of no response: ids have 1 to 256 characters/),
+    });
+  const own = Buffer.from(JSON.stringify([{ type: "item_reference", id: "msg_1", note: long }]));
+  await expect(store.recall("acme", { names: named(null, "msg_1"), own, reserve, charge })).rejects.toMatchObject({
+    code: "invalid_request",
+    field: "input[0].id",
+    message: expect.stringContaining("more than 1024 bytes"),
+  });
+});
+
 test("continuing a response restarts its retention", async () => {
   const { store, database } = await storeFor();
   store.keep(turn("r1"));

@@ -86,6 +86,16 @@ test.for([
   expect(() => readStoredNames(bodyOf(members))).toThrow(expect.objectContaining({ code: "invalid_request", field }));
 });
 
+test.for([{ id: "" }, { id: "two words" }, { id: "m".repeat(257) }, { id: "m".repeat(600) }, { id: "m".repeat(2_000) }])(
+  "what can be no item's id is not found, and the message says why (S21): %#",
+  ({ id }) => {
+    const body = bodyOf({ input: [{ role: "user", content: "" }, reference(id)] });
+    const message =
+      "`input[1].id` is the id of no item: ids have 1 to 256 characters of ASCII, without spaces. Send the item itself.";
+    expect(() => readStoredNames(body)).toThrow(expect.objectContaining({ code: "not_found", field: "input[1].id", message }));
+  },
+);
+
 test("an input that appears twice is refused: recalled items would be inserted into each", () => {
   const body = parseBody(Buffer.from('{"model":"m","previous_response_id":"resp_1","input":"a","input":"b"}'), {
     headers: new Map(),
