@@ -11,6 +11,7 @@ import { drainEnvoy } from "../runtime/envoy-drain.ts";
 import { addressText } from "./extproc-addresses.ts";
 import type { Part } from "./process/part.ts";
 import { connectionsWithin, descriptorLimit } from "./process/descriptors.ts";
+import { heapWithin, memoryLimit } from "./process/memory.ts";
 import { LOOPBACK } from "./process/ports.ts";
 import type { StopStep } from "./process/processes.ts";
 
@@ -181,6 +182,7 @@ export async function envoyPart(options: {
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     maxConnections: connectionsWithin(descriptorLimit()),
+    maxHeapBytes: heapWithin(memoryLimit()),
     accessLogPath: path.join(options.logs, "access.log"),
     ...(options.traces === undefined ? {} : { traces: options.traces }),
   });

@@ -6,8 +6,8 @@ import type { TlsFiles, TlsIdentity } from "../../runtime/tls-files.ts";
 export const KEEP_ALIVE_MS = 72_000;
 
 /**
- * Envoy accepts 64 KiB of headers and adds some. Node.js refuses longer ones by closing the connection, which also carries other
- * clients' requests.
+ * Envoy accepts 32 KiB of headers, in earlier versions 64, and adds some. Node.js refuses longer ones by closing the connection,
+ * which also carries other clients' requests.
  */
 export const MAX_HEADER_BYTES = 96 * 1024;
 

@@ -1,6 +1,7 @@
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
+import { heapWithin, memoryLimit } from "../process/memory.ts";
 
 const SOCKETS = "/run/model-gateway";
 const EVERY_ADDRESS = "0.0.0.0";
@@ -18,5 +19,6 @@ export function composeBootstrap(): EnvoyConfig {
     xds: { path: `${SOCKETS}/xds.sock` },
     dashboard: { host: "dashboard", port: 8090 },
     maxRequestBytes: MAX_REQUEST_BYTES,
+    maxHeapBytes: heapWithin(memoryLimit()),
   });
 }

@@ -12,6 +12,12 @@ import { HELD_BODY } from "../../contract/held-body.ts";
  */
 export const CONNECTION_BUFFER_BYTES = 128 * 1024;
 
+/**
+ * Of a client's request headers, in KiB. Several times what any tool sends, and little enough for thousands of streams: Envoy
+ * decodes all headers as they come, and over HTTP/2 a few bytes may refer to long ones sent before (docs/decisions/0031).
+ */
+export const MAX_CLIENT_HEADERS_KIB = 32;
+
 /** Of one HTTP/2 stream of a client. Uploads are as fast as this and the round trip let them be. */
 export const CLIENT_STREAM_BYTES = 256 * 1024;
 

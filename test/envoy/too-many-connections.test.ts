@@ -2,12 +2,16 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { openStreams } from "../support/header-references.ts";
 import { startXdsStack, type XdsStack } from "../support/xds-stack.ts";
 
 /** As many clients as file descriptors allow, of which local/process/descriptors.ts makes a number. */
 const MOST = 20;
 /** Envoy's histogram. */
 const ACCEPTED_AT_ONCE = "connections_accepted_per_socket_event";
+/** Of HTTP/2 (RFC 9113). */
+const REFUSED_STREAM = 7;
+const INTERNAL_ERROR = 2;
 let stack: XdsStack;
 beforeAll(async () => {
   stack = await startXdsStack({ maxConnections: MOST });
@@ -61,67 +65,25 @@ test("new connections are accepted one at a time, so that open ones have their t
   });
 });
 
-/** Of HTTP/2 (RFC 9113). */
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-const FRAME = { headers: 1, reset: 3, settings: 4 };
-const END_HEADERS = 4;
-const REFUSED_STREAM = 7;
-const HEAD_BYTES = 9;
-/** Of HPACK (RFC 7541): a literal that is kept in the table, one that is not, and the newest entry of the table. */
-const KEPT = 0x40;
-const NOT_KEPT = 0;
-const NEWEST = Buffer.from([0x80 | 62]);
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-function header(kind: number, name: string, value: string): Buffer {
-  const text = Buffer.from(value);
-  // Lengths from 127 on continue in groups of seven bits.
-  const length = text.length < 127 ? [text.length] : [127, 0x80 | ((text.length - 127) & 0x7f), (text.length - 127) >> 7];
-  return Buffer.concat([Buffer.from([kind, name.length]), Buffer.from(name), Buffer.from(length), text]);
-}
-
-/** Codes of the streams that were reset in what has come. */
-function resetsIn(received: Buffer): number[] {
-  const codes: number[] = [];
-  for (let at = 0; at + HEAD_BYTES <= received.length; at += HEAD_BYTES + received.readUIntBE(at, 3))
-    if (received.readUInt8(at + 3) === FRAME.reset && at + HEAD_BYTES + 4 <= received.length)
-      codes.push(received.readUInt32BE(at + HEAD_BYTES));
-  return codes;
-}
+const active = () => stack.envoy.admin("/stats?filter=http.clients.downstream_rq_active");
 
 test("an HTTP/2 connection has 128 streams at a time, so that a few bytes for each do not become gigabytes of headers", async () => {
-  const requested = {
-    ":method": "POST",
-    ":scheme": "http",
-    ":authority": "gateway",
-    ":path": "/v1/chat/completions",
-    "x-script": "wait",
-  };
-  const request = Buffer.concat(Object.entries(requested).map(([name, value]) => header(NOT_KEPT, name, value)));
-  const large = header(KEPT, "x-large", "a".repeat(3_900));
-  const streams = Array.from({ length: 200 }, (_, index) => {
-    const headers = [request, ...(index === 0 ? [large] : []), ...Array.from({ length: 14 }, () => NEWEST)];
-    return frame(FRAME.headers, END_HEADERS, 1 + 2 * index, Buffer.concat(headers));
-  });
-  const socket = connect(Number(new URL(stack.url).port), "127.0.0.1");
-  let received: Buffer = Buffer.alloc(0);
-  socket.on("error", () => undefined);
-  socket.on("data", (piece) => (received = Buffer.concat([received, piece])));
-  socket.write(Buffer.concat([PREFACE, frame(FRAME.settings, 0, 0, Buffer.alloc(0)), ...streams]));
+  const client = openStreams(stack.url, { streams: 200, references: 7 });
   try {
-    await eventually(() => expect(resetsIn(received)).toEqual(Array.from({ length: 72 }, () => REFUSED_STREAM)));
-    await eventually(async () =>
-      expect(await stack.envoy.admin("/stats?filter=http.clients.downstream_rq_active")).toContain("downstream_rq_active: 128"),
-    );
+    await eventually(() => expect(client.resets()).toEqual(Array.from({ length: 72 }, () => REFUSED_STREAM)));
+    await eventually(async () => expect(await active()).toContain("downstream_rq_active: 128"));
   } finally {
-    socket.destroy();
+    client.close();
+  }
+});
+
+test("headers count with what their references stand for: beyond 32 KiB a stream ends before anything is done for it", async () => {
+  await eventually(async () => expect(await active()).toContain("downstream_rq_active: 0"));
+  const client = openStreams(stack.url, { streams: 50, references: 9 });
+  try {
+    await eventually(() => expect(client.resets()).toEqual(Array.from({ length: 50 }, () => INTERNAL_ERROR)));
+    expect(await active()).toContain("downstream_rq_active: 0");
+  } finally {
+    client.close();
   }
 });

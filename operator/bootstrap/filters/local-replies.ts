@@ -1,6 +1,7 @@
 import { encodeError, GatewayError, toGatewayError } from "../../../contract/errors.ts";
 import { HEADERS } from "../../../contract/headers.ts";
 import type { Dialect } from "../../../contract/protocol.ts";
+import { MAX_CLIENT_HEADERS_KIB } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.ts";
 import { ANSWER_IS_TOO_LARGE, detailsMatch, statusFrom, statusIs } from "./reply-filters.ts";
@@ -86,7 +87,11 @@ const EARLY_REPLIES: readonly OwnReply[] = [
   { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
   {
     filter: statusIs(431),
-    error: new GatewayError("invalid_request", "The request has too many headers, or they exceed 64 KiB.", { status: 431 }),
+    error: new GatewayError(
+      "invalid_request",
+      `The request has too many headers, or they exceed ${MAX_CLIENT_HEADERS_KIB} KiB.`,
+      { status: 431 },
+    ),
   },
   {
     filter: statusIs(501),

@@ -4,7 +4,7 @@ import { HEADERS } from "../../../contract/headers.ts";
 import { attemptsRoutes } from "./attempts.ts";
 import { backendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
-import { CLIENT_STREAM_BYTES, CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES } from "../buffers.ts";
+import { CLIENT_STREAM_BYTES, CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES, MAX_CLIENT_HEADERS_KIB } from "../buffers.ts";
 import { clientMetadataFilter } from "../filters/client-metadata.ts";
 import { clientTransport, type ClientTls } from "../tls/client.ts";
 import { dashboardRoutes } from "../routes/dashboard.ts";
@@ -100,7 +100,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
 }
 
 const limits: EnvoyConfig = {
-  max_request_headers_kb: 64,
+  max_request_headers_kb: MAX_CLIENT_HEADERS_KIB,
   request_headers_timeout: "10s",
   // A complete upload; the idle timer below ends one that stalls.
   request_timeout: "300s",
@@ -113,8 +113,8 @@ const limits: EnvoyConfig = {
     headers_with_underscores_action: "DROP_HEADER",
   },
   http2_protocol_options: {
-    // Envoy decodes the headers of all of them at once: 55 KiB each, from 14 bytes that refer to one header sent before. Clients
-    // that want more open another connection.
+    // Envoy decodes the headers of all of them at once: up to their bound each, from a few bytes that refer to one header sent
+    // before. Clients that want more open another connection.
     max_concurrent_streams: 128,
     initial_stream_window_size: CLIENT_STREAM_BYTES,
     initial_connection_window_size: CLIENT_WINDOW_BYTES,
