@@ -73,7 +73,7 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
     { name: "Requests", share: 1.6, isNumber: true },
     { name: "Input tokens", share: 2.2, isNumber: true },
     { name: "Output tokens", share: 2.2, isNumber: true },
-    ...(hasSearches ? [{ name: "Searches", share: 1.6, isNumber: true }] : []),
+    ...(hasSearches ? [{ name: "Searches", share: 2.2, isNumber: true }] : []),
     AMOUNT,
   ];
   return [{ kind: "table", columns, rows }];
