@@ -15,8 +15,8 @@ export interface Chart<One extends { name: string }> {
   only?: string | undefined;
   /** In tooltips. */
   showValue: (value: number) => string;
-  /** On the axis. */
-  showTick: (value: number) => string;
+  /** On the axis, whose highest tick is `highest`; "": no tick there. */
+  showTick: (value: number, highest: number) => string;
 }
 
 /** The series that are drawn, with their colours. */
@@ -37,8 +37,8 @@ export interface Frame {
   buckets: readonly Bucket[];
   /** At the top of the axis, or a little below it. */
   highest: number;
-  /** On the axis. */
-  showTick: (value: number) => string;
+  /** On the axis, whose highest tick is `highest`; "": no tick there. */
+  showTick: (value: number, highest: number) => string;
   /** Marks in a column, and the lines of its tooltip; the first line is its name. */
   column(index: number, room: Room): { marks: string; words: string };
   /** Across the columns. */
@@ -85,8 +85,11 @@ function draw({ title, buckets, highest, showTick, column: drawColumn, across }:
     .domain([0, highest === 0 ? 1 : highest])
     .nice(TICKS)
     .range([size.height - EDGE.bottom, EDGE.top]);
-  const ticks = y.ticks(TICKS);
-  const left = 12 + DIGIT_WIDTH * Math.max(...ticks.map((value) => showTick(value).length));
+  const values = y.ticks(TICKS);
+  const ticks = values
+    .map((value) => ({ value, words: showTick(value, values.at(-1) ?? value) }))
+    .filter((tick) => tick.words !== "");
+  const left = 12 + DIGIT_WIDTH * Math.max(...ticks.map((tick) => tick.words.length));
   const x = scaleBand<number>()
     .domain(buckets.keys())
     .range([left, size.width - EDGE.right])
@@ -101,9 +104,9 @@ function draw({ title, buckets, highest, showTick, column: drawColumn, across }:
   };
 
   const lines = ticks.map(
-    (value) =>
+    ({ value, words }) =>
       html`<line class="grid-line" x1="${left}" x2="${size.width - EDGE.right}" y1="${room.y(value)}" y2="${room.y(value)}" />
-        <text class="end" x="${left - 8}" y="${round(y(value) + 4)}">${showTick(value)}</text>`,
+        <text class="end" x="${left - 8}" y="${round(y(value) + 4)}">${words}</text>`,
   );
   const step = Math.ceil((buckets.length * size.labelWidth) / (size.width - left));
   const columns = buckets.map((bucket, index) => {

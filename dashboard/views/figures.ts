@@ -41,7 +41,6 @@ export function compact(count: number): string {
 
 /** The same in a column: points are aligned, whatever unit follows. */
 export function compactCell(count: number): string {
-  if (count === 0) return "0";
   const { digits, unit } = shorten(count, MIN_COMPACT_CELL);
   const [whole = "", decimals] = digits.split(".");
   const end = decimals === undefined ? html`<span class="blank" aria-hidden="true">.0</span>` : html`.${decimals}`;

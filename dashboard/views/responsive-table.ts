@@ -27,6 +27,9 @@ export function responsiveTable(heads: readonly Head[], rows: readonly string[],
   </div>`;
 }
 
+/** In place of what a row does not have, which a card leaves out. */
+export const ABSENT = html`<span class="absent">–</span>`;
+
 /** A name or an address of any length: truncated in a table, complete in its title and on a card. */
 export function clipped(text: string): string {
   if (text === "") return "";

@@ -116,17 +116,54 @@ test("logs, usage, a request's own page, prices and files show searches (S27)", 
   const get = async (path: string) => (await ann.get(path)).body;
   const textOf = async (path: string) => (await get(path)).replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
   expect(await textOf("/dashboard/usage/requests?range=today")).toContain("2 searches");
-  expect(await textOf("/dashboard/usage?range=today")).toMatch(/And 2 searches of rerank.*Searches/);
+  expect(await textOf("/dashboard/usage?range=today")).toMatch(/Searches 2 By hour Spend Requests Tokens Searches /);
+  expect(await get("/dashboard/usage?range=today&unit=searches")).toContain("Searches by hour and model");
   const request = await textOf(`/dashboard/usage/requests/${two.requestId}`);
-  for (const words of ["Searches 2 $2.00 per thousand $0.004000", "Input 40 $0.00 per million", "Charged: $0.004000000"])
+  for (const words of [
+    "Searches 2 $2.00 per 1,000 $0.004000",
+    "Input tokens 40 $0.00 per million $0.000000",
+    "Charged: $0.004000000",
+  ])
     expect.soft(request).toContain(words);
   expect(await textOf("/dashboard/models")).toContain("$2.00 per 1,000 searches");
+  expect(await textOf("/dashboard/models")).toContain("per million tokens unless stated otherwise");
   const model = await textOf("/dashboard/models/searcher");
-  expect(model).toMatch(/Searches: USD per 1,000\. A search is a query with up to 100 documents.*Searches Standard now \$2\.00/);
+  expect(model).toMatch(
+    /USD per 1,000 searches\. A search is a query with up to 100 documents.*1,000 searches Standard now \$2\.00/,
+  );
   expect(await get("/dashboard/usage/csv/models?range=today")).toContain("searcher,1,40,0,0,0,0,2,0.004000000");
   expect(await get("/dashboard/usage/csv/requests?range=today")).toMatch(
     /searcher,rerank,.*,0,2,420,,.*,2\.000000,1,0\.004000000/,
   );
+});
+
+test("pages show no class of usage, and no figure, that an account has none of (S27)", async () => {
+  const { database, customer } = await open();
+  const { inAccount } = await openDashboard(database);
+  const ann = await inAccount(customer.accountId, "owner");
+  const bodyOf = async (path: string) => (await ann.get(path)).body;
+  const one = ranking(customer, 1);
+  await settle(database, [one]);
+  const usage = await bodyOf("/dashboard/usage?range=today");
+  expect(usage).toContain('data-label="Searches"');
+  for (const absent of ["Cached input", "Cache write", "Output"]) expect(usage).not.toContain(`data-label="${absent}"`);
+  const request = await bodyOf(`/dashboard/usage/requests/${one.requestId}`);
+  for (const absent of ["Cached input", "Output", "Time to first token"]) expect(request).not.toContain(absent);
+  const other = await createCustomer(database, "globex");
+  const bob = await inAccount(other.accountId, "owner");
+  await settle(database, [settlementOf(other)]);
+  expect((await bob.get("/dashboard/usage?range=today")).body).not.toMatch(/searches/i);
+});
+
+test("the administrator's models list prices of searches with the Model's own classes alone", async () => {
+  const { database } = await open();
+  await publishModels(database, [{ model: RERANK, price: BY_SEARCH, schedule: [AT_NIGHT] }]);
+  const { admin } = await openDashboard(database);
+  const { body } = await (await admin()).get("/dashboard/admin/models");
+  const text = body.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+  expect(text).toContain("Prices are in USD per million tokens and per 1,000 searches.");
+  expect(text).toContain("Effective from 1,000 searches Scheduled prices");
+  expect(text).toContain("22:00 to 06:00 UTC: 1,000 searches $1.50");
 });
 
 test("the management API and statements report searches", async () => {

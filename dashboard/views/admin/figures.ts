@@ -34,7 +34,7 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
       })}
       !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${counted(activeAccounts, "active account")}. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
       !${margin === null ? "" : figure({ name: "Margin", value: html`${percentOf(margin)}`, note: html`!${usd(margin.chargeNanoUsd)} charged, !${usd(margin.costNanoUsd)} of cost. Models and days without a cost are left out.` })}
-      !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(promptTokensOf(usage))} input and !${compact(usage.outputTokens)} output tokens.` })}
+      !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(promptTokensOf(usage))} input and !${compact(usage.outputTokens)} output tokens!${usage.searches === 0 ? "" : html`, !${compact(usage.searches)} ${usage.searches === 1 ? "search" : "searches"}`}.` })}
       !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server. Finished hours of the last 90 days." })}
     </div>
     <h2>Models</h2>

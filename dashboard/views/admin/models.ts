@@ -2,33 +2,35 @@ import { html } from "ghtml";
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ModelHistory } from "../../../ledger/models/price-history.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
-import { showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";
-import { clipped, responsiveTable } from "../responsive-table.ts";
+import { priceClasses, type PriceClass } from "../models/price-classes.ts";
+import { ABSENT, clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
 import { adminPage } from "./admin.ts";
 
 const PATH = "/dashboard/admin/models";
 
 export function adminModelsPage({ visitor, models }: { visitor: Member; models: readonly ModelHistory[] }): string {
+  const hasSearches = models.some(({ versions }) => versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n));
   const body = html`<h1>Models</h1>
     <p class="muted">
-      Models come from Model resources: change them there. Prices are in USD per million tokens. A published price never changes;
-      a new one gets a new version.
+      Models come from Model resources: change them there. Prices are in USD per million
+      tokens${hasSearches ? " and per 1,000 searches" : ""}. A published price never changes; a new one gets a new version.
     </p>
     !${models.length === 0 ? empty("No models have been published") : models.map(section).join("")}`;
   return adminPage({ title: "Models", visitor, path: PATH, body });
 }
 
-function section({ name, model, withdrawnAt, updatedAt, versions }: ModelHistory): string {
+function section(history: ModelHistory): string {
+  const { name, model, withdrawnAt, updatedAt } = history;
   const status = withdrawnAt === null ? "active" : "withdrawn";
   return html`<h2><code>${name}</code> <span class="badge ${status}">${status}</span></h2>
     <p class="muted small">
       !${withdrawnAt === null ? html`Last changed !${moment(updatedAt)}.` : html`Withdrawn !${moment(withdrawnAt)}.`}
       ${model === null ? "Published by a newer version of the gateway, so its details cannot be shown here." : aboutModel(model)}
     </p>
-    !${model === null ? "" : backendTable(model)} !${priceTable(versions)}`;
+    !${model === null ? "" : backendTable(model)} !${priceTable(history)}`;
 }
 
 function aboutModel(model: CatalogueModel): string {
@@ -58,8 +60,9 @@ function backendTable({ backends }: CatalogueModel): string {
   );
 }
 
-function priceTable(versions: ModelHistory["versions"]): string {
-  const hasSearches = versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
+function priceTable({ model, versions }: ModelHistory): string {
+  const prices = versions.flatMap(({ schedule, ...price }) => [price, ...schedule.map((each) => each.price)]);
+  const classes = priceClasses(model ?? { interfaces: [] }, prices);
   const rows = versions.map(
     ({ version, effectiveFrom, schedule, ...price }, index) =>
       html`<tr>
@@ -67,35 +70,22 @@ function priceTable(versions: ModelHistory["versions"]): string {
           <span>${version}!${index === 0 ? ' <span class="badge active">current</span>' : ""}</span>
         </th>
         <td data-label="Effective from">!${moment(effectiveFrom)}</td>
-        <td data-label="Input" class="number">${showPrice(price.inputPicoUsd)}</td>
-        <td data-label="Cached input" class="number">${showPrice(price.cachedInputPicoUsd)}</td>
-        <td data-label="Cache write" class="number">${showPrice(price.cacheWritePicoUsd)}</td>
-        <td data-label="Output" class="number">${showPrice(price.outputPicoUsd)}</td>
-        !${hasSearches ? html`<td data-label="1,000 searches" class="number">${showUnitPrice(price.unitPicoUsd)}</td>` : ""}
-        <td class="wrap" data-label="Scheduled prices">${schedule.length === 0 ? "–" : schedule.map(rule).join("; ")}</td>
+        !${classes.map(({ name, of }) => html`<td data-label="${name}" class="number">${of(price)}</td>`)}
+        <td class="wrap" data-label="Scheduled prices">
+          !${schedule.length === 0 ? ABSENT : html`${schedule.map((each) => rule(each, classes)).join("; ")}`}
+        </td>
       </tr>`,
   );
-  return responsiveTable(
-    [
-      "Price version",
-      "Effective from",
-      { number: "Input" },
-      { number: "Cached input" },
-      { number: "Cache write" },
-      { number: "Output" },
-      ...(hasSearches ? [{ number: "1,000 searches" }] : []),
-      "Scheduled prices",
-    ],
-    rows,
-    "widest",
-  );
+  const heads = ["Price version", "Effective from", ...classes.map(({ name }) => ({ number: name })), "Scheduled prices"];
+  return responsiveTable(heads, rows, "widest");
 }
 
-function rule({ fromMs, daily, price }: PriceRule): string {
+/** "22:00 to 06:00 UTC: input $0.05, 1,000 searches $1.50". */
+function rule({ fromMs, daily, price }: PriceRule, classes: readonly PriceClass[]): string {
   const since = fromMs === null ? [] : [`from ${new Date(fromMs).toISOString().slice(0, 16).replace("T", " ")} UTC`];
   const hours = daily === null ? [] : [`${clock(daily.fromMinute)} to ${clock(daily.untilMinute)} UTC`];
-  const searches = price.unitPicoUsd === 0n ? "" : `, 1,000 searches ${showUnitPrice(price.unitPicoUsd)}`;
-  return `${[...since, ...hours].join(", ")}: input ${showPrice(price.inputPicoUsd)}, output ${showPrice(price.outputPicoUsd)}${searches}`;
+  const prices = classes.map(({ name, of }) => `${name.toLowerCase()} ${of(price)}`);
+  return `${[...since, ...hours].join(", ")}: ${prices.join(", ")}`;
 }
 
 function clock(minute: number): string {

@@ -54,10 +54,11 @@ function tryIt({ name }: CatalogueModel): string {
 
 function facts(model: CatalogueModel): [string, string][] {
   const { name, capabilities, interfaces, aliases } = model;
+  const abilities = capabilities === undefined ? "Not stated" : capabilityNames(capabilities).join(", ") || "Text only";
   return [
     ["Model ID", name],
     ...sizes(model),
-    ["Capabilities", capabilities === undefined ? "Not stated" : capabilityNames(capabilities).join(", ") || "Text only"],
+    ...(isInputOnly(model) ? [] : [["Capabilities", abilities] satisfies [string, string]]),
     ["Interfaces", interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")],
     ...(aliases.length === 0 ? [] : [["Aliases", aliases.join(", ")] satisfies [string, string]]),
   ];

@@ -8,7 +8,7 @@ import { isLegacy } from "../default-model.ts";
 import { empty } from "../empty.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { layout } from "../layout.ts";
-import { clipped, responsiveTable } from "../responsive-table.ts";
+import { ABSENT, clipped, responsiveTable } from "../responsive-table.ts";
 import { capabilityNames } from "./capabilities.ts";
 
 const PATH = "/dashboard/models";
@@ -24,10 +24,11 @@ export function modelsPage({
 }): string {
   // Deprecated models come last.
   const sorted = [...models.filter(({ model }) => !isLegacy(model)), ...models.filter(({ model }) => isLegacy(model))];
+  const hasSearches = models.some(({ price }) => price.unitPicoUsd > 0n);
   const body = html`<h1>Models</h1>
     <p class="muted">
-      Prices are in USD per million tokens. Base URL: <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for
-      Anthropic clients.
+      Prices are in USD per million tokens${hasSearches ? " unless stated otherwise" : ""}. Base URL:
+      <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients.
     </p>
     !${models.length === 0 ? empty("No models available") : table(sorted)}`;
   return layout({ title: "Models", visitor, path: PATH, body });
@@ -58,13 +59,13 @@ function table(models: readonly ListedModel[]): string {
 
 function row({ model, price, schedule }: ListedModel): string {
   // Vectors and rankings have no tokens, and requests for them use no cache.
-  const ofTokens = (figure: string) => (isInputOnly(model) ? "–" : figure);
+  const ofTokens = (figure: string) => (isInputOnly(model) ? ABSENT : figure);
   return html`<tr>
     <th scope="row" class="wrap" data-label="Model">
       <span
         ><a href="${modelPath(model.name)}">!${nameOf(model)}</a> !${isLegacy(model) ? LEGACY : ""}
         !${model.displayName === undefined ? "" : html`<span class="sub"><code>!${clipped(model.name)}</code></span>`}
-        !${model.capabilities === undefined ? "" : html`<span class="sub">${capabilityNames(model.capabilities).join(" · ")}</span>`}
+        !${model.capabilities === undefined || isInputOnly(model) ? "" : html`<span class="sub">${capabilityNames(model.capabilities).join(" · ")}</span>`}
         <span class="sub">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(" · ")}</span>
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
       >
@@ -83,8 +84,9 @@ function row({ model, price, schedule }: ListedModel): string {
 /** Of tokens, of searches, or of both. */
 function inputPrice({ inputPicoUsd, unitPicoUsd }: Price): string {
   if (unitPicoUsd === 0n) return showPrice(inputPicoUsd);
-  const tokens = inputPicoUsd === 0n ? "–" : showPrice(inputPicoUsd);
-  return html`<span>${tokens}<span class="sub">${showUnitPrice(unitPicoUsd)} per 1,000 searches</span></span>`;
+  const searches = showUnitPrice(unitPicoUsd);
+  if (inputPicoUsd === 0n) return html`<span>${searches}<span class="sub">per 1,000 searches</span></span>`;
+  return html`<span>${showPrice(inputPicoUsd)}<span class="sub">+ ${searches} per 1,000 searches</span></span>`;
 }
 
 function nameOf({ displayName, name }: CatalogueModel): string {

@@ -1,17 +1,16 @@
 import { html } from "ghtml";
-import { isInputOnly } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
-import { showPrice, showUnitPrice } from "../../money.ts";
 import { responsiveTable } from "../responsive-table.ts";
+import { priceClasses, unitsOf, type PriceClass } from "./price-classes.ts";
 
 const NOW = html` <span class="badge active">now</span>`;
 
 /** Prices of each class of tokens, at all times of the day and from later days on. */
 export function prices({ model, price, standardPrice, schedule }: ListedModel): string {
   const all = [standardPrice, ...schedule.map((rule) => rule.price)];
-  const classes = isInputOnly(model) ? inputClasses(all) : CLASSES;
+  const classes = priceClasses(model, all);
   const rows = [
     row("Standard", { price: standardPrice, classes, isInForce: price === standardPrice }),
     ...schedule.map((rule) => row(whenOf(rule), { price: rule.price, classes, isInForce: rule.price === price })),
@@ -19,39 +18,14 @@ export function prices({ model, price, standardPrice, schedule }: ListedModel): 
   const heads = ["When", ...classes.map(({ name }) => ({ number: name }))];
   return html`<section aria-labelledby="prices">
     <h2 id="prices">Prices</h2>
-    <p class="muted">
-      !${classes.includes(SEARCHES) ? SEARCH_WORDS : "USD per million tokens."} A request is charged at the price in force when it
-      starts.
-    </p>
+    <p class="muted">${unitsOf(classes)} A request is charged at the price in force when it starts.</p>
     !${responsiveTable(heads, rows, "medium")}
   </section>`;
 }
 
-interface Class {
-  name: string;
-  of(price: Price): string;
-}
-
-const CLASSES: readonly Class[] = [
-  { name: "Input", of: ({ inputPicoUsd }) => showPrice(inputPicoUsd) },
-  { name: "Cached input", of: ({ cachedInputPicoUsd }) => showPrice(cachedInputPicoUsd) },
-  { name: "Cache write", of: ({ cacheWritePicoUsd }) => showPrice(cacheWritePicoUsd) },
-  { name: "Output", of: ({ outputPicoUsd }) => showPrice(outputPicoUsd) },
-];
-const SEARCHES: Class = { name: "Searches", of: ({ unitPicoUsd }) => showUnitPrice(unitPicoUsd) };
-const SEARCH_WORDS = html`Input: USD per million tokens. Searches: USD per 1,000. A search is a query with up to 100 documents; a
-document longer than 500 tokens with the query counts in parts.`;
-
-/** What the Model charges at any time. */
-function inputClasses(prices: readonly Price[]): readonly Class[] {
-  const hasSearches = prices.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
-  const hasTokens = !hasSearches || prices.some(({ inputPicoUsd }) => inputPicoUsd > 0n);
-  return [...(hasTokens ? CLASSES.slice(0, 1) : []), ...(hasSearches ? [SEARCHES] : [])];
-}
-
 interface Row {
   price: Price;
-  classes: readonly Class[];
+  classes: readonly PriceClass[];
   isInForce: boolean;
 }
 

@@ -1,5 +1,6 @@
 import { html } from "ghtml";
 import { endUserIn, tagsIn } from "../../../contract/labels.ts";
+import { isInputInterface } from "../../../contract/protocol.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
@@ -31,7 +32,7 @@ export function requestPage({ visitor, attempts, keys }: RequestView): string {
 }
 
 function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly NamedKey[]; isOnly: boolean }): string {
-  const { keyId, startedAt, durationMs, firstTokenMs, outcome } = request;
+  const { keyId, startedAt, durationMs, outcome } = request;
   const name = keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
   const facts: [string, string][] = [
     ["Time", startedAt.toISOString().replace("T", " ").replace("Z", "")],
@@ -41,8 +42,7 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
     ["Status", String(request.httpStatus)],
     ["Result", `${OUTCOME_NAMES[outcome]}. ${OUTCOME_NOTES[outcome]}`],
     ["Duration", `${(durationMs / 1000).toFixed(3)} s`],
-    ["Time to first token", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
-    ["Tokens per second", tokensPerSecond(request)],
+    ...speedFacts(request),
     ["Price version", String(request.priceVersion)],
     ...labelFacts(request),
   ];
@@ -64,6 +64,16 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
   </section>`;
 }
 
+/** Vectors and rankings have no tokens. */
+function speedFacts(request: ListedRequest): [string, string][] {
+  const { firstTokenMs } = request;
+  if (isInputInterface(request.interface)) return [];
+  return [
+    ["Time to first token", firstTokenMs === null ? "–" : `${(firstTokenMs / 1000).toFixed(3)} s`],
+    ["Tokens per second", tokensPerSecond(request)],
+  ];
+}
+
 function labelFacts({ labels }: LabelledRequest): [string, string][] {
   const endUser = endUserIn(labels);
   return [
@@ -72,45 +82,61 @@ function labelFacts({ labels }: LabelledRequest): [string, string][] {
   ];
 }
 
+/** A part of the charge. */
+interface Part {
+  name: string;
+  count: number;
+  /** Of one token or unit. */
+  picoUsd: bigint;
+  /** As it is published. */
+  price: string;
+}
+
 function charge(request: ListedRequest): string {
-  const { price, units } = request;
-  const hasUnits = units > 0;
+  const parts = [...tokenParts(request), ...unitParts(request)];
+  const hasUnits = request.units > 0;
+  const head = hasUnits ? "Usage" : "Tokens";
   const priceHead = hasUnits ? "Price" : "Price per million";
-  const classes: [string, number, bigint][] = [
-    ["Input", request.inputTokens, price.inputPicoUsd],
-    ["Cached input", request.cachedInputTokens, price.cachedInputPicoUsd],
-    ["Cache write", request.cacheWriteTokens, price.cacheWritePicoUsd],
-    ["Output", request.outputTokens, price.outputPicoUsd],
-  ];
-  const rows = classes.map(
-    ([name, tokens, picoUsd]) =>
+  const costs = picoAmounts(parts.map(({ count, picoUsd }) => BigInt(count) * picoUsd));
+  const rows = parts.map(
+    ({ name, count, price }, index) =>
       html`<tr>
-        <th scope="row" data-label="Tokens"><span>${name}</span></th>
-        <td data-label="Count" class="number">${tokens.toLocaleString("en-US")}</td>
-        <td data-label="${priceHead}" class="number">${showPrice(picoUsd)}${hasUnits ? " per million" : ""}</td>
-        <td data-label="Cost" class="number">${showPico(BigInt(tokens) * picoUsd)}</td>
+        <th scope="row" data-label="${head}"><span>${name}</span></th>
+        <td data-label="Count" class="number">${count.toLocaleString("en-US")}</td>
+        <td data-label="${priceHead}" class="number">${price}</td>
+        <td data-label="Cost" class="number">${costs[index] ?? ""}</td>
       </tr>`,
   );
-  const heads = ["Tokens", { number: "Count" }, { number: priceHead }, { number: "Cost" }];
-  return html`!${responsiveTable(heads, hasUnits ? [...rows, unitRow(request)] : rows, "narrow")}
+  return html`!${responsiveTable([head, { number: "Count" }, { number: priceHead }, { number: "Cost" }], rows, "narrow")}
     <p>
       Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded once.
       !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
 }
 
-function unitRow({ units, price: { unitPicoUsd } }: ListedRequest): string {
-  return html`<tr>
-    <th scope="row" data-label="Tokens"><span>Searches</span></th>
-    <td data-label="Count" class="number">${units.toLocaleString("en-US")}</td>
-    <td data-label="Price" class="number">${showUnitPrice(unitPicoUsd)} per thousand</td>
-    <td data-label="Cost" class="number">${showPico(BigInt(units) * unitPicoUsd)}</td>
-  </tr>`;
+function tokenParts({ price, units, interface: client, ...tokens }: ListedRequest): Part[] {
+  const input: [string, number, bigint] = [units > 0 ? "Input tokens" : "Input", tokens.inputTokens, price.inputPicoUsd];
+  const others: [string, number, bigint][] = [
+    ["Cached input", tokens.cachedInputTokens, price.cachedInputPicoUsd],
+    ["Cache write", tokens.cacheWriteTokens, price.cacheWritePicoUsd],
+    ["Output", tokens.outputTokens, price.outputPicoUsd],
+  ];
+  return [input, ...(isInputInterface(client) ? [] : others)].map(([name, count, picoUsd]) => ({
+    name,
+    count,
+    picoUsd,
+    price: `${showPrice(picoUsd)}${units > 0 ? " per million" : ""}`,
+  }));
 }
 
-/** 1_500_000n as "$0.0000015". */
-function showPico(picoUsd: bigint): string {
-  const digits = picoUsd.toString().padStart(13, "0");
-  const decimals = digits.slice(-12).replace(/0{1,6}$/, "");
-  return `$${grouped(`${digits.slice(0, -12)}.${decimals}`)}`;
+function unitParts({ units, price: { unitPicoUsd } }: ListedRequest): Part[] {
+  if (units === 0) return [];
+  return [{ name: "Searches", count: units, picoUsd: unitPicoUsd, price: `${showUnitPrice(unitPicoUsd)} per 1,000` }];
+}
+
+/** 1_500_000n as "$0.0000015". All have as many decimals as the longest needs, at least six, so that points align. */
+function picoAmounts(amounts: readonly bigint[]): string[] {
+  const all = amounts.map((amount) => amount.toString().padStart(13, "0"));
+  const decimals = Math.max(6, ...all.map((digits) => digits.slice(-12).replace(/0+$/, "").length));
+  return all.map((digits) => `$${grouped(`${digits.slice(0, -12)}.${digits.slice(-12, digits.length - 12 + decimals)}`)}`);
 }

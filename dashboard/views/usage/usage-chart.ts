@@ -38,6 +38,7 @@ export interface UsageChart {
   /** By what usage can be grouped beside model, key and member. */
   labels: LabelChoices;
   hasProjects: boolean;
+  hasSearches: boolean;
   /** Of the chosen grouping. */
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
@@ -48,7 +49,17 @@ export interface UsageChart {
 
 const PATH = "/dashboard/usage";
 
-export function usageChart({ range, choice, step, labels, hasProjects, bars, groups, modelRanks }: UsageChart): string {
+export function usageChart({
+  range,
+  choice,
+  step,
+  labels,
+  hasProjects,
+  hasSearches,
+  bars,
+  groups,
+  modelRanks,
+}: UsageChart): string {
   const { metric, by, tag } = choice;
   const buckets = bucketsOf(range, step);
   const ids = buckets.map(({ id }) => id);
@@ -60,7 +71,9 @@ export function usageChart({ range, choice, step, labels, hasProjects, bars, gro
     `${PATH}?${new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice), ...changes }).toString()}`;
   const title = `${UNITS[metric].axis} by ${step} and ${by === "tag" ? `tag ${tag}` : GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
   return html`<div class="card">
-    <div class="chart-bar">!${metricPicker(choice, range)} !${groupPicker(choice, range, { ...labels, hasProjects })}</div>
+    <div class="chart-bar">
+      !${metricPicker(choice, range, hasSearches)} !${groupPicker(choice, range, { ...labels, hasProjects })}
+    </div>
     !${by === "tag" ? tagPicker(choice, range, labels) : ""}
     !${stackedBars({ title, buckets, series, colours, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
     !${legend({ names, colours, only }, (name) => linkTo({ only: name ?? "" }))}
@@ -77,8 +90,11 @@ export function choiceQuery({ metric, by, tag, project }: ChartChoice): Record<s
   };
 }
 
-function metricPicker({ metric, by, tag, project }: ChartChoice, range: DayRange): string {
-  const links = (["money", "requests", "tokens"] as const).map((each) => {
+function metricPicker({ metric, by, tag, project }: ChartChoice, range: DayRange, hasSearches: boolean): string {
+  const offered: Metric[] = ["money", "requests", "tokens"];
+  // A chosen one stays visible in a period without any.
+  if (hasSearches || metric === "searches") offered.push("searches");
+  const links = offered.map((each) => {
     const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, tag, project, only: undefined } as const;
     return choiceLink(METRICS[each], next, { range, isChosen: each === metric });
   });
@@ -122,10 +138,17 @@ function choiceLink(words: string, choice: ChartChoice, { range, isChosen }: { r
 
 const short = (value: number) => value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
-const UNITS: Record<Metric, { axis: string; show: (value: number) => string; tick: (value: number) => string }> = {
+interface Unit {
+  axis: string;
+  show(value: number): string;
+  tick(value: number, highest: number): string;
+}
+
+const UNITS: Record<Metric, Unit> = {
   money: { axis: "USD", show: showDollars, tick: tickDollars },
-  requests: { axis: "Requests", show: (value) => value.toLocaleString("en-US"), tick: short },
-  tokens: { axis: "Tokens", show: (value) => value.toLocaleString("en-US"), tick: short },
+  requests: { axis: "Requests", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
+  tokens: { axis: "Tokens", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
+  searches: { axis: "Searches", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
 };
 
 /** Small amounts to the nano-dollar: a day may cost less than a cent. */
@@ -133,7 +156,18 @@ export function showDollars(value: number): string {
   return `$${value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: value < 0.1 ? 9 : 2 })}`;
 }
 
-export function tickDollars(value: number): string {
-  if (value >= 10_000) return `$${short(value)}`;
-  return `$${value.toLocaleString("en-US", value < 0.1 ? { maximumSignificantDigits: 3 } : { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+/** There is no half request. */
+export function tickCount(value: number): string {
+  return Number.isInteger(value) ? short(value) : "";
 }
+
+/** All ticks of an axis in one form: that of its highest. */
+export function tickDollars(value: number, highest: number): string {
+  if (highest >= 10_000) return `$${short(value)}`;
+  if (value < 0.1) return `$${value.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
+  const decimals = highest >= WHOLE_DOLLARS ? 0 : 2;
+  return `$${value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })}`;
+}
+
+/** From here on, the ticks of an axis are whole. */
+const WHOLE_DOLLARS = 10;

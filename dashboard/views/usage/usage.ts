@@ -62,7 +62,8 @@ export function usagePage(view: UsageView): string {
     <div class="cards">
       !${figure({ name: "Balance", value: usd(balance.postedNanoUsd), note: balanceNote(balance, lastsDays) })}
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
-      !${figure({ name: "Tokens", value: compact(totalTokensOf(all)), note: all.searches === 0 ? "" : html`And !${compact(all.searches)} ${all.searches === 1 ? "search" : "searches"} of rerank.` })}
+      !${figure({ name: "Tokens", value: compact(totalTokensOf(all)) })}
+      !${all.searches === 0 ? "" : figure({ name: "Searches", value: compact(all.searches) })}
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
@@ -102,7 +103,7 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, hasSearches: models.some(({ searches }) => searches > 0), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
@@ -184,36 +185,29 @@ function memberName(personId: string, names: ReadonlyMap<string, string>, query:
   return personId === "" ? name : html`<a href="/dashboard/usage/requests?${query}&member=${personId}">!${name}</a>`;
 }
 
+/** What is charged. Few customers use all of it. */
+const COUNTS: readonly { name: string; of: (sums: UsageSums) => number }[] = [
+  { name: "Input", of: ({ inputTokens }) => inputTokens },
+  { name: "Cached input", of: ({ cachedInputTokens }) => cachedInputTokens },
+  { name: "Cache write", of: ({ cacheWriteTokens }) => cacheWriteTokens },
+  { name: "Output", of: ({ outputTokens }) => outputTokens },
+  { name: "Searches", of: ({ searches }) => searches },
+];
+
 /** @param rows `name` is HTML. */
 function table(head: string, rows: readonly (UsageSums & { name: string })[]): string {
-  const hasSearches = rows.some(({ searches }) => searches > 0);
+  const counts = COUNTS.filter(({ of }) => rows.some((row) => of(row) > 0));
   const body = rows.map(
     (row) =>
       html`<tr>
         <th scope="row" data-label="${head}"><span>!${row.name}</span></th>
         <td data-label="Requests" class="number">${row.requests.toLocaleString("en-US")}</td>
-        <td data-label="Input" class="number">!${compactCell(row.inputTokens)}</td>
-        <td data-label="Cached input" class="number">!${compactCell(row.cachedInputTokens)}</td>
-        <td data-label="Cache write" class="number">!${compactCell(row.cacheWriteTokens)}</td>
-        <td data-label="Output" class="number">!${compactCell(row.outputTokens)}</td>
-        !${hasSearches ? html`<td data-label="Searches" class="number">!${compactCell(row.searches)}</td>` : ""}
+        !${counts.map(({ name, of }) => html`<td data-label="${name}" class="number">!${compactCell(of(row))}</td>`)}
         <td data-label="Spend" class="number">!${usd(row.chargeNanoUsd)}</td>
       </tr>`,
   );
-  return responsiveTable(
-    [
-      head,
-      { number: "Requests" },
-      { number: "Input" },
-      { number: "Cached input" },
-      { number: "Cache write" },
-      { number: "Output" },
-      ...(hasSearches ? [{ number: "Searches" }] : []),
-      { number: "Spend" },
-    ],
-    body,
-    "wide",
-  );
+  const numbers = ["Requests", ...counts.map(({ name }) => name), "Spend"];
+  return responsiveTable([head, ...numbers.map((number) => ({ number }))], body, "wide");
 }
 
 /** Highest charge first. */
