@@ -6,10 +6,10 @@ import { parseNanoUsd } from "../../ledger/money.ts";
 const AMOUNT = "Enter an amount in USD, such as 100.00.";
 const CHOOSE = "Choose what the budget covers.";
 
-/** The scope of a budget as one word: `account`, or `project:`, `key:` or `member:` and the id. */
+/** The scope of a budget as one word: `account`, `end_user`, or `project:`, `key:` or `member:` and the id. */
 const covered = z.string(CHOOSE).transform((text, context): BudgetScope => {
   const [scope, id = ""] = text.split(":");
-  if (text === "account") return { scope: "account" };
+  if (text === "account" || text === "end_user") return { scope: text };
   if (scope === "key" && /^[0-9A-Za-z]{12}$/.test(id)) return { scope, keyId: id };
   if (scope === "member" && z.uuid().safeParse(id).success) return { scope, personId: id };
   if (scope === "project" && z.uuid().safeParse(id).success) return { scope, projectId: id };

@@ -1,10 +1,22 @@
-import { claimBudgetLetters, noteReachedBudgets, returnBudgetLetter } from "../../ledger/budgets/budget-alerts.ts";
-import type { Database } from "../../ledger/postgres/database.ts";
+import {
+  claimBudgetLetters,
+  noteReachedBudgets,
+  returnBudgetLetter,
+  type BudgetAlert,
+} from "../../ledger/budgets/budget-alerts.ts";
+import {
+  claimEndUserLetters,
+  noteEndUsersOverBudget,
+  returnEndUserLetter,
+  type EndUserAlert,
+} from "../../ledger/budgets/end-user-alerts.ts";
+import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { queueEvent } from "../../ledger/webhooks/deliveries.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
 import { budgetLetter } from "../mail/budget-letter.ts";
-import { sendToAny, type Mailer } from "../mail/letter.ts";
+import { endUserLetter } from "../mail/end-user-letter.ts";
+import { sendToAny, type Letter, type Mailer } from "../mail/letter.ts";
 import { BUDGET_EVENT, budgetEventData } from "./event.ts";
 
 export interface BudgetWatchDeps {
@@ -32,21 +44,25 @@ export async function sendBudgetAlerts({
   publicBaseUrl,
   log,
 }: Omit<BudgetWatchDeps, "everyMs">): Promise<void> {
-  await noteReachedBudgets(database, async (transaction, alert) => {
-    await queueEvent(transaction, {
-      accountId: alert.accountId,
-      type: BUDGET_EVENT,
-      at: new Date(),
-      data: budgetEventData(alert),
-    });
-  });
+  const queue = async (transaction: Queryable, alert: BudgetAlert | EndUserAlert): Promise<void> => {
+    const { accountId } = alert;
+    await queueEvent(transaction, { accountId, type: BUDGET_EVENT, at: new Date(), data: budgetEventData(alert) });
+  };
+  await noteReachedBudgets(database, queue);
+  await noteEndUsersOverBudget(database, queue);
+
+  const link = `${publicBaseUrl}/dashboard/budgets`;
+  const send = async (accountId: string, letters: readonly Letter[]): Promise<boolean> =>
+    mailer === undefined ||
+    sendToAny(mailer, letters, (error) => log.warn({ err: error, account: accountId }, "failed to mail a budget alert"));
   for (const { readers, ...alert } of await claimBudgetLetters(database)) {
-    if (mailer === undefined) continue;
-    const isSent = await sendToAny(
-      mailer,
-      readers.map((to) => budgetLetter({ to, alert, link: `${publicBaseUrl}/dashboard/budgets` })),
-      (error) => log.warn({ err: error, account: alert.accountId }, "failed to mail a budget alert"),
+    const letters = readers.map((to) => budgetLetter({ to, alert, link }));
+    if (!(await send(alert.accountId, letters))) await returnBudgetLetter(database, alert);
+  }
+  for (const claimed of await claimEndUserLetters(database)) {
+    const letters = claimed.readers.map((to) =>
+      endUserLetter({ to, report: claimed, link: `${publicBaseUrl}/dashboard/usage?by=user` }),
     );
-    if (!isSent) await returnBudgetLetter(database, alert);
+    if (!(await send(claimed.accountId, letters))) await returnEndUserLetter(database, claimed);
   }
 }

@@ -3,10 +3,12 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import { BUDGET_SCOPES, BUDGETS, SPENT_THIS_MONTH, THIS_MONTH, type Budget } from "./budgets.ts";
 
 /** Parts of a budget at which people and programs are notified, in percent. */
-const THRESHOLDS = [50, 80, 100] as const;
+export const THRESHOLDS = [50, 80, 100] as const;
 
 /** A budget whose spend has passed a threshold. */
-export interface BudgetAlert extends Omit<Budget, "id" | "reached"> {
+export interface BudgetAlert extends Omit<Budget, "id" | "reached" | "scope"> {
+  /** Those of end users are in end-user-alerts.ts. */
+  scope: Exclude<Budget["scope"], "end_user">;
   budgetId: string;
   accountId: string;
   accountName: string;
@@ -19,7 +21,7 @@ const alertRow = z.strictObject({
   budgetId: z.string(),
   accountId: z.string(),
   accountName: z.string(),
-  scope: z.enum(BUDGET_SCOPES),
+  scope: z.enum(BUDGET_SCOPES).exclude(["end_user"]),
   keyId: z.string().nullable(),
   personId: z.string().nullable(),
   projectId: z.string().nullable(),
@@ -61,7 +63,7 @@ export async function noteReachedBudgets(
                SELECT id, scope, amount_nano_usd AS amount, spent.amount AS spent, percent,
                  percent = max(percent) OVER (PARTITION BY id) AS is_highest
                FROM ${BUDGETS} AS budget JOIN spent ON budget_id = id CROSS JOIN unnest($1::smallint[]) AS percent
-               WHERE spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
+               WHERE scope <> 'end_user' AND spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
              ), of_projects AS (
                INSERT INTO project_budget_alert ${FROM_PASSED} WHERE scope = 'project' ON CONFLICT DO NOTHING RETURNING ${ALERT_COLUMNS}
              ), of_others AS (

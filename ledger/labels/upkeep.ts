@@ -24,6 +24,11 @@ export async function eraseRequestedLabels(database: Database): Promise<void> {
     });
     for (const { day } of days)
       await execute(database, "DELETE FROM usage_label WHERE account_id = $1 AND day = $2", [accountId, day]);
+    await execute(
+      database,
+      "DELETE FROM end_user_budget_alert USING end_user_budget AS budget WHERE budget.id = budget_id AND account_id = $1",
+      [accountId],
+    );
     // The list of days shows where the other rows are, so it is deleted last.
     for (const table of ["usage_by_label_and_key", "label_value", "usage_by_label"])
       await execute(database, `DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
@@ -45,6 +50,7 @@ export async function dropOldLabels(database: Database, retentionDays: number | 
   });
   for (const table of ["usage_by_label", "usage_by_label_and_key"])
     await execute(database, `DELETE FROM ${table} WHERE day < ${before}`, [days]);
+  await execute(database, `DELETE FROM end_user_budget_alert WHERE month < date_trunc('month', ${before})`, [days]);
   await execute(database, `DELETE FROM label_value WHERE day < ${before}`, [Math.min(days, LATE_DAYS)]);
 }
 

@@ -13,7 +13,7 @@ import { postCredit } from "../../ledger/credit/entries.ts";
 import { keepLabels } from "../../ledger/labels/account-labels.ts";
 import { END_USER, tagDimension } from "../../contract/labels.ts";
 import { DAY_MS } from "../../contract/days.ts";
-import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { rotateApiKey } from "../../ledger/keys/keys.ts";
 import { setAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
@@ -132,6 +132,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
     { scope: "project", projectId },
     { scope: "key", keyId: second },
     { scope: "member", personId },
+    { scope: "end_user" },
   ] as const)
     await setBudget(database, { accountId, amountNanoUsd: 1_234_567_890_123_456n, ...covered });
   await setWebhook(database, { accountId, url: `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`, pepper: PEPPER });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
-import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";

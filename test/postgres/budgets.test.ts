@@ -8,7 +8,7 @@ import { sendBudgetAlerts } from "../../dashboard/budgets/watch.ts";
 import type { Letter } from "../../dashboard/mail/letter.ts";
 import { deliverEvents, startDeliveries } from "../../dashboard/webhooks/deliver.ts";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { noteAction } from "../../ledger/people/audit.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -124,6 +124,7 @@ test("each threshold is reported once a month: by email to owners, and by an eve
         key_id: null,
         member_id: null,
         project_id: null,
+        end_user: null,
         month: new Date().toISOString().slice(0, 7),
         threshold_percent: 100,
         currency: "USD",

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
-import { setBudget } from "../../ledger/budgets/budgets.ts";
+import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { createRedeemCode, redeemCode } from "../../ledger/credit/codes.ts";

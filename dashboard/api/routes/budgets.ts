@@ -1,13 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import {
-  BUDGET_SCOPES,
-  deleteBudget,
-  listBudgets,
-  setBudget,
-  type Budget,
-  type BudgetScope,
-} from "../../../ledger/budgets/budgets.ts";
+import { BUDGET_SCOPES, deleteBudget, listBudgets, type Budget, type BudgetScope } from "../../../ledger/budgets/budgets.ts";
+import { setBudget } from "../../../ledger/budgets/set-budget.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
@@ -21,7 +15,7 @@ import { failures } from "../schemas/error.ts";
 import { keyId, moment, projectId, showMoment, showMoney, usd, words } from "../schemas/values.ts";
 
 const tags = ["Budgets"];
-const scope = z.enum(BUDGET_SCOPES, "Must be account, project, key or member.");
+const scope = z.enum(BUDGET_SCOPES, "Must be account, project, key, member or end_user.");
 const budget = z
   .object({
     id: z.string(),
@@ -30,8 +24,8 @@ const budget = z
     member_id: z.string().nullable(),
     project_id: z.string().nullable(),
     amount: usd.meta({ description: "Of a UTC month" }),
-    spent_this_month: usd,
-    thresholds_reached: z.array(z.int()).meta({ description: "In percent: 50, 80, 100" }),
+    spent_this_month: usd.meta({ description: "For the scope end_user, of the end user that spent most" }),
+    thresholds_reached: z.array(z.int()).meta({ description: "In percent: 50, 80, 100. For the scope end_user, by any of them" }),
   })
   .meta({ id: "Budget" });
 const wanted = z
@@ -68,8 +62,9 @@ export function budgetApi(api: Api, { database, pepper, webhookNetworks = "publi
     {
       schema: {
         tags,
-        summary: "Set the budget of the account, a project, a key or a member",
-        description: "Replaces the budget of the same scope. Budgets alert and never stop requests. Requires the owner role.",
+        summary: "Set the budget of the account, a project, a key, a member or each end user",
+        description:
+          "Replaces the budget of the same scope. Budgets alert and never stop requests. The scope end_user requires that the account keeps tags and end users. Requires the owner role.",
         body: wanted,
         response: { 200: budget, ...failures },
       },
@@ -157,7 +152,7 @@ export function budgetApi(api: Api, { database, pepper, webhookNetworks = "publi
 function readScope(sent: z.infer<typeof wanted>): BudgetScope {
   const { scope, key_id: keyId, member_id: personId, project_id: projectId } = sent;
   const ids = [keyId, personId, projectId].filter((id) => id !== undefined);
-  if (scope === "account" && ids.length === 0) return { scope };
+  if ((scope === "account" || scope === "end_user") && ids.length === 0) return { scope };
   if (ids.length === 1) {
     if (scope === "project" && projectId !== undefined) return { scope, projectId };
     if (scope === "key" && keyId !== undefined) return { scope, keyId };

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import { deleteBudget, listBudgets, setBudget } from "../../../ledger/budgets/budgets.ts";
+import { deleteBudget, listBudgets } from "../../../ledger/budgets/budgets.ts";
+import { setBudget } from "../../../ledger/budgets/set-budget.ts";
 import { listKeyNames } from "../../../ledger/keys/key-list.ts";
+import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { listProjectNames } from "../../../ledger/projects/project-list.ts";
@@ -26,11 +28,12 @@ const SHOWN_DELIVERIES = 10;
 export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
   async function render(visitor: Member, forms: { budget?: FormState; webhook?: FormState } = {}, dialog = ""): Promise<string> {
     const { accountId } = visitor.membership;
-    const [budgets, projects, keys, members, webhook, deliveries] = await Promise.all([
+    const [budgets, projects, keys, members, labels, webhook, deliveries] = await Promise.all([
       listBudgets(database, accountId),
       listProjectNames(database, accountId),
       listKeyNames(database, accountId),
       listMembers(database, accountId),
+      readAccountLabels(database, accountId),
       findWebhook(database, accountId),
       listDeliveries(database, { accountId, limit: SHOWN_DELIVERIES }),
     ]);
@@ -40,6 +43,7 @@ export function budgetRoutes(app: FastifyInstance, { database, pepper, webhookNe
       projects,
       keys,
       members,
+      keepsEndUsers: labels.keeping === "kept",
       webhook: { webhook, deliveries, form: forms.webhook ?? EMPTY_FORM },
       form: forms.budget ?? EMPTY_FORM,
       dialog,

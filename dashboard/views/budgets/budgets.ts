@@ -24,6 +24,7 @@ export interface BudgetsView {
   projects: readonly NamedProject[];
   keys: readonly NamedKey[];
   members: readonly AccountMember[];
+  keepsEndUsers: boolean;
   webhook: WebhookView;
   form: FormState;
   /** HTML of a dialog over the page. */
@@ -58,7 +59,7 @@ function table(budgets: readonly Budget[], maySet: boolean): string {
     >`;
     return html`<tr>
       <th scope="row" data-label="Covers">
-        <span>!${clipped(name)}<span class="sub">${SCOPES[budget.scope]}</span></span>
+        <span>!${clipped(name)}<span class="sub">${scopeOf(budget)}</span></span>
       </th>
       <td data-label="This month">!${limitBar({ used: budget.spentNanoUsd, limit: budget.amountNanoUsd, unit: "usd" })}</td>
       <td data-label="Alerts sent">${budget.reached.map((percent) => `${percent}%`).join(", ") || "None"}</td>
@@ -86,15 +87,22 @@ const SCOPES = {
   project: "Keys of this project",
   key: "API key",
   member: "Keys that this member created",
+  end_user: "By the end user of each request",
 } as const;
 
+function scopeOf({ scope, covers }: Budget): string {
+  return scope === "end_user" && covers !== null ? `Highest: ${covers}` : SCOPES[scope];
+}
+
 function nameOf({ scope, covers }: Budget): string {
+  if (scope === "end_user") return "Each end user";
   return scope === "account" ? "Account" : (covers ?? "–");
 }
 
-function budgetForm({ visitor, projects, keys, members, form }: BudgetsView): string {
+function budgetForm({ visitor, projects, keys, members, keepsEndUsers, form }: BudgetsView): string {
   const options = {
     account: "Account: all keys",
+    ...(keepsEndUsers ? { end_user: "Each end user" } : {}),
     ...Object.fromEntries(projects.map(({ id, name }) => [`project:${id}`, `Project: ${name}`])),
     ...Object.fromEntries(members.map(({ personId, email }) => [`member:${personId}`, `Member: ${email}`])),
     ...Object.fromEntries(keys.map(({ publicId, name }) => [`key:${publicId}`, `Key: ${name}`])),

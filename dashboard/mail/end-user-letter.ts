@@ -1,0 +1,30 @@
+import type { EndUserLetter } from "../../ledger/budgets/end-user-alerts.ts";
+import { toPersonName } from "../../ledger/people/person-name.ts";
+import { showUsd } from "../money.ts";
+import type { Letter } from "./letter.ts";
+
+/** Which end users have spent a part of the budget that the account sets for each. */
+export function endUserLetter({ to, report, link }: { to: string; report: EndUserLetter; link: string }): Letter {
+  const { accountName, month, amountNanoUsd, endUsers, total } = report;
+  const name = toPersonName(accountName);
+  const lines = endUsers.map(
+    ({ endUser, percent, spentNanoUsd }) => `- ${endUser}: ${showUsd(spentNanoUsd)}, at least ${percent}%`,
+  );
+  if (total > endUsers.length) lines.push(`- and ${total - endUsers.length} more`);
+  return {
+    to,
+    subject: `${name}: ${total === 1 ? "1 end user" : `${total} end users`} reached the monthly budget’s thresholds`,
+    text: `Hello,
+
+These end users of the account “${name}” on Model Gateway have reached 50, 80 or 100% of the monthly budget of ${showUsd(amountNanoUsd)} for each end user in ${month.slice(0, 7)} (UTC):
+
+${lines.join("\n")}
+
+Budgets only send alerts: they do not stop requests. Usage by end user:
+
+${link}
+
+You receive this at most once an hour because you are an owner of the account.
+`,
+  };
+}
