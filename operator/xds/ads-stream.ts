@@ -7,6 +7,7 @@ import {
   type DiscoveryRequestSchema,
   type DiscoveryResponse,
 } from "../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
+import { withoutSecrets } from "./rejection.ts";
 import { versionOf, type Snapshot } from "./snapshot.ts";
 
 export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
@@ -73,7 +74,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
       subscription.rejected = null;
       return;
     }
-    const message = request.errorDetail.message ?? "";
+    const message = withoutSecrets(request.errorDetail.message ?? "");
     subscription.rejected = { version, message };
     onRejected({ node, typeUrl, message });
   }

@@ -56,6 +56,18 @@ describe("a push of configuration", () => {
     expect((await requestTo("model/m/a/1")).status).toBe(200);
   });
 
+  test("Envoy's rejection quotes the rejected resource without its secrets", async () => {
+    const keys = { id: "AKIAZk3v9QmT7wLr2YbN", secret: "secret/k3v9QmT7+wLr2YbN", session: 'token"of\\a session' };
+    const aws = { region: "eu-central-1", service: "", keys };
+    const broken = loopbackEndpoint(upstream.port, { credential: { aws } });
+    const outcome = await push({ "model/m/a/1": loopbackEndpoint(upstream.port), "model/broken/b/3": broken });
+    expect(outcome).toEqual({ kind: "rejected", message: expect.stringContaining(keys.id) });
+    for (const secret of [keys.secret, "of\\", "a session"]) {
+      expect(JSON.stringify(outcome)).not.toContain(secret);
+      expect(stack.logLines.join("")).not.toContain(secret);
+    }
+  });
+
   test("Envoy's rejection is reported in its own words, with the cluster's name; the valid cluster next to it serves", async () => {
     const outcome = await push({
       "model/m/a/1": loopbackEndpoint(upstream.port),

@@ -125,3 +125,10 @@ test("unsupported types are not answered", () => {
   ask("type.googleapis.com/envoy.config.listener.v3.Listener");
   expect(sent).toEqual([]);
 });
+
+test("a rejection keeps no secret that Envoy quotes, however its message is cut", () => {
+  stream.update(snapshot(["bad"]));
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE, [], { message: 'bad: secret_access_key: "a\\"b" session_token: "c" inline_string: "Bearer d' });
+  expect(rejections).toEqual(['envoy: bad: secret_access_key: "…" session_token: "…" inline_string: "…"']);
+});
