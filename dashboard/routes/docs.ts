@@ -11,7 +11,7 @@ import { defaultModel } from "../views/default-model.ts";
 import { DOCS, quickstartPage } from "../views/docs/docs.ts";
 import { inlineCode } from "../views/docs/inline-code.ts";
 import { referencePage } from "../views/docs/reference.ts";
-import { LANGUAGES } from "../views/quickstart.ts";
+import { LANGUAGES } from "../views/first-requests.ts";
 
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
 const SOURCE = `${DOCS}/openapi.yaml`;

@@ -7,7 +7,7 @@ import type { AppDeps } from "../app-deps.ts";
 import { sendPage } from "../http/reply.ts";
 import { modelPage } from "../views/models/model.ts";
 import { modelsPage } from "../views/models/models.ts";
-import { LANGUAGES } from "../views/quickstart.ts";
+import { LANGUAGES } from "../views/first-requests.ts";
 import { firstUptimeDay } from "../views/uptime.ts";
 
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });

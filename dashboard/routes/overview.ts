@@ -44,7 +44,7 @@ export function overviewRoutes(app: FastifyInstance, { database, reports = datab
       activity,
       alertNanoUsd,
       autoTopUp,
-      ...chooseModels(models),
+      examples: chooseModels(models),
     };
     return sendPage(reply, overviewPage(page));
   });

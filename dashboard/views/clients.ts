@@ -20,7 +20,8 @@ export function clientsPage({ visitor, baseUrl }: { visitor: Member | null; base
     !${copyable({ id: "installer", text: `curl -fsSL ${baseUrl}/install.sh | sh`, label: "Installer command" })}
     <p class="muted">
       It asks for your key, sends it only to this service, and writes it into the tools’ own settings.
-      <code>--uninstall</code> restores them. Instructions for agents: <a href="/install.md">${baseUrl}/install.md</a>
+      <code class="nowrap">--uninstall</code> restores them. Instructions for agents:
+      <a href="/install.md">${baseUrl}/install.md</a>
     </p>
     !${responsiveTable(["Tool", "Interfaces", "Setup"], TOOLS.map(row))}`;
   return layout({ title: "Tools", visitor, path: PATH, body });

@@ -3,7 +3,8 @@ import type { CatalogueModel } from "../../../contract/catalogue.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
-import { quickstart, type Language } from "../quickstart.ts";
+import type { Language } from "../first-requests.ts";
+import { quickstart } from "../quickstart.ts";
 
 export const DOCS = "/dashboard/docs";
 

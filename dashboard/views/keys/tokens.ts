@@ -18,7 +18,7 @@ import { ROLE_NAMES } from "../role-names.ts";
 
 const ROLES = {
   viewer: "Viewer: read everything",
-  member: "Member: also manage keys and redeem codes",
+  member: "Member: manage keys and credit",
   owner: "Owner: everything an owner can do",
 } as const;
 const STATUS: Record<ManagementToken["status"], string> = {

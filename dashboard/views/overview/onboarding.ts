@@ -6,7 +6,7 @@ import type { Overview } from "./overview-view.ts";
 
 /** Steps to the first response; hidden once there was one. */
 export function onboarding(overview: Overview): string {
-  const { visitor, balance, keys, baseUrl, canPay } = overview;
+  const { visitor, balance, keys, baseUrl, canPay, examples } = overview;
   const { role } = visitor.membership;
   const hasCredit = balance.postedNanoUsd > 0n;
   const addCredit = html`<p><a class="button ${hasCredit ? "" : "primary"}" href="/dashboard/credit/top-up">Add credit</a></p>`;
@@ -30,8 +30,8 @@ export function onboarding(overview: Overview): string {
       <li>
         <h3>Send your first request</h3>
         <p>Base URL: <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients.</p>
-        !${isAllowed(role, "usePlayground") ? html`<p><a class="button" href="/dashboard/playground">Open the playground</a></p>` : ""}
-        !${snippets({ ...overview, key: null })}
+        !${examples.hasConversation && isAllowed(role, "usePlayground") ? html`<p><a class="button" href="/dashboard/playground">Open the playground</a></p>` : ""}
+        !${snippets({ ...examples, baseUrl, key: null })}
       </li>
     </ol>
   </section>`;

@@ -4,6 +4,7 @@ import type { AutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import type { KeyUsagePage, UsageTotals } from "../../../ledger/usage/reports.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { Bar } from "../../charts/series.ts";
+import type { ExampleModels } from "../keys/choose-models.ts";
 import type { Member } from "../../session/visitor.ts";
 
 /** The content of the overview. */
@@ -14,8 +15,7 @@ export interface Overview {
   keys: number;
   usage: UsageTotals;
   baseUrl: string;
-  chatModel: string;
-  messagesModel: string;
+  examples: ExampleModels;
   /** Whether there is a payment provider. */
   canPay: boolean;
   /** Of the last 30 days; undefined if nothing was used. */

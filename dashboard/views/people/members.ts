@@ -18,8 +18,8 @@ import { day } from "../time.ts";
 const PATH = "/dashboard/members";
 const ROLES: Record<Role, string> = {
   viewer: "Viewer: read everything",
-  member: "Member: also manage keys and add credit",
-  owner: "Owner: also manage members, tokens and cards",
+  member: "Member: manage keys and credit",
+  owner: "Owner: full access",
 };
 
 export interface MembersView {

@@ -36,8 +36,7 @@ export function newPasskeyPage({ visitor, challenge, form }: NewPasskeyView): st
         sign in with it alone, or use it after your password.
       </p>
       !${formProblem(form)}
-      !${passkeyForm({ kind: "create", action: NEW_PASSKEY_PATH, challenge, button: "Create passkey", isPrimary: true, fields: csrfField(visitor.csrf) + name })}
-      <p><a href="${SETTINGS}">Cancel</a></p>
+      !${passkeyForm({ kind: "create", action: NEW_PASSKEY_PATH, challenge, button: "Create passkey", isPrimary: true, cancel: SETTINGS, fields: csrfField(visitor.csrf) + name })}
     </div>`;
   return layout({ title: "Add a passkey", visitor, path: SETTINGS, body, isNarrow: true });
 }

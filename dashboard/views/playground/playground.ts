@@ -18,10 +18,15 @@ export interface Playground {
   baseUrl: string;
 }
 
+const NO_CHAT = empty("No chat models available", {
+  note: "The playground is for conversations. Each model's page shows how to call it from code.",
+  more: '<a class="button" href="/dashboard/models">View models</a>',
+});
+
 /** assets/playground does the rest: it finds the parts of this page by their ids and `data-part`. */
 export function playgroundPage({ visitor, models, chosen, baseUrl }: Playground): string {
   const page = { title: "Playground", visitor, path: "/dashboard/playground" };
-  if (models.length === 0) return layout({ ...page, body: `<h1>Playground</h1>${empty("No models available")}` });
+  if (models.length === 0) return layout({ ...page, body: `<h1>Playground</h1>${NO_CHAT}` });
   const first = models.find(({ model }) => model.name === chosen) ?? defaultModel(models);
   // A comparison is of two models, where there are two.
   const second = defaultModel(models.filter((each) => each !== first)) ?? first;
