@@ -318,6 +318,7 @@ export async function startExtproc(
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
     turns: createTurns({ clock: monotonic, defer: setImmediate, deferBy }),
+    strangers: loads.strangers,
     earlyAnswers,
     log,
   });

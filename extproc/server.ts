@@ -14,7 +14,7 @@ import type { BrokenAnswer } from "./broken-answers.ts";
 import type { EarlyAnswers } from "./early-answers/early-answers.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import type { HeldAnswer } from "./held-answers.ts";
-import type { Turns } from "./load/turns.ts";
+import type { Share, Turns } from "./load/turns.ts";
 import { createProcessingRequestReader, type ProcessingRequest } from "./processing-request.ts";
 import type { Reply } from "./reply.ts";
 
@@ -28,6 +28,8 @@ export interface ServerDeps {
   createAttempt(push: Push): Steps;
   /** The owner of the next message. */
   turns: Turns;
+  /** Whose work is done for callers without a valid key. */
+  strangers: Share;
   /** Envoy's report of an answer that its model server did not finish. */
   onBrokenAnswer(broken: BrokenAnswer): void;
   /** Envoy's report of how much has come of an answer. */
@@ -97,8 +99,9 @@ type Read = (message: Buffer) => ProcessingRequest;
 
 function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { read: Read }): GrpcHandler {
   const push = ({ frame, rest }: Reply) => stream.send(frame, rest);
-  const exchange = metadata[STAGE.header] === STAGE.attempt ? deps.createAttempt(push) : deps.createExchange(push);
-  const lane = deps.turns.lane({ handle, ended, pause: stream.pause, resume: stream.resume });
+  const isAttempt = metadata[STAGE.header] === STAGE.attempt;
+  const exchange = isAttempt ? deps.createAttempt(push) : deps.createExchange(push);
+  const lane = deps.turns.lane({ handle, ended, pause: stream.pause, resume: stream.resume }, isAttempt ? null : deps.strangers);
   let isPaid = false;
   let isClosed = false;
 

@@ -28,6 +28,8 @@ export interface AccountLoads {
   readonly size: number;
   /** Work of the last seconds for all accounts, ms. */
   readonly workMs: number;
+  /** Of callers without a valid key, who have no account. Not in the sums above: no account gets less of the process for it. */
+  readonly strangers: Share;
   stop(): void;
 }
 
@@ -38,7 +40,7 @@ const REMAINING = 0.95;
 export const FULL_WORK_MS = FADE_EVERY_MS / (1 - REMAINING);
 /** An account with fewer requests in flight is no flood: it waits for their answers before it sends more. */
 export const FLOOD_OPEN = 16;
-const COUNTED_MS = 20;
+export const COUNTED_MS = 20;
 const NEGLIGIBLE_MS = 0.01;
 
 /** Answers that are free for the caller: far above what tools request, far below what would be noticed. */
@@ -51,6 +53,7 @@ export const REFUSALS = { perSecond: 200, burst: 200, maxDelayMs: 2_000 };
 
 export function startAccountLoads(): AccountLoads {
   const loads = new Map<string, AccountLoad>();
+  const strangers = createShare();
   let workMs = 0;
   let size = 0;
 
@@ -58,6 +61,7 @@ export function startAccountLoads(): AccountLoads {
   function fade(): void {
     workMs = 0;
     size = 0;
+    strangers.workMs *= REMAINING;
     for (const [accountId, load] of loads) {
       correctCost(load.starts, load.share.workMs - load.rememberedWorkMs);
       load.share.workMs *= REMAINING;
@@ -83,6 +87,7 @@ export function startAccountLoads(): AccountLoads {
     get workMs() {
       return workMs;
     },
+    strangers,
     stop: () => clearInterval(timer),
   };
 }

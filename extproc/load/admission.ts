@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { FLOOD_OPEN, FULL_WORK_MS, type AccountLoad, type AccountLoads } from "./account-load.ts";
+import { COUNTED_MS, FLOOD_OPEN, FULL_WORK_MS, type AccountLoad, type AccountLoads } from "./account-load.ts";
 import type { Lateness } from "./lateness.ts";
 import { createSlot, type Slot } from "./slot.ts";
 import { waitedMs } from "./turns.ts";
@@ -23,7 +23,7 @@ export interface Admission {
 export type AdmissionRefusal = "full" | "late" | "places" | "work";
 
 export interface AdmissionDeps {
-  loads: Pick<AccountLoads, "size" | "workMs">;
+  loads: Pick<AccountLoads, "size" | "workMs" | "strangers">;
   /** Maximum concurrent requests. */
   maxOpen: number;
   /** Monotonic. */
@@ -91,10 +91,12 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
     }
     if (lateness.busyPart < BUSY_PART) return null;
     // Sums lag behind by a tenth of a second: an account's own work may exceed them.
-    const allWorkMs = Math.max(loads.workMs, workMs);
+    const allWorkMs = Math.max(loads.workMs, workMs) + loads.strangers.workMs;
     const part = allWorkMs === 0 ? 0 : workMs / allWorkMs;
     const isStrained = Math.max(late, waitedMs(share, nowMs)) >= STRAINED_MS;
-    const evenPart = 1 / Math.max(1, loads.size);
+    // Strangers count as one more account: what they cause is no account's fault.
+    const users = loads.size + (loads.strangers.workMs >= COUNTED_MS ? 1 : 0);
+    const evenPart = 1 / Math.max(1, users);
     const muchWorkMs = own >= FLOOD_OPEN ? MUCH_WORK_MS : MUCH_WORK_OF_FEW_MS;
     if (isStrained && workMs >= muchWorkMs && part > Math.min(MAX_PART, MAX_EVEN_PARTS * evenPart) && !isAlone(load, nowMs)) {
       onRefused("work");
@@ -105,7 +107,7 @@ export function createAdmission({ loads, maxOpen, clock, lateness, onRefused }: 
       );
     }
     const hasPart = part >= LATE_PART * evenPart;
-    if (late >= STUCK_MS && (hasPart || loads.size === 0)) return overloaded("late");
+    if (late >= STUCK_MS && (hasPart || users === 0)) return overloaded("late");
     return late >= LATE_MS && workMs >= LITTLE_WORK_MS && hasPart ? overloaded("late") : null;
   }
 

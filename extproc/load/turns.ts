@@ -6,7 +6,8 @@
  * everybody up for long, such as an answer of 30 MB, is followed by as much time without its account (docs/decisions/0033).
  */
 export interface Turns {
-  lane(stream: LaneStream): Lane;
+  /** @param unknown its work until its account is known; null if it is not counted. */
+  lane(stream: LaneStream, unknown?: Share | null): Lane;
 }
 
 /** A stream from the scheduler's perspective. */
@@ -139,7 +140,7 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
     }
   }
 
-  function createLane(stream: LaneStream): Lane {
+  function createLane(stream: LaneStream, unknown: Share | null = null): Lane {
     let share: Share | undefined;
     let messages: Buffer[] = [];
     let waitingBytes = 0;
@@ -149,10 +150,12 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
 
     function handleAtOnce(message: Buffer, startedMs: number): void {
       stream.handle(message);
-      if (share === undefined) return;
+      const payer = share ?? unknown;
+      if (payer === null) return;
       const nowMs = clock.nowMs();
       const spentMs = nowMs - startedMs;
-      noteWork(share, spentMs, nowMs);
+      noteWork(payer, spentMs, nowMs);
+      if (share === undefined) return;
       share.atOnce.leftMs -= spentMs;
       all.leftMs -= spentMs;
     }

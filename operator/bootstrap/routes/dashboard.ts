@@ -15,12 +15,23 @@ export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/
  */
 const IDLE_TIMEOUT = "20s";
 
+/**
+ * By default Envoy answers 503 itself from 1,024 requests on: so many uploads that stall, without a session, would shut out
+ * everybody. The dashboard bounds its callers by address and account (dashboard/http/in-flight.ts), and what no longer has a
+ * connection waits for one.
+ */
+const MAX_CONNECTIONS = 4_096;
+const MAX_REQUESTS = 16_384;
+
 /** The dashboard's process, whose port is reached only through Envoy. */
 export function dashboardCluster(address: SocketAddress, tls?: InternalTls): EnvoyConfig {
   return {
     name: DASHBOARD_CLUSTER,
     type: "STRICT_DNS",
     connect_timeout: "1s",
+    circuit_breakers: {
+      thresholds: [{ max_connections: MAX_CONNECTIONS, max_pending_requests: MAX_REQUESTS, max_requests: MAX_REQUESTS }],
+    },
     load_assignment: {
       cluster_name: DASHBOARD_CLUSTER,
       endpoints: [{ lb_endpoints: [{ endpoint: { address: socketAddress(address) } }] }],

@@ -26,3 +26,12 @@ test("an account with a running request is kept, however little it does", () => 
   expect(loads.of("a")).toBe(load);
   loads.stop();
 });
+
+test("strangers' work fades too, and takes nothing from an account's part", () => {
+  const loads = startAccountLoads();
+  loads.strangers.workMs += 100;
+  vi.advanceTimersByTime(100);
+  expect(loads.strangers.workMs).toBeCloseTo(95);
+  expect([loads.workMs, loads.size]).toEqual([0, 0]);
+  loads.stop();
+});

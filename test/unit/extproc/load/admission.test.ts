@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createAccountLoad, type AccountLoad } from "../../../../extproc/load/account-load.ts";
 import { createAdmission, type AdmissionRefusal } from "../../../../extproc/load/admission.ts";
+import { createShare } from "../../../../extproc/load/turns.ts";
 
 interface Work {
   /** Of the last seconds, ms. */
@@ -13,11 +14,14 @@ function setUp({
   lateMs = () => 0,
   busyPart = () => 1,
   work = {},
+  strangersMs = 0,
 }: {
   maxOpen?: number;
   lateMs?: () => number;
   busyPart?: () => number;
   work?: Work;
+  /** Of callers without a key. */
+  strangersMs?: number;
 }) {
   const refusals: AdmissionRefusal[] = [];
   const loads = new Map<string, AccountLoad>();
@@ -28,8 +32,11 @@ function setUp({
   };
   for (const [account, workMs] of Object.entries(work)) of(account).share.workMs = workMs;
   let nowMs = 0;
+  const strangers = createShare();
+  strangers.workMs = strangersMs;
   const admission = createAdmission({
     loads: {
+      strangers,
       get size() {
         return [...loads.values()].filter(({ share }) => share.workMs >= 20).length;
       },
@@ -196,4 +203,12 @@ test("a process that one account's heavy messages have stuck serves the others, 
 test("a process that is stuck because its machine is slow refuses nobody", () => {
   const { enter } = setUp({ lateMs: () => 1_000, busyPart: () => 0.5 });
   expect(() => enter("newcomer")).not.toThrow();
+});
+
+test("a flood of callers without a key gets no customer refused, however late the process is", () => {
+  const flooded = setUp({ lateMs: () => 2_000, work: { payer: 100 }, strangersMs: 1_500 });
+  expect(() => flooded.enter("payer")).not.toThrow();
+  const own = setUp({ lateMs: () => 2_000, work: { payer: 1_500 }, strangersMs: 100 });
+  expect(() => own.enter("payer")).toThrow("at capacity");
+  expect(own.refusals).toEqual(["late"]);
 });

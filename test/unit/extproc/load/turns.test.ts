@@ -185,3 +185,16 @@ test("a message that comes while its account waits is handled after that", () =>
   while (round());
   expect(order).toEqual(["heavy 0", "heavy 1"]);
 });
+
+test("messages of an unknown account count for strangers, and are handled as they arrive", () => {
+  let nowMs = 0;
+  const turns = createTurns({ clock: { nowMs: () => nowMs }, defer: () => undefined, deferBy: () => undefined });
+  const [strangers, account] = [createShare(), createShare()];
+  const ignore = () => undefined;
+  const lane = turns.lane({ handle: () => (nowMs += 3), ended: ignore, pause: ignore, resume: ignore }, strangers);
+  send(lane, 10);
+  expect([strangers.workMs, account.workMs]).toEqual([30, 0]);
+  lane.payFrom(account);
+  send(lane, 1);
+  expect([strangers.workMs, account.workMs]).toEqual([30, 3]);
+});
