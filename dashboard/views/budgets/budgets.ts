@@ -114,7 +114,7 @@ function budgetForm({ visitor, projects, keys, members, keepsEndUsers, form }: B
       !${choice({ name: "covered", label: "Covers", options }, form)}
       !${field({ name: "amount", label: "Monthly budget (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, form)}
     </div>
-    <p class="help">An existing budget for the same account, project, member or key is replaced.</p>
+    <p class="help">An existing budget that covers the same is replaced.</p>
     <button class="primary">Save budget</button>
   </form>`;
 }
