@@ -19,6 +19,7 @@ const ON_SHORT_TEXT: Readonly<Record<string, string>> = {
   "dashboard/config/sign-up-rules.ts: /\\s*,\\s*/": "a setting",
   "dashboard/views/figures.ts: /0+$/": "an amount",
   "dashboard/views/figures.ts: /\\B(?=(\\d{3})+$)/g": "an amount",
+  "dashboard/views/usage/request.ts: /0+$/": "twelve digits",
   "extproc/main.ts: /\\/+$/": "a setting",
   "extproc/protocol/output/guarded-names.ts: /(?=.*(?:max|limit|num|^n(?!o)))(?=.*(?:tok|len|predict|decode|generat))|^max(?:out|output|new|response|answer|completion)$/":
     "a name of at most 64 characters",
