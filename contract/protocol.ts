@@ -10,14 +10,19 @@ export const UPSTREAM_PATHS = {
 } as const satisfies Record<Protocol, string>;
 
 /**
- * Interfaces whose answers have no tokens: only the input is charged. A request and its answer are one JSON object each, never a
- * stream, and pass from and to a server that speaks chat completions with nothing changed but the model's name.
+ * Interfaces that are no conversations. A request and its answer are one JSON object each, never a stream, and pass from and to a
+ * server that speaks chat completions with nothing changed but the model's name. Their answers have no text: only the input is
+ * charged, except for images, whose answers are.
  */
-export const INPUT_INTERFACES = ["embeddings", "rerank"] as const;
+export const INPUT_INTERFACES = ["embeddings", "rerank", "image_generation"] as const;
 export type InputInterface = (typeof INPUT_INTERFACES)[number];
 
 /** Their endpoints on a server, below its base path. */
-const INPUT_PATHS = { embeddings: "/embeddings", rerank: "/rerank" } as const satisfies Record<InputInterface, string>;
+const INPUT_PATHS = {
+  embeddings: "/embeddings",
+  rerank: "/rerank",
+  image_generation: "/images/generations",
+} as const satisfies Record<InputInterface, string>;
 
 /** Interfaces for clients. A conversation reaches servers of every protocol. */
 export const INTERFACES = [...PROTOCOLS, ...INPUT_INTERFACES] as const;
@@ -39,6 +44,7 @@ export const CLIENT_PATHS = {
   responses: "/v1/responses",
   embeddings: "/v1/embeddings",
   rerank: "/v1/rerank",
+  image_generation: "/v1/images/generations",
 } as const satisfies Record<Interface, string>;
 
 /** The two formats of errors and lists: Responses and the input interfaces share those of chat completions. */

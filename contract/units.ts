@@ -4,7 +4,14 @@ import type { Interface } from "./protocol.ts";
 const UNITS: Partial<Record<Interface, readonly [string, string]>> = {
   // A query with up to 100 documents, as Cohere bills it (docs/billing.md).
   rerank: ["search", "searches"],
+  image_generation: ["image", "images"],
 };
+
+/** What is known of an image, on which its price may depend; null: it may be anything. */
+export interface ImageTraits {
+  size: string | null;
+  quality: string | null;
+}
 
 interface Used {
   interface: Interface;
@@ -19,6 +26,6 @@ export function unitsInWords({ interface: client, units }: Used): string {
 }
 
 /** As `UNITS_BY_KIND` in the ledger's sums. */
-export function searchesOf({ interface: client, units }: Used): number {
-  return client === "rerank" ? units : 0;
+export function unitsByKind({ interface: client, units }: Used): { searches: number; images: number } {
+  return { searches: client === "rerank" ? units : 0, images: client === "image_generation" ? units : 0 };
 }

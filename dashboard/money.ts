@@ -1,4 +1,5 @@
-import { formatNanoUsd, type Price } from "../ledger/money.ts";
+import type { Interface } from "../contract/protocol.ts";
+import { formatNanoUsd, formatPicoUsd, type Price } from "../ledger/money.ts";
 
 /** For people: "$4.99", with more decimals if two would hide digits; never rounded up. */
 export function showUsd(nanoUsd: bigint): string {
@@ -17,15 +18,29 @@ export function showUnitPrice(picoUsd: bigint): string {
   return `$${pricePerThousand(picoUsd)}`;
 }
 
-/** The same for programs: decimal strings for each class of tokens, and for a thousand searches. */
-export function showPricePerMillion({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd }: Price) {
+/** A published price of an image, in USD. */
+export function showImagePrice(picoUsd: bigint): string {
+  return `$${pricePerImage(picoUsd)}`;
+}
+
+/** The same for programs: decimal strings for each class of tokens, for a thousand searches and for an image. */
+export function showPrices(price: Price, client: Interface | undefined) {
+  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = price;
+  const isImages = client === "image_generation";
   return {
     input: pricePerMillion(inputPicoUsd),
     cached_input: pricePerMillion(cachedInputPicoUsd),
     cache_write: pricePerMillion(cacheWritePicoUsd),
     output: pricePerMillion(outputPicoUsd),
-    search: pricePerThousand(unitPicoUsd),
+    search: pricePerThousand(isImages ? 0n : unitPicoUsd),
+    image: pricePerImage(isImages ? unitPicoUsd : 0n),
   };
+}
+
+/** At least two decimals, as prices of tokens have them. */
+export function pricePerImage(picoUsd: bigint): string {
+  const [whole = "0", decimals = ""] = formatPicoUsd(picoUsd).split(".");
+  return `${whole}.${decimals.padEnd(2, "0")}`;
 }
 
 /** Without trailing zeros. */

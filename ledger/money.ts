@@ -12,6 +12,15 @@ export interface Price {
   outputPicoUsd: bigint;
   /** 0 if only tokens are charged. */
   unitPicoUsd: bigint;
+  /** Of images whose price depends on size or quality; absent if no price does. */
+  imagePrices?: readonly ImagePrice[] | undefined;
+}
+
+/** The price of an image of this size and quality, where they are not null; of several that match, the first counts. */
+export interface ImagePrice {
+  size: string | null;
+  quality: string | null;
+  unitPicoUsd: bigint;
 }
 
 const PICO_USD_DECIMALS = 6;
@@ -35,6 +44,11 @@ export function parsePrice(usdPerMillion: string): bigint {
 /** A price of units, "2.00" USD per thousand, as pico-USD for each: 2000000000n. @throws as `parsePrice` does. */
 export function parsePricePerThousand(usdPerThousand: string): bigint {
   return parsePrice(usdPerThousand) * 1_000n;
+}
+
+/** The price of an image, "0.04" USD, as pico-USD: 40000000000n. @throws as `parsePrice` does. */
+export function parsePricePerImage(usd: string): bigint {
+  return parsePrice(usd) * 1_000_000n;
 }
 
 /** A price in USD per token or unit without trailing zeros: "0.000003". */

@@ -14,13 +14,14 @@ export interface UpstreamOptions {
   model?: string;
 }
 
-/** Placeholders in the manifests: only these four origins are replaced; any other url is used as written. */
+/** Placeholders in the manifests: only these origins are replaced; any other url is used as written. */
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
-/** A server given for conversations may have no embeddings or rankings, and uses other model names for them. */
+/** A server given for conversations may have no embeddings, rankings or images, and uses other model names for them. */
 const EMBEDDINGS_PLACEHOLDER = "http://embeddings.simulator.localhost";
 const RERANK_PLACEHOLDER = "http://rerank.simulator.localhost";
+const IMAGES_PLACEHOLDER = "http://images.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: the real target of each placeholder in the manifests. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
@@ -35,5 +36,6 @@ export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Lo
       options.responsesUrl === undefined ? { url: `${simulatorUrl}/v1` } : { url: options.responsesUrl, ...given },
     [EMBEDDINGS_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
     [RERANK_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
+    [IMAGES_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
   };
 }

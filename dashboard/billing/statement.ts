@@ -3,6 +3,7 @@ import type { Statement } from "../../ledger/billing/statement.ts";
 import { daysOfMonth, monthOf } from "../../ledger/billing/month.ts";
 import type { Block, DocumentText, TableRow } from "../pdf/document.ts";
 import { ENTRY_KINDS } from "../views/entry-kinds.ts";
+import { unitColumns } from "../views/unit-columns.ts";
 import { exactAmounts } from "./amounts.ts";
 import { partiesOf, type Parties } from "./parties.ts";
 
@@ -62,9 +63,9 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
   if (models.length === 0) return [{ kind: "text", text: "No requests in this month." }];
   const sums = [...models, { ...usageTotal, model: "Total" }];
   const amounts = exactAmounts(sums.map(({ chargeNanoUsd }) => chargeNanoUsd));
-  const hasSearches = usageTotal.searches > 0;
-  const rows = sums.map(({ model, requests, outputTokens, searches, ...tokens }, index) => {
-    const used = [requests, promptTokensOf(tokens), outputTokens, ...(hasSearches ? [searches] : [])];
+  const units = unitColumns([usageTotal]);
+  const rows = sums.map(({ model, ...sum }, index) => {
+    const used = [sum.requests, promptTokensOf(sum), sum.outputTokens, ...units.map(({ name }) => sum[name])];
     const counts = used.map((count) => count.toLocaleString("en-US"));
     return { cells: [model, ...counts, amounts[index] ?? ""], isBold: index === models.length };
   });
@@ -73,7 +74,7 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
     { name: "Requests", share: 1.6, isNumber: true },
     { name: "Input tokens", share: 2.2, isNumber: true },
     { name: "Output tokens", share: 2.2, isNumber: true },
-    ...(hasSearches ? [{ name: "Searches", share: 2.2, isNumber: true }] : []),
+    ...units.map(({ head }) => ({ name: head, share: 2.2, isNumber: true })),
     AMOUNT,
   ];
   return [{ kind: "table", columns, rows }];

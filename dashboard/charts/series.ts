@@ -1,7 +1,13 @@
 import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../ledger/usage/sums.ts";
 import { totalTokensOf } from "../../contract/usage.ts";
 
-export const METRICS = { money: "Spend", requests: "Requests", tokens: "Tokens", searches: "Searches" } as const;
+export const METRICS = {
+  money: "Spend",
+  requests: "Requests",
+  tokens: "Tokens",
+  searches: "Searches",
+  images: "Images",
+} as const;
 export type Metric = keyof typeof METRICS;
 
 /** Usage of one group, a model or a key, in one bucket. */
@@ -76,5 +82,7 @@ function amountOf(usage: UsageSums, metric: Metric): number {
       return totalTokensOf(usage);
     case "searches":
       return usage.searches;
+    case "images":
+      return usage.images;
   }
 }

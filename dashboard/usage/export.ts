@@ -15,8 +15,8 @@ import { endUserIn, tagName, tagsIn } from "../../contract/labels.ts";
 import { usageByLabel, type LabelPosition } from "../../ledger/usage/label-reports.ts";
 import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-labels.ts";
 import { momentsOf } from "../../contract/days.ts";
-import { searchesOf } from "../../contract/units.ts";
-import { perMillion, perThousand } from "../money.ts";
+import { unitsByKind } from "../../contract/units.ts";
+import { perMillion, perThousand, pricePerImage } from "../money.ts";
 
 /** A part of an account's usage. Totals know keys, projects and models; outcomes are only in the file of requests. */
 export interface UsageSelection {
@@ -40,6 +40,7 @@ const SUMS = [
   "output_tokens",
   "reasoning_tokens",
   "searches",
+  "images",
   "charge_usd",
 ];
 
@@ -162,6 +163,7 @@ function sumCells(sums: UsageSums): Cell[] {
     { number: String(sums.outputTokens) },
     { number: String(sums.reasoningTokens) },
     { number: String(sums.searches) },
+    { number: String(sums.images) },
     { number: formatNanoUsd(sums.chargeNanoUsd) },
   ];
 }
@@ -183,6 +185,7 @@ const REQUEST_COLUMNS = [
   "output_tokens",
   "reasoning_tokens",
   "searches",
+  "images",
   "duration_ms",
   "first_token_ms",
   "input_usd_per_million",
@@ -190,6 +193,8 @@ const REQUEST_COLUMNS = [
   "cache_write_usd_per_million",
   "output_usd_per_million",
   "search_usd_per_thousand",
+  "usd_per_image",
+  "image_terms",
   "price_version",
   "charge_usd",
 ];
@@ -202,6 +207,8 @@ function labelCells({ labels }: LabelledRequest): Cell[] {
 
 function requestCells(request: ListedRequest): Cell[] {
   const { price } = request;
+  const { searches, images } = unitsByKind(request);
+  const isImages = request.interface === "image_generation";
   return [
     { text: request.requestId },
     { number: String(request.attempt) },
@@ -218,14 +225,17 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: String(request.cacheWriteTokens) },
     { number: String(request.outputTokens) },
     { number: String(request.reasoningTokens) },
-    { number: String(searchesOf(request)) },
+    { number: String(searches) },
+    { number: String(images) },
     { number: String(request.durationMs) },
     { number: request.firstTokenMs === null ? "" : String(request.firstTokenMs) },
     { number: perMillion(price.inputPicoUsd) },
     { number: perMillion(price.cachedInputPicoUsd) },
     { number: perMillion(price.cacheWritePicoUsd) },
     { number: perMillion(price.outputPicoUsd) },
-    { number: perThousand(price.unitPicoUsd) },
+    { number: perThousand(isImages ? 0n : price.unitPicoUsd) },
+    { number: pricePerImage(isImages ? price.unitPicoUsd : 0n) },
+    { text: request.unitTerms ?? "" },
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },
   ];

@@ -45,6 +45,10 @@ export const FIRST_REQUESTS = {
     "query": "What do cats eat?",
     "documents": ["Cats eat meat.", "Cars need fuel."]
   }'`,
+    image_generation: ({ baseUrl, model }) => `curl ${baseUrl}/v1/images/generations \\
+  -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
+  -H "content-type: application/json" \\
+  -d '{ "model": "${model}", "prompt": "A cat on a roof" }'`,
   },
   python: {
     chat: ({ baseUrl, model }) => `import os
@@ -88,6 +92,14 @@ ranking = client.rerank(
     documents=["Cats eat meat.", "Cars need fuel."],
 )
 print([(each.index, each.relevance_score) for each in ranking.results])`,
+    image_generation: ({ baseUrl, model }) => `import base64
+import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
+images = client.images.generate(model="${model}", prompt="A cat on a roof")
+with open("cat.png", "wb") as file:
+    file.write(base64.b64decode(images.data[0].b64_json))`,
   },
   javascript: {
     chat: ({ baseUrl, model }) => `import OpenAI from "openai";
@@ -126,5 +138,11 @@ const ranking = await client.rerank({
   documents: ["Cats eat meat.", "Cars need fuel."],
 });
 console.log(ranking.results.map(({ index, relevanceScore }) => [index, relevanceScore]));`,
+    image_generation: ({ baseUrl, model }) => `import { writeFileSync } from "node:fs";
+import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
+const images = await client.images.generate({ model: "${model}", prompt: "A cat on a roof" });
+writeFileSync("cat.png", Buffer.from(images.data[0].b64_json, "base64"));`,
   },
 } as const satisfies Record<Language, Record<Interface, Snippet>>;

@@ -7,4 +7,5 @@ export const INTERFACE_NAMES = {
   responses: "Responses",
   embeddings: "Embeddings",
   rerank: "Rerank",
+  image_generation: "Image generation",
 } as const satisfies Record<Interface, string>;

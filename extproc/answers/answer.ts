@@ -31,6 +31,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         responses: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/responses` },
         embeddings: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/embeddings` },
         rerank: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/rerank` },
+        image_generation: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/images/generations` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };

@@ -1,6 +1,7 @@
 import type { Capability } from "../../contract/capability.ts";
 import { isInputOnly, type CatalogueModel } from "../../contract/catalogue.ts";
 import { CLIENT_PATHS } from "../../contract/protocol.ts";
+import { imagePriceOf } from "../../ledger/models/image-price.ts";
 import { formatPicoUsd, type Price } from "../../ledger/money.ts";
 
 interface Described extends Omit<CatalogueModel, "backends"> {
@@ -53,7 +54,7 @@ function describeLifecycle({ deprecation }: Described, nowMs: number) {
   };
 }
 
-/** `search` is the price of one, where a Model has it. */
+/** `search` and `image` are the prices of one, where a Model has them; that of an image is the highest. */
 function describeTerms({ price, interfaces }: Described) {
   return {
     pricing: {
@@ -61,10 +62,17 @@ function describeTerms({ price, interfaces }: Described) {
       completion: formatPicoUsd(price.outputPicoUsd),
       input_cache_read: formatPicoUsd(price.cachedInputPicoUsd),
       input_cache_write: formatPicoUsd(price.cacheWritePicoUsd),
-      ...(price.unitPicoUsd === 0n ? {} : { search: formatPicoUsd(price.unitPicoUsd) }),
+      ...describeUnits({ price, interfaces }),
     },
     supported_endpoints: interfaces.map((each) => CLIENT_PATHS[each]),
   };
+}
+
+function describeUnits({ price, interfaces }: Pick<Described, "price" | "interfaces">) {
+  const isImages = interfaces.includes("image_generation");
+  const picoUsd = isImages ? imagePriceOf(price, { size: null, quality: null }).picoUsd : price.unitPicoUsd;
+  if (picoUsd === 0n) return {};
+  return { [isImages ? "image" : "search"]: formatPicoUsd(picoUsd) };
 }
 
 /** Anthropic lists every capability that it knows; those that a Model cannot state do not exist in the gateway. */

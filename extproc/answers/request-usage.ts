@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { describeLabels } from "../../contract/labels.ts";
-import { searchesOf } from "../../contract/units.ts";
+import { unitsByKind } from "../../contract/units.ts";
 import { isRequestId } from "../../ledger/usage/request-id-time.ts";
 import type { WorldKey } from "../world/world.ts";
 import { describeCharge, type UsageReport } from "./usage.ts";
@@ -39,7 +39,7 @@ export async function describeRequestUsage({ requestId, key, readUsage, nowMs }:
     http_status: request.httpStatus,
     outcome: request.outcome,
     is_estimated: request.isEstimated,
-    ...describeCharge({ ...request, searches: searchesOf(request) }),
+    ...describeCharge({ ...request, ...unitsByKind(request) }),
     ...describeLabels(request.labels),
   };
 }

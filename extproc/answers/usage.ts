@@ -96,6 +96,7 @@ export function describeCharge(row: Omit<UsageSums, "requests">): object {
       reasoning: row.reasoningTokens,
     },
     searches: row.searches,
+    images: row.images,
     amount: formatNanoUsd(row.chargeNanoUsd),
   };
 }

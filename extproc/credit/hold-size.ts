@@ -80,14 +80,17 @@ export interface InputHoldInput {
   client: InputInterface;
   /** As they are held. */
   tokens: number;
+  /** Of the answer. */
+  outputTokens?: number;
   units: number;
   price: Price;
   remedy: string;
 }
 
-/** The same for a request whose answer has no tokens. */
-export function sizeInputHold({ client, tokens: promptTokens, units, price, remedy }: InputHoldInput): HoldSize {
-  const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens, units }, price);
+/** The same for a request of an input interface, whose cost is known but for the server's count. */
+export function sizeInputHold(input: InputHoldInput): HoldSize {
+  const { client, tokens: promptTokens, outputTokens = 0, units, price, remedy } = input;
+  const fullNanoUsd = chargeNanoUsd({ ...NO_USAGE, inputTokens: promptTokens, outputTokens, units }, price);
   return {
     fullNanoUsd,
     minNanoUsd: fullNanoUsd,
@@ -96,6 +99,8 @@ export function sizeInputHold({ client, tokens: promptTokens, units, price, reme
     outputTokens: () => 0,
     describe(coveredNanoUsd) {
       const coveredOf = (picoUsd: bigint) => Number((coveredNanoUsd * PICO_PER_NANO) / picoUsd);
+      if (outputTokens > 0 && price.outputPicoUsd > 0n)
+        return `does not cover the ${unitsInWords({ interface: client, units })} of up to ${inWords(outputTokens)} output tokens that this request may have`;
       if (price.unitPicoUsd > 0n && price.inputPicoUsd > 0n)
         return `does not cover the ${unitsInWords({ interface: client, units })} and ${inWords(promptTokens)} input tokens that this request may have`;
       if (price.unitPicoUsd > 0n)

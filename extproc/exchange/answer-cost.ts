@@ -7,8 +7,11 @@ import type { StreamTranslation } from "../translate/translation.ts";
 
 /** `usage.cost` in USD, for clients that ask for it (cost-request.ts). @param body in the client's protocol. */
 export function addCost(body: Buffer, client: Interface, nanoUsd: bigint): Buffer {
-  // Cohere's rankings have no usage.
-  return editMembers(body, client === "rerank" ? { usage: withinObject(costOf(nanoUsd)) } : usageWith(nanoUsd));
+  // Cohere's rankings have no usage, and most servers report none with images.
+  return editMembers(
+    body,
+    client === "rerank" || client === "image_generation" ? { usage: withinObject(costOf(nanoUsd)) } : usageWith(nanoUsd),
+  );
 }
 
 /**
@@ -37,6 +40,7 @@ const EDITS = {
   // Never streamed.
   embeddings: () => NONE,
   rerank: () => NONE,
+  image_generation: () => NONE,
 } as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => Edits>;
 
 /** Usage that is null stays so. */

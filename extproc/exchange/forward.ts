@@ -66,7 +66,10 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
   const { body, caller, model } = turn;
   const size = isInputInterface(protocol) ? sizeInput(body, { client: protocol, model }) : sizeRequest(body, { protocol, model });
   context.heldBytes?.reserve(context.requestBytes + size.answerBytes);
-  const request = { ...turn, size };
+  // Its journal and its charge have the price of the units that it asks for.
+  const { unitPicoUsd } = size;
+  const priced = unitPicoUsd === undefined ? model : { ...model, price: { ...model.price, unitPicoUsd } };
+  const request = { ...turn, size, model: priced };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise
     ? reserved.then((reservation) => charged(context, () => send(context, request, reservation)))

@@ -73,11 +73,12 @@ export function encodeCheckpoint(checkpoint: Checkpoint, encodedRun: string): st
 }
 
 export function encodeEnd(settlement: Settlement): string {
-  const { usage, isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs } = settlement;
+  const { usage, unitPrice, isEstimated, chargeNanoUsd, leaseId, httpStatus, outcome, durationMs, firstTokenMs } = settlement;
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, units } = usage;
   const used = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens];
   if (units !== undefined) used.push(units);
-  const end = [isEstimated, String(chargeNanoUsd), leaseId, httpStatus, outcome, durationMs, firstTokenMs];
+  const end: unknown[] = [isEstimated, String(chargeNanoUsd), leaseId, httpStatus, outcome, durationMs, firstTokenMs];
+  if (unitPrice !== undefined) end.push([String(unitPrice.picoUsd), unitPrice.terms]);
   return JSON.stringify(["end", factsOf(settlement), used, end]);
 }
 
@@ -173,6 +174,11 @@ const END = {
   outcome: z.enum(OUTCOMES),
   durationMs: z.number(),
   firstTokenMs: z.number().nullable(),
+  /** Absent for units of one price. */
+  unitPrice: z
+    .tuple([wholeNumber, z.string().max(256)])
+    .transform(([picoUsd, terms]) => ({ picoUsd, terms }))
+    .optional(),
 };
 const runSchema = z.tuple([byPosition(FACTS), byPosition(PRICE, 1)]).transform(([facts, price]) => ({ ...facts, price }));
 const checkpointSchema = z
@@ -200,7 +206,7 @@ const recordSchema: z.ZodType<JournalRecord> = z.union([
     .transform(([type, facts, price]) => ({ type, run: { ...facts, price } })),
   z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, { run, ...checkpoint }]) => ({ type, checkpoint, run })),
   z
-    .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE, 1), byPosition(END)])
+    .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE, 1), byPosition(END, 1)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
   z
     .tuple([z.literal("labels"), FACTS.requestId, z.array(labelSchema).max(4 * LABEL_BOUNDS.tagsOfRequest)])

@@ -1,3 +1,6 @@
+import type { ImageTraits } from "../../contract/units.ts";
+import type { UnitPrice } from "../../ledger/settlement/settlement.ts";
+
 /** The units of a request, as its tokens below. */
 interface UnitMeasure {
   held: number;
@@ -15,6 +18,10 @@ export interface InputMeasure {
   maxTokens: number;
   /** Of an interface that has units (contract/units.ts). */
   units?: UnitMeasure;
+  /** Of an interface whose answers have tokens: the most of them, and our own count for each unit. */
+  output?: { tokens: number; eachTokens: number };
+  /** Of units whose price depends on what they are: the highest price that is possible by what is known of them. */
+  unitPriceOf?(made: ImageTraits): UnitPrice;
   /** Of the answer, if it is known to be large. */
   answerBytes: number;
   /** What a client without enough credit can do, as the beginning of a sentence. */

@@ -5,38 +5,52 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import { measureEmbeddings } from "./embeddings-measure.ts";
 import type { InputMeasure } from "./input-measure.ts";
 import { createMeter, type MeterBounds } from "./meter.ts";
+import { measureImages } from "./image-measure.ts";
 import { measureRerank } from "./rerank-measure.ts";
 import type { RequestSize } from "./request-size.ts";
 
 interface MeasuredModel {
   /** Of one input, or of a query with one document. */
   contextWindow: number | null;
+  /** Of one image. */
+  maxOutputTokens: number;
   price: Price;
 }
 
 const MEASURES = {
-  embeddings: measureEmbeddings,
-  rerank: measureRerank,
-} as const satisfies Record<InputInterface, (body: RequestBody, contextWindow: number | null) => InputMeasure>;
+  embeddings: (body, { contextWindow }) => measureEmbeddings(body, contextWindow),
+  rerank: (body, { contextWindow }) => measureRerank(body, contextWindow),
+  image_generation: measureImages,
+} as const satisfies Record<InputInterface, (body: RequestBody, model: MeasuredModel) => InputMeasure>;
+
+const NOTHING_MADE = { size: null, quality: null };
 
 /**
- * The possible usage of a request of an input interface: what it sends. The answer costs nothing.
+ * The possible usage of a request of an input interface: what it sends, and the images that it asks for.
  * @throws GatewayError `invalid_request` (S21).
  */
-export function sizeInput(
-  body: RequestBody,
-  { client, model: { contextWindow, price } }: { client: InputInterface; model: MeasuredModel },
-): RequestSize {
-  const { heldTokens, likelyTokens, maxTokens, units, answerBytes, remedy } = MEASURES[client](body, contextWindow);
-  const isCharged = price.unitPicoUsd > 0n;
+export function sizeInput(body: RequestBody, { client, model }: { client: InputInterface; model: MeasuredModel }): RequestSize {
+  const { heldTokens, likelyTokens, maxTokens, units, output, unitPriceOf, answerBytes, remedy } = MEASURES[client](body, model);
+  const unitPicoUsd = unitPriceOf?.(NOTHING_MADE).picoUsd ?? model.price.unitPicoUsd;
+  const price = { ...model.price, unitPicoUsd };
+  const isCharged = unitPicoUsd > 0n;
   const bounds: MeterBounds = {
     tokens: maxTokens,
-    outputTokens: 0,
-    isTokenFree: isCharged && price.inputPicoUsd === 0n,
-    ...(units && { units: { likely: isCharged ? units.likely : 0, max: units.max } }),
+    outputTokens: output?.tokens ?? 0,
+    isTokenFree: isCharged && price.inputPicoUsd === 0n && price.outputPicoUsd === 0n,
+    ...(units && { units: { likely: isCharged ? units.likely : 0, max: units.max, priceOf: unitPriceOf } }),
+    ...(output && { eachTokens: output.eachTokens }),
   };
   return {
-    hold: sizeInputHold({ client, tokens: heldTokens, units: units?.held ?? 0, price, remedy }),
+    hold: sizeInputHold({
+      client,
+      tokens: heldTokens,
+      outputTokens: output?.tokens ?? 0,
+      units: units?.held ?? 0,
+      price,
+      remedy,
+    }),
+    unitPicoUsd,
     wantsStream: false,
     answerBytes,
     meter: () => createMeter(likelyTokens, bounds),

@@ -1,3 +1,5 @@
+import type { ImageTraits } from "../../contract/units.ts";
+import type { UnitPrice } from "../../ledger/settlement/settlement.ts";
 import { NO_USAGE, promptTokensOf, type Usage } from "../../contract/usage.ts";
 import { countCharacters } from "./characters.ts";
 
@@ -6,6 +8,8 @@ export interface MeteredUsage {
   usage: Usage;
   /** True if a number is our own count because the upstream gave no possible one (S28, S38). */
   isEstimated: boolean;
+  /** Of units whose price depends on what they are. */
+  unitPrice?: UnitPrice;
 }
 
 /**
@@ -29,7 +33,7 @@ export interface Meter {
    * The upstream's own numbers, unchecked. They are cumulative: a later report of the prompt or of the output replaces an earlier
    * one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together.
    */
-  report(usage: Partial<Usage>): void;
+  report(usage: Partial<Usage> & { made?: ImageTraits | undefined }): void;
   /** Text produced by the upstream (answer, reasoning, tool arguments). Only its size is kept. */
   produced(text: string): void;
   /** The same for measured text: bytes of UTF-8, and characters as `countCharacters` counts them. */
@@ -104,12 +108,16 @@ export interface MeterBounds {
   units?: UnitBounds;
   /** Only units are charged: it does not matter if tokens are reported. */
   isTokenFree?: boolean;
+  /** Output tokens of each unit by our own count, if none are reported; 0 if they are not charged. */
+  eachTokens?: number;
 }
 
 interface UnitBounds {
   /** Our own count, charged if none is reported; 0 if units are not charged. */
   likely: number;
   max: number;
+  /** The highest price that is possible by what is known of the units. */
+  priceOf?: ((made: ImageTraits) => UnitPrice) | undefined;
 }
 
 /** @param promptTokens our own count of the prompt, charged if none is reported. */
@@ -119,6 +127,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
     outputTokens: maxOutputTokens = Infinity,
     units: unitBounds,
     isTokenFree = false,
+    eachTokens,
   } = bounds;
   const likelyUnits = unitBounds?.likely ?? 0;
   const ownPrompt = Math.min(Math.max(0, Math.ceil(promptTokens)), maxTokens);
@@ -126,6 +135,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   let prompt: ReportedPrompt | undefined;
   let output: ReportedOutput | undefined;
   let units: number | undefined;
+  let made: ImageTraits = { size: null, quality: null };
   let highestPrompt = 0;
   let highestOutput = 0;
   let bytes = 0;
@@ -177,7 +187,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function isTokensEstimated(): boolean {
     if (isTokenFree) return false;
-    const isOutputOwn = output === undefined || outputAnomalies(output).length > 0;
+    const isOutputOwn = output === undefined ? eachTokens !== 0 : outputAnomalies(output).length > 0;
     return prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn;
   }
 
@@ -205,7 +215,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function outputTokens(): number {
     const own = estimateTokens(bytes);
-    if (output === undefined) return Math.min(own, maxTokens);
+    if (output === undefined) return Math.min(own + (eachTokens ?? 0) * (units ?? 0), maxTokens);
     const isReplaced = isFalling(output) || isShort(output) || !output.isConsistent;
     // More than the limit was not requested; output delivered beyond it is still charged.
     const believed = Math.min(output.outputTokens, Math.max(maxOutputTokens, estimateTokens(output.atBytes)));
@@ -247,6 +257,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       if ((inputTokens ?? cachedInputTokens ?? cacheWriteTokens) !== undefined) reportPrompt(usage);
       if (usage.outputTokens !== undefined) reportOutput(usage.outputTokens, reasoningTokens);
       if (usage.units !== undefined) reportUnits(usage.units);
+      made = usage.made ?? made;
     },
     produced(text) {
       bytes += Buffer.byteLength(text);
@@ -273,6 +284,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
           ...unitUsage(),
         },
         isEstimated: isTokensEstimated() || isUnitsEstimated(),
+        ...(unitBounds?.priceOf && { unitPrice: unitBounds.priceOf(made) }),
       };
     },
     anomalies() {

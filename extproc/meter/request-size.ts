@@ -11,6 +11,8 @@ import { createRequestMeter } from "./request-meter.ts";
 export interface RequestSize {
   /** The credit required to run it. */
   hold: HoldSize;
+  /** The highest possible price of a unit; absent for conversations, which have none. */
+  unitPicoUsd?: bigint;
   wantsStream: boolean;
   /** Of the answer, if it is known to be large: memory is reserved for it. */
   answerBytes: number;

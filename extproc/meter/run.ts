@@ -2,7 +2,7 @@ import type { Backend } from "../../contract/catalogue.ts";
 import type { Label } from "../../contract/labels.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
-import { chargeNanoUsd, PICO_PER_NANO } from "../../ledger/money.ts";
+import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
@@ -11,7 +11,7 @@ import type { Checkpoint } from "../journal/record.ts";
 import type { WorldModel } from "../world/world.ts";
 import type { Departures } from "../credit/departures.ts";
 import { STRETCH_TOKENS } from "../credit/hold-size.ts";
-import { bytesWithin, type Meter } from "./meter.ts";
+import { bytesWithin, type Meter, type MeteredUsage } from "./meter.ts";
 import { release, type Reservation } from "../credit/reservation.ts";
 import type { RunWatch } from "./run-watch.ts";
 
@@ -66,7 +66,7 @@ export interface RunDeps {
 }
 
 /** The charge of a request. */
-type Bill = Pick<Settlement, "usage" | "isEstimated" | "chargeNanoUsd">;
+type Bill = Pick<Settlement, "usage" | "isEstimated" | "unitPrice" | "chargeNanoUsd">;
 
 const CHECKPOINT_MS = 1_000;
 /** The hold is extended this many steps beyond the usage. */
@@ -191,18 +191,28 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     if (isFree) return (hasLeft ? guard(drawPrompt) : undefined) ?? nothing;
     // The price was read at admission: this object has not changed since (S28).
     const bill = guard(() => {
-      const { usage, isEstimated } = meter.final();
-      return { usage, isEstimated, chargeNanoUsd: chargeNanoUsd(usage, model.price) };
+      const metered = meter.final();
+      return { ...metered, chargeNanoUsd: chargeNanoUsd(metered.usage, priceOf(metered)) };
     });
     return bill ?? { ...nothing, isEstimated: true };
   }
 
+  function priceOf({ unitPrice }: MeteredUsage): Price {
+    return unitPrice === undefined ? model.price : { ...model.price, unitPicoUsd: unitPrice.picoUsd };
+  }
+
+  function costSoFar(): bigint {
+    const metered = meter.final();
+    return chargeNanoUsd(metered.usage, priceOf(metered));
+  }
+
   /** The prompt that a client has abandoned; undefined if its account's allowance covers it (docs/decisions/0003). */
   function drawPrompt(): Bill | undefined {
-    const usage = { ...meter.final().usage, outputTokens: 0, reasoningTokens: 0 };
-    const promptNanoUsd = chargeNanoUsd(usage, model.price);
+    const metered = meter.final();
+    const usage = { ...metered.usage, outputTokens: 0, reasoningTokens: 0 };
+    const promptNanoUsd = chargeNanoUsd(usage, priceOf(metered));
     if (departures.forgives(facts.accountId, promptNanoUsd)) return undefined;
-    return { usage, isEstimated: true, chargeNanoUsd: promptNanoUsd };
+    return { ...metered, usage, isEstimated: true, chargeNanoUsd: promptNanoUsd };
   }
 
   function noteAnomalies(outcome: Settlement["outcome"]): void {
@@ -232,7 +242,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     backend: () => backend,
     meter,
     settlement: () => settled,
-    costNanoUsd: () => settled?.chargeNanoUsd ?? chargeNanoUsd(meter.final().usage, model.price),
+    costNanoUsd: () => settled?.chargeNanoUsd ?? costSoFar(),
     moveTo,
     limitHeaders: limited.headers,
     noteOutput(deliveredBytes) {

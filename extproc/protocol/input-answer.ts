@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
+import type { ImageTraits } from "../../contract/units.ts";
 import { isObject, type JsonObject } from "./json/object.ts";
 import type { Outline } from "./json/outline.ts";
 import { readUpstreamErrorPayload } from "./upstream-error.ts";
@@ -11,6 +12,10 @@ export interface InputAnswer {
   readonly inputTokens: number | undefined;
   /** The same for units, of an interface that has them. */
   readonly units?: number | undefined;
+  /** The same for output tokens; absent where there are none. */
+  readonly outputTokens?: number | undefined;
+  /** Of the images that it has. */
+  readonly made?: ImageTraits;
 }
 
 /** Why a 2xx answer is none: the server's own error, which some send with a 200, or the sentence. */

@@ -86,4 +86,5 @@ const REMEDIES = {
   responses: " The operator of this service can enable Responses for a model.",
   embeddings: " The operator of this service can add a model with the interface Embeddings.",
   rerank: " The operator of this service can add a model with the interface Rerank.",
+  image_generation: " The operator of this service can add a model with the interface ImageGeneration.",
 } as const satisfies Record<Interface, string>;

@@ -56,6 +56,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
     // Cohere's newer clients: their requests differ only in fields that pass unread.
     case "/v2/rerank":
       return only(line, "POST", { kind: "generate", protocol: "rerank" });
+    case CLIENT_PATHS.image_generation:
+      return only(line, "POST", { kind: "generate", protocol: "image_generation" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":

@@ -7,6 +7,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.responses],
   ["POST", CLIENT_PATHS.embeddings],
   ["POST", CLIENT_PATHS.rerank],
+  ["POST", CLIENT_PATHS.image_generation],
   ["GET", "/v1/models"],
   ["GET", "/v1/balance"],
   ["GET", "/v1/usage"],
@@ -38,8 +39,12 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not supported. POST to /v1/chat/completions."],
   [/^\/api\/embed(dings)?$/, "Ollama's own interface is not supported. POST to /v1/embeddings."],
   [
-    /^(\/v1)?\/(images|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not supported: this gateway generates text and embeddings, and ranks documents.",
+    /^(\/v1)?\/images\/(edits|variations)$/,
+    "Edits and variations of images are not supported. POST /v1/images/generations makes images from a text.",
+  ],
+  [
+    /^(\/v1)?\/(images(?!.*\/generations$)|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    "That part of the interface is not supported: this gateway generates text, embeddings and images, and ranks documents.",
   ],
 ];
 

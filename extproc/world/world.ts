@@ -226,5 +226,5 @@ export function pricedAt(model: WorldModel, nowMs: number): WorldModel {
   const { price } = model;
   return price.schedule.length === 0
     ? model
-    : { ...model, price: { ...price, ...priceAt({ price, schedule: price.schedule }, nowMs) } };
+    : { ...model, price: { ...price, imagePrices: [], ...priceAt({ price, schedule: price.schedule }, nowMs) } };
 }

@@ -4,7 +4,13 @@ import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
 import { recordCosts } from "./costs.ts";
-import { encodeSchedule, PRICE_VERSION_SELECT, priceVersionColumns, type PriceRule } from "./price-schedule.ts";
+import {
+  encodeImagePrices,
+  encodeSchedule,
+  PRICE_VERSION_SELECT,
+  priceVersionColumns,
+  type PriceRule,
+} from "./price-schedule.ts";
 
 /** A price as published. It never changes. */
 export interface PriceVersion extends Price {
@@ -120,6 +126,7 @@ function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
     a.cacheWritePicoUsd === b.cacheWritePicoUsd &&
     a.outputPicoUsd === b.outputPicoUsd &&
     a.unitPicoUsd === b.unitPicoUsd &&
+    encodeImagePrices(a) === encodeImagePrices(b) &&
     encodeSchedule(a.schedule) === encodeSchedule(b.schedule)
   );
 }
@@ -130,8 +137,8 @@ async function appendPrice(
 ): Promise<bigint> {
   const [row] = await transaction.query({
     text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd,
-             unit_pico_usd, schedule)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+             unit_pico_usd, image_prices, schedule)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
     values: [
       model,
       version,
@@ -140,6 +147,7 @@ async function appendPrice(
       price.cacheWritePicoUsd,
       price.outputPicoUsd,
       price.unitPicoUsd,
+      encodeImagePrices(price),
       encodeSchedule(price.schedule),
     ],
     row: idRow,

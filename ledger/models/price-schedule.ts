@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Price } from "../money.ts";
+import type { ImagePrice, Price } from "../money.ts";
 import { DAY_MS } from "../../contract/days.ts";
 
 /** Another price, from a moment on, at hours of the day, or both. Of the rules that apply, the last one counts. */
@@ -28,6 +28,11 @@ function applies({ fromMs, daily }: PriceRule, nowMs: number): boolean {
 
 const pico = z.string().transform(BigInt);
 
+/** The column's format, and that of a scheduled price: money as decimal strings. */
+export const imagePricesColumn: z.ZodType<ImagePrice[]> = z.array(
+  z.strictObject({ size: z.string().nullable(), quality: z.string().nullable(), unitPicoUsd: pico }),
+);
+
 /** The column's format: money as decimal strings. */
 export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
   z.strictObject({
@@ -39,6 +44,7 @@ export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
       cacheWritePicoUsd: pico,
       outputPicoUsd: pico,
       unitPicoUsd: pico.default(0n),
+      imagePrices: imagePricesColumn.optional(),
     }),
   }),
 );
@@ -52,13 +58,14 @@ export const priceVersionColumns = {
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
   unitPicoUsd: z.bigint(),
+  imagePrices: imagePricesColumn,
   schedule: scheduleColumn,
 };
 
 /** For the select list of a statement on `price_version`. */
 export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
   cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", schedule`;
+  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", schedule`;
 
 /** JSON for the column; equal schedules are equal texts. */
 export function encodeSchedule(schedule: readonly PriceRule[]): string {
@@ -72,7 +79,17 @@ export function encodeSchedule(schedule: readonly PriceRule[]): string {
       outputPicoUsd: String(price.outputPicoUsd),
       // Versions without units can read schedules that have none.
       ...(price.unitPicoUsd === 0n ? {} : { unitPicoUsd: String(price.unitPicoUsd) }),
+      ...((price.imagePrices ?? []).length === 0 ? {} : { imagePrices: writeImagePrices(price) }),
     },
   }));
   return JSON.stringify(rules);
+}
+
+/** The same for the prices of images. */
+export function encodeImagePrices(price: Pick<Price, "imagePrices">): string {
+  return JSON.stringify(writeImagePrices(price));
+}
+
+function writeImagePrices({ imagePrices = [] }: Pick<Price, "imagePrices">) {
+  return imagePrices.map(({ size, quality, unitPicoUsd }) => ({ size, quality, unitPicoUsd: String(unitPicoUsd) }));
 }

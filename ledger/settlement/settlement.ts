@@ -9,6 +9,12 @@ import type { Usage } from "../../contract/usage.ts";
 export const OUTCOMES = ["complete", "truncated", "failed", "aborted", "stopped", "lost"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
+/** What a unit was charged, and why: `terms` are those of the Model's price, such as "1024x1024, high", or empty. */
+export interface UnitPrice {
+  picoUsd: bigint;
+  terms: string;
+}
+
 /** One attempt that reached an upstream, and its cost. */
 export interface Settlement {
   /** UUIDv7; its time determines the day that the usage counts for. */
@@ -26,6 +32,8 @@ export interface Settlement {
   /** In force when the request was admitted (S28). */
   priceVersionId: bigint;
   usage: Usage;
+  /** Of each unit, if that of the version does not tell. */
+  unitPrice?: UnitPrice | undefined;
   isEstimated: boolean;
   /** Not negative; 0 adds a usage row but no ledger entry. */
   chargeNanoUsd: bigint;

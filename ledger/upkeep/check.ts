@@ -20,6 +20,7 @@ const ROLLED = [
   "cache_write_tokens",
   "output_tokens",
   "searches",
+  "images",
   "charge_nano_usd",
 ];
 

@@ -26,16 +26,19 @@ export interface ListedRequest {
   reasoningTokens: number;
   /** What the interface counts beside tokens (contract/units.ts). */
   units: number;
+  /** Why a unit had this price: "1024x1024, high"; null for units of one price. */
+  unitTerms: string | null;
   chargeNanoUsd: bigint;
   /** The price that was charged, and its version among the model's prices. */
   price: Price;
   priceVersion: number;
 }
 
-export type ListedRow = ListedRequest & { schedule: PriceRule[] };
+export type ListedRow = ListedRequest & { schedule: PriceRule[]; chargedUnitPicoUsd: bigint | null };
 
-export function asCharged({ schedule, ...row }: ListedRow): ListedRequest {
-  return { ...row, price: priceAt({ price: row.price, schedule }, row.startedAt.getTime()) };
+export function asCharged({ schedule, chargedUnitPicoUsd, ...row }: ListedRow): ListedRequest {
+  const price = priceAt({ price: row.price, schedule }, row.startedAt.getTime());
+  return { ...row, price: { ...price, unitPicoUsd: chargedUnitPicoUsd ?? price.unitPicoUsd } };
 }
 
 /** The end of a statement whose rows of usage_event are `page`. */
@@ -44,6 +47,7 @@ export const SELECT_PAGE = `
     duration_ms AS "durationMs", first_token_ms AS "firstTokenMs", is_stream AS "isStream", http_status AS "httpStatus", outcome,
     is_estimated AS "isEstimated", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
     cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens", units,
+    charged_unit_pico_usd AS "chargedUnitPicoUsd", unit_terms AS "unitTerms",
     charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
     cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd",
     unit_pico_usd AS "unitPicoUsd", schedule, version AS "priceVersion"
@@ -69,6 +73,8 @@ export const listedRow = z
     outputTokens: wholeNumber,
     reasoningTokens: wholeNumber,
     units: wholeNumber,
+    chargedUnitPicoUsd: z.bigint().nullable(),
+    unitTerms: z.string().nullable(),
     chargeNanoUsd: z.bigint(),
     inputPicoUsd: z.bigint(),
     cachedInputPicoUsd: z.bigint(),

@@ -12,6 +12,8 @@ export interface UsageSums {
   reasoningTokens: number;
   /** Units of rerank (contract/units.ts). */
   searches: number;
+  /** Units of image generation. */
+  images: number;
   chargeNanoUsd: bigint;
 }
 
@@ -23,6 +25,7 @@ export const NO_USAGE_SUMS: UsageSums = {
   outputTokens: 0,
   reasoningTokens: 0,
   searches: 0,
+  images: 0,
   chargeNanoUsd: 0n,
 };
 
@@ -35,6 +38,7 @@ export function addUsage(a: UsageSums, b: UsageSums): UsageSums {
     outputTokens: a.outputTokens + b.outputTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
     searches: a.searches + b.searches,
+    images: a.images + b.images,
     chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
   };
 }
@@ -48,6 +52,7 @@ export function subtractUsage(a: UsageSums, b: UsageSums): UsageSums {
     outputTokens: a.outputTokens - b.outputTokens,
     reasoningTokens: a.reasoningTokens - b.reasoningTokens,
     searches: a.searches - b.searches,
+    images: a.images - b.images,
     chargeNanoUsd: a.chargeNanoUsd - b.chargeNanoUsd,
   };
 }
@@ -64,6 +69,7 @@ export const usageSumsShape = {
   outputTokens: wholeNumber,
   reasoningTokens: wholeNumber,
   searches: wholeNumber,
+  images: wholeNumber,
   chargeNanoUsd: z.bigint(),
 } as const;
 
@@ -76,11 +82,13 @@ export const SUMMED_COLUMNS = [
   "output_tokens",
   "reasoning_tokens",
   "searches",
+  "images",
   "charge_nano_usd",
 ] as const;
 
 /** Part of a SELECT from usage_event: its units, which the rollups have by kind. */
-export const UNITS_BY_KIND = "CASE WHEN interface = 'rerank' THEN units ELSE 0 END AS searches";
+export const UNITS_BY_KIND = `CASE WHEN interface = 'rerank' THEN units ELSE 0 END AS searches,
+  CASE WHEN interface = 'image_generation' THEN units ELSE 0 END AS images`;
 
 /** Part of a SELECT that groups rows under the same names, for a step before `USAGE_SUMS`. */
 export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ");
@@ -89,7 +97,7 @@ export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).jo
 export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
   sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
   sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
-  sum(searches)::bigint AS searches, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
+  sum(searches)::bigint AS searches, sum(images)::bigint AS images, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
 
 /** The usage of an account, of one of its projects, or of one API key. */
 export type UsageSubject = { accountId: string; keyId?: string | undefined; projectId?: string | undefined } | { keyId: string };

@@ -7,6 +7,8 @@ import { deliverBody, deliverStream, forever, reset } from "./delivery.ts";
 import { parseDirective, type Directive } from "./directive.ts";
 import { parseEmbeddingsRequest } from "./embeddings/request.ts";
 import { embeddingsAnswer } from "./embeddings/response.ts";
+import { parseImageRequest } from "./images/request.ts";
+import { imageAnswer } from "./images/response.ts";
 import type { Journal } from "./journal.ts";
 import { parseCountRequest, parseMessagesRequest } from "./messages/request.ts";
 import { messagesAnswer, messagesError, messagesEvents } from "./messages/response.ts";
@@ -68,6 +70,8 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
         return await embedInputs(body, response);
       case "POST /v1/rerank":
         return await rankDocuments(body, response);
+      case "POST /v1/images/generations":
+        return await makeImages(body, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -124,6 +128,18 @@ async function rankDocuments(body: Buffer, response: ServerResponse): Promise<vo
   if (await failsAsAsked(CHAT, directive, response)) return;
   response.setHeader("content-type", "application/json");
   const answer = directive.isGarbage ? "{this is not JSON" : JSON.stringify(rerankAnswer(asked, directive));
+  await deliverBody(response, answer, directive);
+}
+
+/** Pictures. The prompt may contain a directive. */
+async function makeImages(body: Buffer, response: ServerResponse): Promise<void> {
+  const parsed = parseBody(body.toString("utf8"), parseImageRequest);
+  if ("refused" in parsed) return sendJson(response, 400, chatError(parsed.refused));
+  const { prompt: asked } = parsed;
+  const directive = parseDirective(asked.prompt);
+  if (await failsAsAsked(CHAT, directive, response)) return;
+  response.setHeader("content-type", "application/json");
+  const answer = directive.isGarbage ? "{this is not JSON" : JSON.stringify(imageAnswer(asked, directive));
   await deliverBody(response, answer, directive);
 }
 

@@ -28,10 +28,12 @@ export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages", Resp
   Protocol
 >;
 
-export const INTERFACE_OF = { ...PROTOCOL_OF, Embeddings: "embeddings", Rerank: "rerank" } as const satisfies Record<
-  (typeof INTERFACES)[number],
-  Interface
->;
+export const INTERFACE_OF = {
+  ...PROTOCOL_OF,
+  Embeddings: "embeddings",
+  Rerank: "rerank",
+  ImageGeneration: "image_generation",
+} as const satisfies Record<(typeof INTERFACES)[number], Interface>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
 const SYSTEM_ROOTS = "roots/system";

@@ -5,11 +5,12 @@ import { INPUT_INTERFACES } from "./backend-resource.ts";
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
 const EACH_OUTPUT = "must have outputPerMillion in each entry";
+const NO_CACHES = "must have no prices of caches for ImageGeneration: images are made anew";
 const INPUT_ONLY = "must have no prices of caches and output for Embeddings and Rerank: their answers have no tokens";
 const NO_OUTPUT_LIMIT = "must be absent for Embeddings and Rerank: their answers have no tokens";
-const NO_CAPABILITIES = "must be absent for Embeddings and Rerank: nothing else is asked of the Model";
+const NO_CAPABILITIES = "must be absent for Embeddings, Rerank and ImageGeneration: nothing else is asked of the Model";
 const CHAT_ONLY =
-  "must all have protocol ChatCompletions for Embeddings and Rerank: Messages has neither, and servers of Responses that have them take ChatCompletions";
+  "must all have protocol ChatCompletions for Embeddings, Rerank and ImageGeneration: Messages has none of them, and servers of Responses that have them take ChatCompletions";
 
 const anything = z.unknown().optional();
 
@@ -28,22 +29,29 @@ function prices() {
   return { cachedInputPerMillion: anything, cacheWritePerMillion: anything, outputPerMillion: anything };
 }
 
+const IMAGES = "ImageGeneration" satisfies (typeof INPUT_INTERFACES)[number];
+
 interface Problem {
   path: string[];
   message: string;
 }
 
-/** A Model of an input interface has no price but those of its input (input-price-rules.ts); every other one has an output price. */
+/**
+ * A Model of an input interface has no price but those of its input (input-price-rules.ts), and of images (image-price-rules.ts);
+ * every other one has an output price.
+ */
 export function inputOnlyProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];
   const { interfaces, capabilities, limits, pricing, cost, backends } = parsed.data;
+  const isImages = interfaces.includes(IMAGES);
+  const [allows, message] = isImages ? ([hasNoCaches, NO_CACHES] as const) : ([isInputOnly, INPUT_ONLY] as const);
   const checks: [isWrong: boolean, path: string[], message: string][] = interfaces.some(isInputInterfaceName)
     ? [
-        [!isInputOnly(pricing), ["pricing"], INPUT_ONLY],
-        [!pricing.schedule.every(isInputOnly), ["pricing", "schedule"], INPUT_ONLY],
-        [cost !== undefined && !isInputOnly(cost), ["cost"], INPUT_ONLY],
-        [limits.maxOutputTokens !== undefined, ["limits", "maxOutputTokens"], NO_OUTPUT_LIMIT],
+        [!allows(pricing), ["pricing"], message],
+        [!pricing.schedule.every(allows), ["pricing", "schedule"], message],
+        [cost !== undefined && !allows(cost), ["cost"], message],
+        [!isImages && limits.maxOutputTokens !== undefined, ["limits", "maxOutputTokens"], NO_OUTPUT_LIMIT],
         [capabilities !== undefined, ["capabilities"], NO_CAPABILITIES],
         [backends.some(({ protocol }) => protocol !== "ChatCompletions"), ["backends"], CHAT_ONLY],
       ]
@@ -59,15 +67,22 @@ export function isInputInterfaceName(name: unknown): boolean {
   return INPUT_INTERFACES.some((each) => each === name);
 }
 
-function isInputOnly({ cachedInputPerMillion, cacheWritePerMillion, outputPerMillion }: Prices): boolean {
-  return cachedInputPerMillion === undefined && cacheWritePerMillion === undefined && outputPerMillion === undefined;
+function isInputOnly(prices: Prices): boolean {
+  return hasNoCaches(prices) && prices.outputPerMillion === undefined;
 }
 
-const IS_INPUT_ONLY = `has(self.interfaces) && ${anyOf("self.interfaces")}`;
-const inputOnly = (prices: string) =>
-  `!has(${prices}.cachedInputPerMillion) && !has(${prices}.cacheWritePerMillion) && !has(${prices}.outputPerMillion)`;
+function hasNoCaches({ cachedInputPerMillion, cacheWritePerMillion }: Prices): boolean {
+  return cachedInputPerMillion === undefined && cacheWritePerMillion === undefined;
+}
+
+const IS_INPUT = `has(self.interfaces) && ${anyOf("self.interfaces")}`;
+const IS_INPUT_ONLY = 'has(self.interfaces) && ("Embeddings" in self.interfaces || "Rerank" in self.interfaces)';
+const noCaches = (prices: string) => `!has(${prices}.cachedInputPerMillion) && !has(${prices}.cacheWritePerMillion)`;
+const inputOnly = (prices: string) => `${noCaches(prices)} && !has(${prices}.outputPerMillion)`;
 const ofInputOnly = (rule: string) => `!(${IS_INPUT_ONLY}) || ${rule}`;
-const ofOthers = (rule: string) => `(${IS_INPUT_ONLY}) || ${rule}`;
+const ofInput = (rule: string) => `!(${IS_INPUT}) || ${rule}`;
+const ofImages = (rule: string) => `!(has(self.interfaces) && "${IMAGES}" in self.interfaces) || ${rule}`;
+const ofOthers = (rule: string) => `(${IS_INPUT}) || ${rule}`;
 
 /** The same for the API server. */
 export const INPUT_ONLY_RULES: readonly Rule[] = [
@@ -78,14 +93,21 @@ export const INPUT_ONLY_RULES: readonly Rule[] = [
     field: "pricing.schedule",
   },
   { rule: ofInputOnly(`!has(self.cost) || (${inputOnly("self.cost")})`), message: INPUT_ONLY, field: "cost" },
+  { rule: ofImages(`(${noCaches("self.pricing")})`), message: NO_CACHES, field: "pricing" },
+  {
+    rule: ofImages(`!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${noCaches("each")})`),
+    message: NO_CACHES,
+    field: "pricing.schedule",
+  },
+  { rule: ofImages(`!has(self.cost) || (${noCaches("self.cost")})`), message: NO_CACHES, field: "cost" },
   {
     rule: ofInputOnly("!has(self.limits) || !has(self.limits.maxOutputTokens)"),
     message: NO_OUTPUT_LIMIT,
     field: "limits.maxOutputTokens",
   },
-  { rule: ofInputOnly("!has(self.capabilities)"), message: NO_CAPABILITIES, field: "capabilities" },
+  { rule: ofInput("!has(self.capabilities)"), message: NO_CAPABILITIES, field: "capabilities" },
   {
-    rule: ofInputOnly('self.backends.all(each, each.protocol == "ChatCompletions")'),
+    rule: ofInput('self.backends.all(each, each.protocol == "ChatCompletions")'),
     message: CHAT_ONLY,
     field: "backends",
   },

@@ -27,20 +27,26 @@ export function inputPriceProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];
   const { interfaces, pricing, cost } = parsed.data;
-  const hasSearches = interfaces.includes("Rerank");
   const problems = [
-    ...problemsOf("pricing", pricing, hasSearches),
-    ...(cost === undefined ? [] : problemsOf("cost", cost, hasSearches)),
+    ...problemsOf("pricing", pricing, interfaces),
+    ...(cost === undefined ? [] : problemsOf("cost", cost, interfaces)),
   ];
   if (!pricing.schedule.every((each) => hasSameKinds(each, pricing)))
     problems.push({ path: ["pricing", "schedule"], message: SAME_KINDS });
   return problems;
 }
 
-function problemsOf(field: string, { inputPerMillion, searchPerThousand }: InputPrices, hasSearches: boolean): Problem[] {
+function problemsOf(
+  field: string,
+  { inputPerMillion, searchPerThousand }: InputPrices,
+  interfaces: readonly unknown[],
+): Problem[] {
   const hasSearchPrice = searchPerThousand !== undefined;
+  const hasSearches = interfaces.includes("Rerank");
+  // Those of images need none (image-price-rules.ts).
+  const isPriced = inputPerMillion !== undefined || hasSearchPrice || interfaces.includes("ImageGeneration");
   return [
-    ...(inputPerMillion === undefined && !hasSearchPrice ? [{ path: [field, "inputPerMillion"], message: REQUIRED }] : []),
+    ...(!isPriced ? [{ path: [field, "inputPerMillion"], message: REQUIRED }] : []),
     ...(hasSearchPrice && !hasSearches ? [{ path: [field, "searchPerThousand"], message: RERANK_ALONE }] : []),
   ];
 }
@@ -53,7 +59,8 @@ function hasSameKinds(one: InputPrices, other: InputPrices): boolean {
   );
 }
 
-const hasInput = (prices: string) => `has(${prices}.inputPerMillion) || has(${prices}.searchPerThousand)`;
+const OF_IMAGES = '(has(self.interfaces) && "ImageGeneration" in self.interfaces)';
+const hasInput = (prices: string) => `has(${prices}.inputPerMillion) || has(${prices}.searchPerThousand) || ${OF_IMAGES}`;
 const OF_RERANK = '(has(self.interfaces) && "Rerank" in self.interfaces)';
 const sameKind = (name: string) => `has(each.${name}) == has(self.pricing.${name})`;
 

@@ -1,11 +1,12 @@
 import * as z from "zod";
-import { parsePrice, parsePricePerThousand } from "../../ledger/money.ts";
+import { parsePrice, parsePricePerImage, parsePricePerThousand } from "../../ledger/money.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
 import { describeProblems, must } from "./field-message.ts";
 import { anyOf, INPUT_ONLY_RULES, inputOnlyProblems, isInputInterfaceName } from "./input-only-rules.ts";
+import { IMAGE_PRICE_RULES, imagePriceProblems } from "./image-price-rules.ts";
 import { INPUT_PRICE_RULES, inputPriceProblems } from "./input-price-rules.ts";
 import { presentation } from "./presentation.ts";
 import { DAY_MS } from "../../contract/days.ts";
@@ -19,7 +20,7 @@ const EMPTY_WINDOW = "must have a daily window that is not empty";
 const TOO_EARLY = "must not precede deprecatedTime";
 const ABOVE_CONTEXT = "must not exceed contextWindow";
 const NO_WEIGHT = "must have at least one entry with a weight above 0";
-const ALONE = "must name Embeddings or Rerank alone; make another Model for the other interfaces";
+const ALONE = "must name Embeddings, Rerank or ImageGeneration alone; make another Model for the other interfaces";
 const REPEATED = "must not repeat modelName";
 
 export const modelName = z
@@ -39,12 +40,12 @@ const count = z.int(must("be a whole number above 0")).positive("must be a whole
 const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
 const HAVE_PRICES = must(
-  "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both",
+  "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both; for ImageGeneration, perImage, outputPerMillion or both",
 );
 
 const prices = {
   inputPerMillion: price
-    .describe("USD per million prompt tokens. Required, except beside searchPerThousand.")
+    .describe("USD per million prompt tokens. Required, except beside searchPerThousand, and for ImageGeneration.")
     .transform(parsePrice)
     .optional(),
   cachedInputPerMillion: price
@@ -56,7 +57,9 @@ const prices = {
     .transform(parsePrice)
     .optional(),
   outputPerMillion: price
-    .describe("USD per million output tokens, including reasoning. Required, except for Embeddings and Rerank, which have none.")
+    .describe(
+      "USD per million output tokens, including reasoning. Required, except for Embeddings and Rerank, which have none, and for ImageGeneration with perImage.",
+    )
     .transform(parsePrice)
     .optional(),
   searchPerThousand: price
@@ -65,7 +68,48 @@ const prices = {
     )
     .transform(parsePricePerThousand)
     .optional(),
+  perImage: price
+    .describe("USD per image, for ImageGeneration alone. Instead of prices of tokens, or in addition to them.")
+    .transform(parsePricePerImage)
+    .optional(),
 };
+
+const IMAGE_SIZE = 'must be width and height in pixels, such as "1024x1024"';
+const IMAGE_QUALITY = 'must be a name in lower-case letters, such as "high"';
+const IMAGE_TRAIT = "must name a size, a quality or both";
+
+const imagePrice = z
+  .strictObject(
+    {
+      size: z
+        .string(must(IMAGE_SIZE.slice("must ".length)))
+        .regex(/^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$/, IMAGE_SIZE)
+        .max(11, IMAGE_SIZE)
+        .optional()
+        .describe("Width and height in pixels; any if absent."),
+      quality: z
+        .string(must(IMAGE_QUALITY.slice("must ".length)))
+        .regex(/^[a-z]{1,32}$/, IMAGE_QUALITY)
+        .max(32, IMAGE_QUALITY)
+        .optional()
+        .describe("Quality that the client asks for, or that the server reports; any if absent."),
+      perImage: price.describe("USD per image of this size and quality.").transform(parsePricePerImage),
+    },
+    must("have perImage, and size, quality or both"),
+  )
+  .refine(({ size, quality }) => size !== undefined || quality !== undefined, IMAGE_TRAIT)
+  .meta(
+    explain("A price of images of a size, a quality or both.", {
+      rules: [{ rule: "has(self.size) || has(self.quality)", message: IMAGE_TRAIT }],
+    }),
+  );
+
+/** Costs have none: sums of usage do not tell sizes apart. */
+const imagePrices = z
+  .array(imagePrice, must("be a list"))
+  .max(32, must("have at most 32 entries"))
+  .optional()
+  .describe("Other prices of images, by size and quality, instead of perImage. The first that matches counts.");
 
 const timeOfDay = z
   .string(must('be a time of the UTC day such as "08:30"'))
@@ -84,6 +128,7 @@ const scheduledPrice = z
       from: time.optional().describe("When the price begins to apply; if absent, it always applies."),
       daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
       ...prices,
+      images: imagePrices,
     },
     HAVE_PRICES,
   )
@@ -106,6 +151,7 @@ const pricing = z
         .default("USD")
         .describe("Currency of the prices: accounts are kept in US dollars."),
       ...prices,
+      images: imagePrices,
       schedule: z
         .array(scheduledPrice, must("be a list"))
         .max(16, must("have at most 16 entries"))
@@ -154,9 +200,11 @@ const limits = z
       contextWindow: count
         .optional()
         .describe(
-          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document.",
+          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document; for ImageGeneration, of the prompt.",
         ),
-      maxOutputTokens: count.optional().describe("Maximum tokens of an answer."),
+      maxOutputTokens: count
+        .optional()
+        .describe("Maximum tokens of an answer; for ImageGeneration, of one image: 8192 if absent."),
     },
     must("have contextWindow or maxOutputTokens"),
   )
@@ -260,17 +308,17 @@ export const modelSpecSchema = z
       suspended: z.boolean(must("be true or false")).default(false).describe("Whether the Model is not served for now."),
       interfaces: z
         .array(
-          z.enum(INTERFACES, must("be ChatCompletions, Messages, Responses, Embeddings or Rerank")),
-          must("be a list of ChatCompletions, Messages and Responses, or of Embeddings or Rerank alone"),
+          z.enum(INTERFACES, must("be ChatCompletions, Messages, Responses, Embeddings, Rerank or ImageGeneration")),
+          must("be a list of ChatCompletions, Messages and Responses, or of Embeddings, Rerank or ImageGeneration alone"),
         )
-        .min(1, "must name at least one of ChatCompletions, Messages, Responses, Embeddings and Rerank")
+        .min(1, "must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank and ImageGeneration")
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
         .refine((names) => names.length === 1 || !names.some(isInputInterfaceName), ALONE)
         .optional()
         .meta(
           explain(
-            "Interfaces on which clients may use the Model: Embeddings alone, Rerank alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
+            "Interfaces on which clients may use the Model: Embeddings alone, Rerank alone, ImageGeneration alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
             { list: "set", rules: [{ rule: `self.size() == 1 || !${anyOf("self")}`, message: ALONE }] },
           ),
         ),
@@ -299,7 +347,8 @@ export const modelSpecSchema = z
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
   .superRefine(
     (spec, { addIssue }) => {
-      for (const problem of [...inputPriceProblems(spec), ...inputOnlyProblems(spec)]) addIssue({ code: "custom", ...problem });
+      for (const problem of [...inputPriceProblems(spec), ...imagePriceProblems(spec), ...inputOnlyProblems(spec)])
+        addIssue({ code: "custom", ...problem });
     },
     // A missing price is reported with all other problems.
     { when: () => true },
@@ -315,6 +364,7 @@ export const modelSpecSchema = z
         { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
         ...INPUT_ONLY_RULES,
         ...INPUT_PRICE_RULES,
+        ...IMAGE_PRICE_RULES,
       ],
     }),
   );

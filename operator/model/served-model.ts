@@ -1,7 +1,7 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
-import { isInputInterface } from "../../contract/protocol.ts";
+import { isInputInterface, type InputInterface } from "../../contract/protocol.ts";
 import { PROFILES, type Profile, type ProfileName } from "../../contract/profile.ts";
-import type { Price } from "../../ledger/money.ts";
+import type { ImagePrice, Price } from "../../ledger/money.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
@@ -27,6 +27,8 @@ type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
 
 /** The maximum output of a Model without its own limit: it determines the hold for a request. */
 const DEFAULT_MAX_OUTPUT_TOKENS = 32_768;
+/** The most that widely used models count for an image is 6,240. */
+const DEFAULT_IMAGE_TOKENS = 8_192;
 
 /** @param refusedAliases names that another Model keeps. */
 export function serveModel(
@@ -46,7 +48,7 @@ export function serveModel(
       ...(inputInterface === undefined ? {} : { capabilities: [inputInterface] }),
       interfaces,
       contextWindow,
-      maxOutputTokens: inputInterface === undefined ? maxOutputTokensOf(limits) : 0,
+      maxOutputTokens: outputOf(inputInterface, limits),
       createdSeconds,
       backends: backends.map((backend) => toCatalogue(backend, modelName)),
       ...toTimeouts(resource.spec.timeouts),
@@ -64,6 +66,12 @@ export function serveModel(
     clusters: new Map(backends.flatMap(({ cluster, endpoint }) => clustersOf(cluster, endpoint))),
     secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
   };
+}
+
+/** Of an answer, or of an image. */
+function outputOf(client: InputInterface | undefined, limits: SourcedModel["resource"]["spec"]["limits"]): number {
+  if (client === "image_generation") return limits.maxOutputTokens ?? DEFAULT_IMAGE_TOKENS;
+  return client === undefined ? maxOutputTokensOf(limits) : 0;
 }
 
 function maxOutputTokensOf({ contextWindow, maxOutputTokens }: SourcedModel["resource"]["spec"]["limits"]): number {
@@ -121,21 +129,26 @@ function toSeconds(time: string | undefined): number | undefined {
 
 type Prices = Pick<
   SourcedModel["resource"]["spec"]["pricing"],
-  "inputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion" | "outputPerMillion" | "searchPerThousand"
->;
+  "inputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion" | "outputPerMillion" | "searchPerThousand" | "perImage"
+> & { images?: SourcedModel["resource"]["spec"]["pricing"]["images"] | undefined };
 
 function toPrice(prices: Prices): Price {
-  // Absent only beside a price for searches.
+  // Absent only beside a price for searches or images.
   const inputPicoUsd = prices.inputPerMillion ?? 0n;
   return {
     inputPicoUsd,
     // A missing price is that of ordinary input: an omission never makes anything free.
     cachedInputPicoUsd: prices.cachedInputPerMillion ?? inputPicoUsd,
     cacheWritePicoUsd: prices.cacheWritePerMillion ?? inputPicoUsd,
-    // Absent only for input interfaces, whose answers have no tokens.
+    // Absent only for input interfaces, whose answers have no tokens, or none with a price.
     outputPicoUsd: prices.outputPerMillion ?? 0n,
-    unitPicoUsd: prices.searchPerThousand ?? 0n,
+    unitPicoUsd: prices.searchPerThousand ?? prices.perImage ?? 0n,
+    ...(prices.images === undefined ? {} : { imagePrices: prices.images.map(toImagePrice) }),
   };
+}
+
+function toImagePrice({ size, quality, perImage }: NonNullable<Prices["images"]>[number]): ImagePrice {
+  return { size: size ?? null, quality: quality ?? null, unitPicoUsd: perImage };
 }
 
 /** "08:30" as 510. */

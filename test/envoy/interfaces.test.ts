@@ -137,6 +137,7 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
     expect(models).toEqual([
       "modelx-chat",
       "modelx-embed",
+      "modelx-image",
       "modelx-reasoner",
       "modelx-rerank",
       "modelx-v4-flash",

@@ -16,6 +16,7 @@ const INTERFACES = [
   { name: "responses", path: "/v1/responses" },
   { name: "embeddings", path: "/v1/embeddings" },
   { name: "rerank", path: "/v1/rerank" },
+  { name: "image_generation", path: "/v1/images/generations" },
 ] as const;
 
 const QUESTION = [{ role: "user", content: "Hi." }];
@@ -25,11 +26,16 @@ const BODIES = {
   responses: { model: "modelx-v4-pro", input: QUESTION },
   embeddings: { model: "modelx-embed", input: "Hi." },
   rerank: { model: "modelx-rerank", query: "Hi.", documents: ["Hello."] },
+  image_generation: { model: "modelx-image", prompt: "Hi." },
 } as const satisfies Record<Interface, object>;
 
 /** The answer of each interface to a request for an unknown model. */
 const RECOMMENDED = "Use modelx-v4-pro";
-const OTHERS = { embeddings: "This interface has: modelx-embed.", rerank: "This interface has: modelx-rerank." } as const;
+const OTHERS = {
+  embeddings: "This interface has: modelx-embed.",
+  rerank: "This interface has: modelx-rerank.",
+  image_generation: "This interface has: modelx-image.",
+} as const;
 
 interface Call {
   path: string;
@@ -73,6 +79,7 @@ function expectShape(name: Interface, { headers, text }: Answer): void {
     responses: openAi,
     embeddings: openAi,
     rerank: openAi,
+    image_generation: openAi,
     messages: {
       type: "error",
       error: { type: expect.any(String), message: expect.any(String) },

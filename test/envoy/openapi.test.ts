@@ -53,6 +53,7 @@ const chat = { model: "modelx-v4-pro", messages };
 const message = { model: "modelx-v4-flash", max_tokens: 50, messages };
 const response = { model: "modelx-v4-pro", input: "Hello" };
 const embedding = { model: "modelx-embed", input: ["Hello", "Good morning"] };
+const image = { model: "modelx-image", prompt: "Hello" };
 const ranking = { model: "modelx-rerank", query: "Hello", documents: ["Hello", { text: "Good morning" }] };
 
 interface Case {
@@ -107,6 +108,14 @@ const CASES: readonly Case[] = [
   { id: "createRanking", status: 500, body: { ...ranking, query: "[[sim status=500]] Hello" } },
   { id: "createRankingV2", status: 200, body: ranking },
   { id: "createRankingV2", status: 400, body: { ...ranking, query: "" } },
+  { id: "createImages", status: 200, body: image },
+  { id: "createImages", status: 200, body: { ...image, n: 2, size: "1024x1024", quality: "low", usage: { include: true } } },
+  { id: "createImages", status: 400, body: { ...image, n: 11 } },
+  { id: "createImages", status: 401, body: image, key: "none" },
+  { id: "createImages", status: 402, body: image, key: "empty" },
+  { id: "createImages", status: 404, body: { ...image, model: "modelx-v4-pro" } },
+  { id: "createImages", status: 405, method: "GET" },
+  { id: "createImages", status: 500, body: { ...image, prompt: "[[sim status=500]] Hello" } },
   { id: "createResponse", status: 200, body: response },
   { id: "createResponse", status: 400, body: { ...response, previous_response_id: "resp_1" } },
   { id: "createResponse", status: 401, body: response, key: "none" },

@@ -50,7 +50,7 @@ function serve(client: InputInterface, request: Buffer) {
   if (first === undefined) throw new Error("the model has no backend");
   const backend = { ...first, upstreamModel: "upstream-model" };
   const body = parseBody(request, { headers: new Map(), interface: client });
-  const { hold, meter } = sizeInput(body, { client, model: { contextWindow: model.contextWindow, price: PRICE } });
+  const { hold, meter } = sizeInput(body, { client, model: { ...model, price: PRICE } });
   const input = { body, headers: new Map(), model, backend, outputTokens: 0, requestId: REQUEST_ID, nowSeconds: 1_800_000_000 };
   return { ...createTranslation(client, input), hold, meter: meter(0) };
 }

@@ -127,6 +127,7 @@ test("a request is shown with its tokens, its price and its charge (S27)", async
       isEstimated: true,
       ...usage,
       units: 0,
+      unitTerms: null,
       chargeNanoUsd: 90_000n,
       price: PRICE,
       priceVersion: 1,

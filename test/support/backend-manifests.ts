@@ -40,7 +40,14 @@ export interface TestModelOfMany {
   maxOutputTokens?: number;
   contextWindow?: number;
   /** US dollars a million tokens. */
-  pricing?: { inputPerMillion?: string; outputPerMillion?: string; searchPerThousand?: string };
+  pricing?: {
+    inputPerMillion?: string;
+    outputPerMillion?: string;
+    searchPerThousand?: string;
+    /** US dollars an image. */
+    perImage?: string;
+    images?: readonly { size?: string; quality?: string; perImage: string }[];
+  };
   /** Those of conversations if absent. */
   interfaces?: readonly string[];
 }

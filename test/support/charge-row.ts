@@ -6,7 +6,7 @@ export const CHARGE_COLUMNS = `
   u.cached_input_tokens AS "cachedInputTokens", u.cache_write_tokens AS "cacheWriteTokens", u.output_tokens AS "outputTokens",
   u.reasoning_tokens AS "reasoningTokens", p.input_pico_usd AS "inputPicoUsd", p.cached_input_pico_usd AS "cachedInputPicoUsd",
   p.cache_write_pico_usd AS "cacheWritePicoUsd", p.output_pico_usd AS "outputPicoUsd",
-  u.units, p.unit_pico_usd AS "unitPicoUsd"`;
+  u.units, coalesce(u.charged_unit_pico_usd, p.unit_pico_usd) AS "unitPicoUsd", u.unit_terms AS "unitTerms"`;
 export const USAGE_WITH_PRICE = "usage_event u JOIN price_version p ON p.id = u.price_version_id";
 
 const tokens = z.bigint().transform(Number);
@@ -25,6 +25,7 @@ export const chargeShape = {
   cacheWritePicoUsd: z.bigint(),
   outputPicoUsd: z.bigint(),
   unitPicoUsd: z.bigint(),
+  unitTerms: z.string().nullable(),
 };
 const chargeRow = z.object(chargeShape);
 

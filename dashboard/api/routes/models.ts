@@ -3,7 +3,7 @@ import { CAPABILITIES } from "../../../contract/capability.ts";
 import { INTERFACES } from "../../../contract/protocol.ts";
 import { listModels } from "../../../ledger/models/model-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { showPricePerMillion } from "../../money.ts";
+import { pricePerImage, showPrices } from "../../money.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
@@ -12,6 +12,12 @@ const price = z.string().meta({ description: "USD per million tokens, as a decim
 const searchPrice = z
   .string()
   .meta({ description: "USD per thousand searches of rerank; 0 for other models", examples: ["2.00"] });
+const imagePrice = z
+  .string()
+  .meta({ description: "USD per image, if `image_prices` has no other; 0 for models that make none", examples: ["0.04"] });
+const imagePrices = z
+  .array(z.object({ size: z.string().nullable(), quality: z.string().nullable(), price: z.string() }))
+  .meta({ description: "Prices of images by size and quality; null: any. The first that matches counts" });
 const listedModel = z
   .object({
     name: z.string(),
@@ -24,7 +30,15 @@ const listedModel = z
     interfaces: z.array(z.enum(INTERFACES)),
     context_window: z.int().nullable(),
     max_output_tokens: z.int(),
-    price: z.object({ input: price, cached_input: price, cache_write: price, output: price, search: searchPrice }),
+    price: z.object({
+      input: price,
+      cached_input: price,
+      cache_write: price,
+      output: price,
+      search: searchPrice,
+      image: imagePrice,
+    }),
+    image_prices: imagePrices,
   })
   .meta({ id: "Model" });
 
@@ -52,7 +66,12 @@ export function modelApi(api: Api, { database }: AppDeps): void {
         interfaces: model.interfaces,
         context_window: model.contextWindow,
         max_output_tokens: model.maxOutputTokens,
-        price: showPricePerMillion(price),
+        price: showPrices(price, model.interfaces[0]),
+        image_prices: (price.imagePrices ?? []).map(({ size, quality, unitPicoUsd }) => ({
+          size,
+          quality,
+          price: pricePerImage(unitPicoUsd),
+        })),
       }));
       return { currency: "USD" as const, data };
     },

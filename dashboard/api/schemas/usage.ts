@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { describeLabels, type Label } from "../../../contract/labels.ts";
 import { INTERFACES } from "../../../contract/protocol.ts";
-import { searchesOf } from "../../../contract/units.ts";
+import { unitsByKind } from "../../../contract/units.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
-import { showPricePerMillion } from "../../money.ts";
+import { showPrices } from "../../money.ts";
 import { day, keyId, model, moment, projectId, showMoment, showMoney, usd } from "./values.ts";
 
 export const tokens = z.object({
@@ -18,7 +18,9 @@ export const tokens = z.object({
 
 const searches = z.int().meta({ description: "Search units of rerank: a query with up to 100 documents" });
 
-export const sumsShape = { requests: z.int(), tokens, searches, amount: usd };
+const images = z.int().meta({ description: "Generated images" });
+
+export const sumsShape = { requests: z.int(), tokens, searches, images, amount: usd };
 
 export const rangeQuery = {
   from: day.optional().meta({ description: "First UTC day; default: 30 days up to `to`" }),
@@ -40,7 +42,8 @@ export const labelQuery = {
 };
 
 export function showSums(sums: UsageSums) {
-  return { requests: sums.requests, tokens: showTokens(sums), searches: sums.searches, amount: showMoney(sums.chargeNanoUsd) };
+  const { requests, searches, images, chargeNanoUsd } = sums;
+  return { requests, tokens: showTokens(sums), searches, images, amount: showMoney(chargeNanoUsd) };
 }
 
 export const listedRequest = z
@@ -59,10 +62,23 @@ export const listedRequest = z
     is_estimated: z.boolean().meta({ description: "The model server did not report usage, so the gateway counted it." }),
     tokens,
     searches,
+    images,
     amount: usd,
     price: z
-      .object({ input: z.string(), cached_input: z.string(), cache_write: z.string(), output: z.string(), search: z.string() })
-      .meta({ description: "Prices charged, in USD per million tokens and per thousand searches, as decimal strings" }),
+      .object({
+        input: z.string(),
+        cached_input: z.string(),
+        cache_write: z.string(),
+        output: z.string(),
+        search: z.string(),
+        image: z.string(),
+      })
+      .meta({
+        description: "Prices charged, in USD per million tokens, per thousand searches and per image, as decimal strings",
+      }),
+    image_terms: z.string().nullable().meta({
+      description: "Size and quality that the price of an image is for, such as `1024x1024, high`; null or empty if any",
+    }),
     price_version: z.int().meta({ description: "Version of the model's prices" }),
     tags: z.record(z.string(), z.string()).meta({ description: "Where the account keeps tags" }),
     end_user: z.string().nullable(),
@@ -84,15 +100,16 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
     outcome: request.outcome,
     is_estimated: request.isEstimated,
     tokens: showTokens(request),
-    searches: searchesOf(request),
+    ...unitsByKind(request),
     amount: showMoney(request.chargeNanoUsd),
-    price: showPricePerMillion(request.price),
+    price: showPrices(request.price, request.interface),
+    image_terms: request.unitTerms,
     price_version: request.priceVersion,
     ...describeLabels(request.labels),
   };
 }
 
-function showTokens(used: Omit<UsageSums, "requests" | "searches" | "chargeNanoUsd">): z.infer<typeof tokens> {
+function showTokens(used: Omit<UsageSums, "requests" | "searches" | "images" | "chargeNanoUsd">): z.infer<typeof tokens> {
   return {
     input: used.inputTokens,
     cached_input: used.cachedInputTokens,

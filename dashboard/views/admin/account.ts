@@ -10,6 +10,7 @@ import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../../../ledger/usage/s
 import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
 import { olderLink } from "../older-link.ts";
+import { unitColumns } from "../unit-columns.ts";
 import { adminPage } from "./admin.ts";
 import { confirmPage } from "../confirm.ts";
 import { field, formProblem } from "../field.ts";
@@ -117,19 +118,19 @@ function hidden({ csrf }: Member, attemptId: string): string {
 
 function usageTable(models: readonly UsageByModel[]): string {
   const total = { ...models.reduce<UsageSums>(addUsage, NO_USAGE_SUMS), model: "Total" };
-  const hasSearches = total.searches > 0;
+  const units = unitColumns([total]);
   const rows = [...models, ...(models.length > 1 ? [total] : [])].map(
-    ({ model, requests, outputTokens, searches, chargeNanoUsd, ...tokens }) =>
+    ({ model, requests, outputTokens, chargeNanoUsd, ...sums }) =>
       html`<tr>
         <th scope="row" data-label="Model">!${clipped(model)}</th>
         <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
-        <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
+        <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(sums))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
-        !${hasSearches ? html`<td data-label="Searches" class="number">!${compactCell(searches)}</td>` : ""}
+        !${units.map(({ head, name }) => html`<td data-label="${head}" class="number">!${compactCell(sums[name])}</td>`).join("")}
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
       </tr>`,
   );
-  const names = ["Requests", "Input tokens", "Output tokens", ...(hasSearches ? ["Searches"] : []), "Charged"];
+  const names = ["Requests", "Input tokens", "Output tokens", ...units.map(({ head }) => head), "Charged"];
   return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, "wide");
 }
 

@@ -7,6 +7,7 @@ import { empty } from "../empty.ts";
 import { compact, compactCell, figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { namedRanges } from "../usage/range-picker.ts";
+import { unitColumns } from "../unit-columns.ts";
 import { adminPage } from "./admin.ts";
 
 const PATH = "/dashboard/admin/figures";
@@ -75,19 +76,19 @@ function percentOf({ chargeNanoUsd, costNanoUsd }: Margin): string {
 
 function modelTable(models: readonly ModelFigures[]): string {
   const hasMargins = models.some(({ margin }) => margin !== null);
-  const hasSearches = models.some(({ searches }) => searches > 0);
+  const units = unitColumns(models);
   const marginCells = (margin: Margin | null) =>
     html`<td data-label="Cost" class="number">!${margin === null ? "–" : usd(margin.costNanoUsd)}</td>
       <td data-label="Margin" class="number">${margin === null ? "–" : percentOf(margin)}</td>`;
   const rows = models.map(
-    ({ model, requests, answered, failed, outputTokens, searches, chargeNanoUsd, margin, ...tokens }) =>
+    ({ model, requests, answered, failed, outputTokens, chargeNanoUsd, margin, ...sums }) =>
       html`<tr>
         <th scope="row" data-label="Model"><code>!${clipped(model)}</code></th>
         <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Errors" class="number">${rate(answered, failed)}</td>
-        <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(tokens))}</td>
+        <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(sums))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
-        !${hasSearches ? html`<td data-label="Searches" class="number">!${compactCell(searches)}</td>` : ""}
+        !${units.map(({ head, name }) => html`<td data-label="${head}" class="number">!${compactCell(sums[name])}</td>`).join("")}
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
         !${hasMargins ? marginCells(margin) : ""}
       </tr>`,
@@ -97,7 +98,7 @@ function modelTable(models: readonly ModelFigures[]): string {
     "Errors",
     "Input tokens",
     "Output tokens",
-    ...(hasSearches ? ["Searches"] : []),
+    ...units.map(({ head }) => head),
     "Charged",
     ...(hasMargins ? ["Cost", "Margin"] : []),
   ];

@@ -12,11 +12,17 @@ import { adminPage } from "./admin.ts";
 const PATH = "/dashboard/admin/models";
 
 export function adminModelsPage({ visitor, models }: { visitor: Member; models: readonly ModelHistory[] }): string {
-  const hasSearches = models.some(({ versions }) => versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n));
+  const isCharged = (isImages: boolean) =>
+    models.some(
+      ({ model, versions }) =>
+        (model?.interfaces.includes("image_generation") ?? false) === isImages &&
+        versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n),
+    );
+  const units = ["million tokens", ...(isCharged(false) ? ["1,000 searches"] : []), ...(isCharged(true) ? ["image"] : [])];
   const body = html`<h1>Models</h1>
     <p class="muted">
-      Models come from Model resources: change them there. Prices are in USD per million
-      tokens${hasSearches ? " and per 1,000 searches" : ""}. A published price never changes; a new one gets a new version.
+      Models come from Model resources: change them there. Prices are in USD per ${units.join(" and per ")}. A published price
+      never changes; a new one gets a new version.
     </p>
     !${models.length === 0 ? empty("No models have been published") : models.map(section).join("")}`;
   return adminPage({ title: "Models", visitor, path: PATH, body });

@@ -8,6 +8,7 @@ const NAMES = {
   structured_outputs: "Structured outputs",
   embeddings: "Embeddings",
   rerank: "Rerank",
+  image_generation: "Image generation",
 } as const satisfies Record<Capability, string>;
 
 export function capabilityNames(capabilities: readonly Capability[]): string[] {

@@ -76,6 +76,7 @@ function sizes(model: CatalogueModel): [string, string][] {
 }
 
 function maxInputOf({ interfaces }: CatalogueModel): string {
+  if (interfaces.includes("image_generation")) return ", of the prompt";
   return interfaces.includes("rerank") ? ", query and one document" : " each";
 }
 

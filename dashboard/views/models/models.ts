@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
-import { showPrice, showUnitPrice } from "../../money.ts";
+import { showImagePrice, showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { isLegacy } from "../default-model.ts";
 import { empty } from "../empty.ts";
@@ -24,10 +24,10 @@ export function modelsPage({
 }): string {
   // Deprecated models come last.
   const sorted = [...models.filter(({ model }) => !isLegacy(model)), ...models.filter(({ model }) => isLegacy(model))];
-  const hasSearches = models.some(({ price }) => price.unitPicoUsd > 0n);
+  const hasUnits = models.some(({ price }) => price.unitPicoUsd > 0n);
   const body = html`<h1>Models</h1>
     <p class="muted">
-      Prices are in USD per million tokens${hasSearches ? " unless stated otherwise" : ""}. Base URL:
+      Prices are in USD per million tokens${hasUnits ? " unless stated otherwise" : ""}. Base URL:
       <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients.
     </p>
     !${models.length === 0 ? empty("No models available") : table(sorted)}`;
@@ -60,6 +60,8 @@ function table(models: readonly ListedModel[]): string {
 function row({ model, price, schedule }: ListedModel): string {
   // Vectors and rankings have no tokens, and requests for them use no cache.
   const ofTokens = (figure: string) => (isInputOnly(model) ? ABSENT : figure);
+  // Those of an image may have a price.
+  const hasOutput = !isInputOnly(model) || price.outputPicoUsd > 0n;
   return html`<tr>
     <th scope="row" class="wrap" data-label="Model">
       <span
@@ -70,10 +72,10 @@ function row({ model, price, schedule }: ListedModel): string {
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
       >
     </th>
-    <td data-label="Input" class="number">!${inputPrice(price)}</td>
+    <td data-label="Input" class="number">!${inputPrice(model, price)}</td>
     <td data-label="Cached input" class="number">!${ofTokens(showPrice(price.cachedInputPicoUsd))}</td>
     <td data-label="Cache write" class="number">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
-    <td data-label="Output" class="number">!${ofTokens(showPrice(price.outputPicoUsd))}</td>
+    <td data-label="Output" class="number">!${hasOutput ? showPrice(price.outputPicoUsd) : ABSENT}</td>
     <td data-label="Context" class="number">
       !${model.contextWindow === null ? "–" : model.contextWindow.toLocaleString("en-US")}
     </td>
@@ -81,12 +83,23 @@ function row({ model, price, schedule }: ListedModel): string {
   </tr>`;
 }
 
-/** Of tokens, of searches, or of both. */
-function inputPrice({ inputPicoUsd, unitPicoUsd }: Price): string {
-  if (unitPicoUsd === 0n) return showPrice(inputPicoUsd);
-  const searches = showUnitPrice(unitPicoUsd);
-  if (inputPicoUsd === 0n) return html`<span>${searches}<span class="sub">per 1,000 searches</span></span>`;
-  return html`<span>${showPrice(inputPicoUsd)}<span class="sub">+ ${searches} per 1,000 searches</span></span>`;
+/** Of tokens, of units, or of both. */
+function inputPrice({ interfaces }: CatalogueModel, price: Price): string {
+  const { inputPicoUsd, unitPicoUsd, imagePrices = [] } = price;
+  if (unitPicoUsd === 0n && imagePrices.length === 0) return showPrice(inputPicoUsd);
+  const isImages = interfaces.includes("image_generation");
+  const units = isImages ? imagePriceRange(price) : showUnitPrice(unitPicoUsd);
+  const per = isImages ? "per image" : "per 1,000 searches";
+  if (inputPicoUsd === 0n) return html`<span>${units}<span class="sub">${per}</span></span>`;
+  return html`<span>${showPrice(inputPicoUsd)}<span class="sub">+ ${units} ${per}</span></span>`;
+}
+
+/** "$0.04–$0.19". */
+function imagePriceRange({ unitPicoUsd, imagePrices = [] }: Price): string {
+  const prices = [unitPicoUsd, ...imagePrices.map((each) => each.unitPicoUsd)];
+  const lowest = prices.reduce((a, b) => (a < b ? a : b));
+  const highest = prices.reduce((a, b) => (a > b ? a : b));
+  return lowest === highest ? showImagePrice(lowest) : `${showImagePrice(lowest)}–${showImagePrice(highest)}`;
 }
 
 function nameOf({ displayName, name }: CatalogueModel): string {

@@ -1,35 +1,69 @@
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
+import { termsOf } from "../../../ledger/models/image-price.ts";
 import type { Price } from "../../../ledger/money.ts";
-import { showPrice, showUnitPrice } from "../../money.ts";
+import { showImagePrice, showPrice, showUnitPrice } from "../../money.ts";
 
 /** A part of a price, as a column. */
 export interface PriceClass {
   name: string;
   of(price: Price): string;
+  isImage?: boolean;
 }
 
 const INPUT: PriceClass = { name: "Input", of: ({ inputPicoUsd }) => showPrice(inputPicoUsd) };
+const OUTPUT: PriceClass = { name: "Output", of: ({ outputPicoUsd }) => showPrice(outputPicoUsd) };
 const TOKENS: readonly PriceClass[] = [
   INPUT,
   { name: "Cached input", of: ({ cachedInputPicoUsd }) => showPrice(cachedInputPicoUsd) },
   { name: "Cache write", of: ({ cacheWritePicoUsd }) => showPrice(cacheWritePicoUsd) },
-  { name: "Output", of: ({ outputPicoUsd }) => showPrice(outputPicoUsd) },
+  OUTPUT,
 ];
 const SEARCHES: PriceClass = { name: "1,000 searches", of: ({ unitPicoUsd }) => showUnitPrice(unitPicoUsd) };
 
 /** What a Model with these prices charges at any time. */
 export function priceClasses(model: Pick<CatalogueModel, "interfaces">, prices: readonly Price[]): readonly PriceClass[] {
+  if (model.interfaces.includes("image_generation")) return imageClasses(prices);
   const hasSearches = prices.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
   if (!isInputOnly(model)) return hasSearches ? [...TOKENS, SEARCHES] : TOKENS;
   const hasTokens = !hasSearches || prices.some(({ inputPicoUsd }) => inputPicoUsd > 0n);
   return [...(hasTokens ? [INPUT] : []), ...(hasSearches ? [SEARCHES] : [])];
 }
 
+/** Tokens, and each size and quality that has a price of its own at any time, and all others. */
+function imageClasses(prices: readonly Price[]): readonly PriceClass[] {
+  const terms = new Set(prices.flatMap(({ imagePrices = [] }) => imagePrices.map(termsOf)));
+  const own = [...terms].map((each): PriceClass => ({
+    name: `Image, ${each}`,
+    isImage: true,
+    of({ imagePrices = [] }) {
+      const price = imagePrices.find((one) => termsOf(one) === each);
+      return price === undefined ? "–" : showImagePrice(price.unitPicoUsd);
+    },
+  }));
+  const others: PriceClass = {
+    name: own.length === 0 ? "Image" : "Other images",
+    isImage: true,
+    of: ({ unitPicoUsd }) => showImagePrice(unitPicoUsd),
+  };
+  return [
+    ...(prices.some(({ inputPicoUsd }) => inputPicoUsd > 0n) ? [INPUT] : []),
+    ...(prices.some(({ outputPicoUsd }) => outputPicoUsd > 0n) ? [OUTPUT] : []),
+    ...own,
+    ...(own.length > 0 || prices.some(({ unitPicoUsd }) => unitPicoUsd > 0n) ? [others] : []),
+  ];
+}
+
 /** "USD per million tokens and per 1,000 searches." */
 export function unitsOf(classes: readonly PriceClass[]): string {
   const hasSearches = classes.includes(SEARCHES);
-  const units = [...(classes.includes(INPUT) ? ["per million tokens"] : []), ...(hasSearches ? ["per 1,000 searches"] : [])];
+  const hasImages = classes.some(({ isImage }) => isImage);
+  const units = [
+    ...(classes.includes(INPUT) || classes.includes(OUTPUT) ? ["per million tokens"] : []),
+    ...(hasSearches ? ["per 1,000 searches"] : []),
+    ...(hasImages ? ["per image"] : []),
+  ];
   const about =
     " A search is a query with up to 100 documents; a document of more than 500 tokens, query included, counts once for each 500 of them.";
-  return `USD ${units.join(" and ")}.${hasSearches ? about : ""}`;
+  const ofImages = " An image whose size or quality neither request nor answer states has the highest price that it can have.";
+  return `USD ${units.join(" and ")}.${hasSearches ? about : ""}${hasImages ? ofImages : ""}`;
 }

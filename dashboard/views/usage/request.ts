@@ -5,7 +5,7 @@ import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
-import { showPrice, showUnitPrice } from "../../money.ts";
+import { showImagePrice, showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { grouped, tokensPerSecond } from "../figures.ts";
@@ -121,7 +121,8 @@ function tokenParts({ price, units, interface: client, ...tokens }: ListedReques
     ["Cache write", tokens.cacheWriteTokens, price.cacheWritePicoUsd],
     ["Output", tokens.outputTokens, price.outputPicoUsd],
   ];
-  return [input, ...(isInputInterface(client) ? [] : others)].map(([name, count, picoUsd]) => ({
+  const shown = others.filter(([name]) => !isInputInterface(client) || (client === "image_generation" && name === "Output"));
+  return [input, ...shown].map(([name, count, picoUsd]) => ({
     name,
     count,
     picoUsd,
@@ -129,8 +130,12 @@ function tokenParts({ price, units, interface: client, ...tokens }: ListedReques
   }));
 }
 
-function unitParts({ units, price: { unitPicoUsd } }: ListedRequest): Part[] {
+function unitParts({ interface: client, units, unitTerms, price: { unitPicoUsd } }: ListedRequest): Part[] {
   if (units === 0) return [];
+  if (client === "image_generation") {
+    const terms = unitTerms === null || unitTerms === "" ? "" : `, ${unitTerms}`;
+    return [{ name: `Images${terms}`, count: units, picoUsd: unitPicoUsd, price: `${showImagePrice(unitPicoUsd)} each` }];
+  }
   return [{ name: "Searches", count: units, picoUsd: unitPicoUsd, price: `${showUnitPrice(unitPicoUsd)} per 1,000` }];
 }
 

@@ -39,6 +39,7 @@ export interface UsageChart {
   labels: LabelChoices;
   hasProjects: boolean;
   hasSearches: boolean;
+  hasImages: boolean;
   /** Of the chosen grouping. */
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
@@ -56,6 +57,7 @@ export function usageChart({
   labels,
   hasProjects,
   hasSearches,
+  hasImages,
   bars,
   groups,
   modelRanks,
@@ -72,7 +74,7 @@ export function usageChart({
   const title = `${UNITS[metric].axis} by ${step} and ${by === "tag" ? `tag ${tag}` : GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
   return html`<div class="card">
     <div class="chart-bar">
-      !${metricPicker(choice, range, hasSearches)} !${groupPicker(choice, range, { ...labels, hasProjects })}
+      !${metricPicker(choice, range, { hasSearches, hasImages })} !${groupPicker(choice, range, { ...labels, hasProjects })}
     </div>
     !${by === "tag" ? tagPicker(choice, range, labels) : ""}
     !${stackedBars({ title, buckets, series, colours, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
@@ -90,10 +92,15 @@ export function choiceQuery({ metric, by, tag, project }: ChartChoice): Record<s
   };
 }
 
-function metricPicker({ metric, by, tag, project }: ChartChoice, range: DayRange, hasSearches: boolean): string {
+function metricPicker(
+  { metric, by, tag, project }: ChartChoice,
+  range: DayRange,
+  { hasSearches, hasImages }: Pick<UsageChart, "hasSearches" | "hasImages">,
+): string {
   const offered: Metric[] = ["money", "requests", "tokens"];
   // A chosen one stays visible in a period without any.
   if (hasSearches || metric === "searches") offered.push("searches");
+  if (hasImages || metric === "images") offered.push("images");
   const links = offered.map((each) => {
     const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, tag, project, only: undefined } as const;
     return choiceLink(METRICS[each], next, { range, isChosen: each === metric });
@@ -149,6 +156,7 @@ const UNITS: Record<Metric, Unit> = {
   requests: { axis: "Requests", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   tokens: { axis: "Tokens", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   searches: { axis: "Searches", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
+  images: { axis: "Images", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
 };
 
 /** Small amounts to the nano-dollar: a day may cost less than a cent. */

@@ -64,6 +64,7 @@ export function usagePage(view: UsageView): string {
       !${figure({ name: "Spend", value: usd(all.chargeNanoUsd) })} !${figure({ name: "Requests", value: compact(all.requests) })}
       !${figure({ name: "Tokens", value: compact(totalTokensOf(all)) })}
       !${all.searches === 0 ? "" : figure({ name: "Searches", value: compact(all.searches) })}
+      !${all.images === 0 ? "" : figure({ name: "Images", value: compact(all.images) })}
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
@@ -103,7 +104,7 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, hasSearches: models.some(({ searches }) => searches > 0), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, hasSearches: models.some(({ searches }) => searches > 0), hasImages: models.some(({ images }) => images > 0), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
@@ -192,6 +193,7 @@ const COUNTS: readonly { name: string; of: (sums: UsageSums) => number }[] = [
   { name: "Cache write", of: ({ cacheWriteTokens }) => cacheWriteTokens },
   { name: "Output", of: ({ outputTokens }) => outputTokens },
   { name: "Searches", of: ({ searches }) => searches },
+  { name: "Images", of: ({ images }) => images },
 ];
 
 /** @param rows `name` is HTML. */

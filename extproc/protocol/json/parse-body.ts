@@ -90,6 +90,7 @@ const MEMBERS = {
   responses: "`model` and `input`",
   embeddings: "`model` and `input`",
   rerank: "`model`, `query` and `documents`",
+  image_generation: "`model` and `prompt`",
 } as const satisfies Record<Interface, string>;
 
 /** The apparent format of the text, and how to send it as JSON. */

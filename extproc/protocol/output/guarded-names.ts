@@ -92,8 +92,28 @@ export const RERANK_NAMES = [
   "max_query_length",
 ];
 
+/** Those of a request for images. */
+export const IMAGE_NAMES = [
+  "prompt",
+  "n",
+  "size",
+  "quality",
+  "response_format",
+  "output_format",
+  "output_compression",
+  "background",
+  "moderation",
+  "style",
+  "stream",
+  "partial_images",
+];
+
+/** Names of the number of images, folded: servers read them beside `n`, or instead. */
+const IMAGE_COUNT = /^(?:n|num|number|numberof)images?(?:perprompt)?$|^images?count$|^batch(?:size|count)$|^niter$|^samples$/;
+
 const GUARDED = byFoldedName(GUARDED_NAMES);
 const RERANK_GUARDED = byFoldedName([...GUARDED_NAMES, ...RERANK_NAMES]);
+const IMAGE_GUARDED = byFoldedName([...GUARDED_NAMES, ...IMAGE_NAMES]);
 const LIMITS_AND_COUNTS = byFoldedName([...LIMIT_NAMES, ...COUNT_NAMES]);
 const STREAM_OPTIONS = byFoldedName(["include_usage", "continuous_usage_stats"]);
 
@@ -142,13 +162,13 @@ const WRITTEN_ANEW = new Set(["model", "stream"]);
  * @throws GatewayError `invalid_request` that names the field and its proper spelling.
  */
 export function checkGuardedNames(body: RequestBody, client: Interface): void {
-  const guarded = client === "rerank" ? RERANK_GUARDED : GUARDED;
+  const guarded = guardedFor(client);
   const seen = new Set<string>();
   for (const { name } of body.members()) {
     const folded = foldName(name);
     const proper = guarded.get(folded);
     if (proper === undefined) {
-      if (isForeign(folded)) throw refuse(name, `is not a field of this interface. ${remedy(folded, client)}`);
+      if (isForeign(folded, client)) throw refuse(name, `is not a field of this interface. ${remedy(folded, client)}`);
       continue;
     }
     if (name !== proper) throw refuse(name, `is read as \`${proper}\` by some model servers. Send \`${proper}\`.`);
@@ -161,7 +181,12 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
       throw refuse(name, "is not a field of this interface: the price is that of `model`. Leave it out.");
   }
   const { outline } = body;
-  for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0, guarded });
+  for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0, guarded, client });
+}
+
+function guardedFor(client: Interface): ReadonlyMap<string, string> {
+  if (client === "rerank") return RERANK_GUARDED;
+  return client === "image_generation" ? IMAGE_GUARDED : GUARDED;
 }
 
 interface Position {
@@ -169,14 +194,15 @@ interface Position {
   path: string;
   depth: number;
   guarded: ReadonlyMap<string, string>;
+  client: Interface;
 }
 
 /** Servers and proxies look for further request fields in objects such as `extra_body`, `options` and `generation_config`. */
-function checkWithin(value: unknown, { name, path, depth, guarded }: Position): void {
+function checkWithin(value: unknown, { name, path, depth, guarded, client }: Position): void {
   if (typeof value !== "object" || value === null || depth === MAX_DEPTH || isPlain(name)) return;
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries())
-      checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1, guarded });
+      checkWithin(element, { name, path: `${path}.${index}`, depth: depth + 1, guarded, client });
     return;
   }
   for (const [member, within] of Object.entries(value)) {
@@ -185,10 +211,10 @@ function checkWithin(value: unknown, { name, path, depth, guarded }: Position): 
     if (MERGED.has(foldName(name)) && guarded.has(folded))
       throw refuse(memberPath, "is not accepted there. Send it at the top level of the request.");
     // A property of a schema is described by an object.
-    if (!isObject(within) && (LIMITS_AND_COUNTS.has(folded) || isForeign(folded)))
+    if (!isObject(within) && (LIMITS_AND_COUNTS.has(folded) || isForeign(folded, client)))
       throw refuse(memberPath, "is not accepted there. Send it at the top level of the request.");
     if (path === "stream_options") checkSpelling(member, STREAM_OPTIONS.get(folded), memberPath);
-    checkWithin(within, { name: member, path: memberPath, depth: depth + 1, guarded });
+    checkWithin(within, { name: member, path: memberPath, depth: depth + 1, guarded, client });
   }
 }
 
@@ -199,7 +225,7 @@ function isPlain(name: string): boolean {
 
 function remedy(folded: string, client: Interface): string {
   const { count, limit } = REMEDIES[client];
-  return FOREIGN_COUNT.test(folded) ? count : limit;
+  return FOREIGN_COUNT.test(folded) || IMAGE_COUNT.test(folded) ? count : limit;
 }
 
 const REMEDIES = {
@@ -208,10 +234,12 @@ const REMEDIES = {
   responses: { count: "Leave it out.", limit: "Send `max_output_tokens`." },
   embeddings: { count: "Leave it out.", limit: "Leave it out." },
   rerank: { count: "Leave it out.", limit: "Leave it out." },
+  image_generation: { count: "Send `n`.", limit: "Leave it out." },
 } as const satisfies Record<Interface, { count: string; limit: string }>;
 
-function isForeign(folded: string): boolean {
+function isForeign(folded: string, client: Interface): boolean {
   if (folded.length > LONGEST_NAME) return false;
+  if (client === "image_generation" && IMAGE_COUNT.test(folded)) return true;
   return FOREIGN_LIMITS.has(folded) || FOREIGN_COUNT.test(folded) || (FOREIGN_LIMIT.test(folded) && !OTHER_LIMIT.test(folded));
 }
 

@@ -1,9 +1,11 @@
 import { upstreamPath, type InputInterface } from "../../../contract/protocol.ts";
 import { readEmbeddingsAnswer } from "../../protocol/embeddings/answer.ts";
+import { readImageAnswer } from "../../protocol/image-generation/answer.ts";
 import type { InputAnswer } from "../../protocol/input-answer.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { editMembers, replace, write } from "../../protocol/json/splice.ts";
 import { readRerankAnswer } from "../../protocol/rerank/answer.ts";
+import { imageCount } from "../../protocol/image-generation/request.ts";
 import { documentCount } from "../../protocol/rerank/request.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
@@ -27,8 +29,8 @@ export function createInputPassthrough(client: InputInterface, { body, backend, 
     dropped: [],
     wantsStream: false,
     response(received, meter) {
-      const { inputTokens, units, outline } = readAnswer(received);
-      meter.report({ inputTokens, outputTokens: 0, units });
+      const { inputTokens, units, made, outputTokens = made === undefined ? 0 : undefined, outline } = readAnswer(received);
+      meter.report({ inputTokens, outputTokens, units, made });
       return name === upstreamModel ? received : editMembers(received, { model: replace(name) }, outline);
     },
     stream() {
@@ -41,9 +43,14 @@ export function createInputPassthrough(client: InputInterface, { body, backend, 
 const READERS: Readonly<Record<InputInterface, (body: RequestBody) => (answer: Buffer) => InputAnswer>> = {
   embeddings: () => readEmbeddingsAnswer,
   rerank: (body) => rankingReader(documentCount(body)),
+  image_generation: (body) => imageReader(imageCount(body)),
 };
 
 /** Separate from the request's body, which it would retain. */
 function rankingReader(documents: number): (answer: Buffer) => InputAnswer {
   return (answer) => readRerankAnswer(answer, documents);
+}
+
+function imageReader(images: number): (answer: Buffer) => InputAnswer {
+  return (answer) => readImageAnswer(answer, images);
 }

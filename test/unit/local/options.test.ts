@@ -71,6 +71,7 @@ describe("upstreams", () => {
       "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://images.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 
@@ -82,6 +83,7 @@ describe("upstreams", () => {
       "http://responses.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://images.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 });

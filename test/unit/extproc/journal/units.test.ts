@@ -33,6 +33,19 @@ test("searches survive a crash before and after the answer has ended (S28)", asy
   ]);
 });
 
+test("the price of images, and what it was for, survive a crash after the answer has ended (S28)", async () => {
+  const { directory, journal } = await openTestJournal();
+  const ended = settlementOf(customer, {
+    interface: "image_generation",
+    usage: { ...NO_USAGE, units: 2 },
+    unitPrice: { picoUsd: 160_000_000_000n, terms: "1024x1024, high" },
+    chargeNanoUsd: 320_000_000n,
+  });
+  journal.start({ ...startOf(ended), price: { ...PRICE, unitPicoUsd: 250_000_000_000n } });
+  journal.end(ended);
+  expect((await readJournal(directory)).settlements).toEqual([ended]);
+});
+
 test("requests without units have the records of earlier versions, which can read them", async () => {
   const { directory, journal } = await openTestJournal();
   const settlement = settlementOf(customer);

@@ -14,7 +14,7 @@ function sizeOf(input: unknown, contextWindow: number | null = 8_192, fields: ob
   const body = Buffer.from(JSON.stringify({ model: "m", input, ...fields }));
   return sizeInput(parseBody(body, { headers: new Map(), interface: "embeddings" }), {
     client: "embeddings",
-    model: { contextWindow, price: PRICE },
+    model: { contextWindow, maxOutputTokens: 0, price: PRICE },
   });
 }
 
@@ -69,7 +69,7 @@ describe("the hold of an embeddings request (S30)", () => {
 describe("the memory reserved for its vectors (S40)", () => {
   const answerBytesOf = (fields: object) => {
     const body = Buffer.from(JSON.stringify({ model: "m", input: ["a", "b"], ...fields }));
-    const model = { contextWindow: null, price: PRICE };
+    const model = { contextWindow: null, maxOutputTokens: 0, price: PRICE };
     return sizeInput(parseBody(body, { headers: new Map(), interface: "embeddings" }), { client: "embeddings", model })
       .answerBytes;
   };

@@ -19,7 +19,7 @@ function sizeOf(
   price: Price = PRICE,
 ) {
   const body = Buffer.from(JSON.stringify({ model: "m", query, documents, ...further }));
-  const model = { contextWindow, price };
+  const model = { contextWindow, maxOutputTokens: 0, price };
   return sizeInput(parseBody(body, { headers: new Map(), interface: "rerank" }), { client: "rerank", model });
 }
 

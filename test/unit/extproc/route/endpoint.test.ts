@@ -49,6 +49,7 @@ test.for([
   ["/v1/embeddings", "chat"],
   ["/v1/rerank", "chat"],
   ["/v2/rerank", "chat"],
+  ["/v1/images/generations", "chat"],
   ["/v1/chat/completions", "chat"],
 ] as const)("an error about %s has the format for %s clients (S20)", ([path, protocol]) => {
   expect(protocolOf(post(path))).toBe(protocol);
@@ -77,7 +78,9 @@ test.for([
   ["/embeddings", "`/v1` is missing. Send POST /v1/embeddings."],
   ["/rerank", "`/v1` is missing. Send POST /v1/rerank."],
   ["/api/embed", "POST to /v1/embeddings."],
-  ["/v1/images/generations", "That part of the interface is not supported"],
+  ["/v1/images/edits", "Edits and variations of images are not supported. POST /v1/images/generations"],
+  ["/v1/images/variations", "Edits and variations of images are not supported"],
+  ["/v1/images", "That part of the interface is not supported"],
   ["/v1/messages/batches", "That part of the interface is not supported"],
   ["/v1/responses/input_tokens", "Counting the tokens of a Responses request is not supported"],
   ["/v1/responses/compact", "Compacting conversations is not supported"],

@@ -63,17 +63,17 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "no interface",
       spec({ interfaces: [] }),
-      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings and Rerank",
+      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank and ImageGeneration",
     ],
     [
       "an unknown interface",
       spec({ interfaces: ["Completions"] }),
-      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings or Rerank",
+      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings, Rerank or ImageGeneration",
     ],
     [
       "embeddings beside another interface",
       spec({ interfaces: ["Embeddings", "Messages"], pricing: { inputPerMillion: "1" } }),
-      "spec.interfaces must name Embeddings or Rerank alone; make another Model for the other interfaces",
+      "spec.interfaces must name Embeddings, Rerank or ImageGeneration alone; make another Model for the other interfaces",
     ],
     [
       "embeddings with an output price",
@@ -87,7 +87,7 @@ describe("a Model is rejected with the field and the remedy", () => {
         pricing: { inputPerMillion: "1" },
         backends: [{ name: "primary", protocol: "Messages", url: "https://x" }],
       }),
-      "spec.backends must all have protocol ChatCompletions for Embeddings and Rerank: Messages has neither, and servers of Responses that have them take ChatCompletions",
+      "spec.backends must all have protocol ChatCompletions for Embeddings, Rerank and ImageGeneration: Messages has none of them, and servers of Responses that have them take ChatCompletions",
     ],
     [
       "searches of another interface",
