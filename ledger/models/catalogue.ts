@@ -7,6 +7,7 @@ import { recordCosts } from "./costs.ts";
 import {
   encodeImagePrices,
   encodeSchedule,
+  isSameSchedule,
   PRICE_VERSION_SELECT,
   priceVersionColumns,
   type PriceRule,
@@ -127,7 +128,7 @@ function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
     a.outputPicoUsd === b.outputPicoUsd &&
     a.unitPicoUsd === b.unitPicoUsd &&
     encodeImagePrices(a) === encodeImagePrices(b) &&
-    encodeSchedule(a.schedule) === encodeSchedule(b.schedule)
+    isSameSchedule(a.schedule, b.schedule)
   );
 }
 
@@ -135,10 +136,11 @@ async function appendPrice(
   transaction: Queryable,
   { model, version, price }: { model: string; version: number; price: ScheduledPrice },
 ): Promise<bigint> {
+  const schedule = encodeSchedule(price.schedule);
   const [row] = await transaction.query({
     text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd,
-             unit_pico_usd, image_prices, schedule)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
+             unit_pico_usd, image_prices, schedule, scheduled_unit_prices)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`,
     values: [
       model,
       version,
@@ -148,7 +150,8 @@ async function appendPrice(
       price.outputPicoUsd,
       price.unitPicoUsd,
       encodeImagePrices(price),
-      encodeSchedule(price.schedule),
+      schedule.rules,
+      schedule.unitPrices,
     ],
     row: idRow,
   });

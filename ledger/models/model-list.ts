@@ -2,7 +2,7 @@ import * as z from "zod";
 import { catalogueModelSchema, type CatalogueModel } from "../../contract/catalogue.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
-import { imagePricesColumn, priceAt, scheduleColumn, type PriceRule } from "./price-schedule.ts";
+import { imagePricesColumn, priceAt, SCHEDULE, scheduleColumn, type PriceRule } from "./price-schedule.ts";
 
 /** A served model, with its current price. */
 export interface ListedModel {
@@ -29,7 +29,7 @@ export async function listModels(database: Queryable, nowMs: number): Promise<Li
   const rows = await database.query({
     text: `SELECT spec, input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
              cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd",
-             image_prices AS "imagePrices", schedule
+             image_prices AS "imagePrices", ${SCHEDULE}
            FROM model JOIN price_version ON id = price_version_id WHERE withdrawn_at IS NULL ORDER BY name`,
     row: modelRow,
   });

@@ -33,7 +33,16 @@ export const imagePricesColumn: z.ZodType<ImagePrice[]> = z.array(
   z.strictObject({ size: z.string().nullable(), quality: z.string().nullable(), unitPicoUsd: pico }),
 );
 
-/** The column's format: money as decimal strings. */
+/**
+ * As SQL: the rules of `price_version` with the prices of their units. Those have a column of their own, because version 0.1.0
+ * reads the other one strictly.
+ */
+export const SCHEDULE = `CASE WHEN scheduled_unit_prices = '[]' THEN schedule ELSE (
+    SELECT jsonb_agg(jsonb_set(rule, '{price}', (rule -> 'price') || (scheduled_unit_prices -> (place - 1)::integer)) ORDER BY place)
+    FROM jsonb_array_elements(schedule) WITH ORDINALITY AS each (rule, place)
+  ) END AS schedule`;
+
+/** The format of what it selects: money as decimal strings. */
 export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
   z.strictObject({
     fromMs: z.int().nullable(),
@@ -65,10 +74,10 @@ export const priceVersionColumns = {
 /** For the select list of a statement on `price_version`. */
 export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
   cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", schedule`;
+  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", ${SCHEDULE}`;
 
-/** JSON for the column; equal schedules are equal texts. */
-export function encodeSchedule(schedule: readonly PriceRule[]): string {
+/** JSON for both columns; equal schedules are equal texts. */
+export function encodeSchedule(schedule: readonly PriceRule[]): { rules: string; unitPrices: string } {
   const rules = schedule.map(({ fromMs, daily, price }) => ({
     fromMs,
     daily: daily === null ? null : { fromMinute: daily.fromMinute, untilMinute: daily.untilMinute },
@@ -77,15 +86,22 @@ export function encodeSchedule(schedule: readonly PriceRule[]): string {
       cachedInputPicoUsd: String(price.cachedInputPicoUsd),
       cacheWritePicoUsd: String(price.cacheWritePicoUsd),
       outputPicoUsd: String(price.outputPicoUsd),
-      // Versions without units can read schedules that have none.
-      ...(price.unitPicoUsd === 0n ? {} : { unitPicoUsd: String(price.unitPicoUsd) }),
-      ...((price.imagePrices ?? []).length === 0 ? {} : { imagePrices: writeImagePrices(price) }),
     },
   }));
-  return JSON.stringify(rules);
+  const unitPrices = schedule.map(({ price }) => ({
+    unitPicoUsd: String(price.unitPicoUsd),
+    ...((price.imagePrices ?? []).length === 0 ? {} : { imagePrices: writeImagePrices(price) }),
+  }));
+  const hasUnits = schedule.some(({ price }) => price.unitPicoUsd > 0n || (price.imagePrices ?? []).length > 0);
+  return { rules: JSON.stringify(rules), unitPrices: JSON.stringify(hasUnits ? unitPrices : []) };
 }
 
-/** The same for the prices of images. */
+export function isSameSchedule(one: readonly PriceRule[], other: readonly PriceRule[]): boolean {
+  const [{ rules, unitPrices }, second] = [encodeSchedule(one), encodeSchedule(other)];
+  return rules === second.rules && unitPrices === second.unitPrices;
+}
+
+/** JSON for the column of image prices. */
 export function encodeImagePrices(price: Pick<Price, "imagePrices">): string {
   return JSON.stringify(writeImagePrices(price));
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { INTERFACES, type Interface } from "../../contract/protocol.ts";
 import type { Price } from "../money.ts";
-import { priceAt, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
+import { priceAt, SCHEDULE, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
 import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
 
@@ -50,7 +50,7 @@ export const SELECT_PAGE = `
     charged_unit_pico_usd AS "chargedUnitPicoUsd", unit_terms AS "unitTerms",
     charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
     cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd",
-    unit_pico_usd AS "unitPicoUsd", schedule, version AS "priceVersion"
+    unit_pico_usd AS "unitPicoUsd", ${SCHEDULE}, version AS "priceVersion"
   FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
 
 export const listedRow = z

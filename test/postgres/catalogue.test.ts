@@ -43,7 +43,7 @@ test("a price version is appended only when a price changed", async () => {
     { version: 3, input: 300_000n },
   ]);
   const { models } = await readChanges(database, 0n);
-  expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3, schedule: [] } }]);
+  expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3, imagePrices: [], schedule: [] } }]);
 });
 
 test("a removed model is withdrawn, and returns with its last price version", async () => {
@@ -112,4 +112,28 @@ test("a schedule of prices is part of a version: publishing the same changes not
   expect((await publishModels(database, [{ ...scheduled, schedule: [peak, later] }])).repriced).toEqual(["modelx-v4-pro"]);
   const { models } = await readChanges(database, 0n);
   expect(models).toMatchObject([{ price: { version: 2, schedule: [peak, later] } }]);
+});
+
+test("scheduled prices of units are read back in the order of their rules, and version 0.1.0 can read the schedule", async () => {
+  const { database } = await postgres.migrated();
+  const imagePrices = [{ size: "1024x1024", quality: null, unitPicoUsd: 7n }];
+  const rule = (unitPicoUsd: bigint, more = {}) => ({ fromMs: null, daily: null, price: { ...PRICE, unitPicoUsd, ...more } });
+  const schedule = [rule(5n), rule(0n), rule(6n, { imagePrices })];
+  const scheduled = { model: catalogueModel("modelx-v4-pro"), price: PRICE, schedule };
+  await publishModels(database, [scheduled]);
+  expect(await publishModels(database, [scheduled])).toEqual(NOTHING);
+  const { models } = await readChanges(database, 0n);
+  expect(models).toMatchObject([{ price: { schedule } }]);
+  expect((await publishModels(database, [{ ...scheduled, schedule: schedule.toReversed() }])).repriced).toHaveLength(1);
+
+  const amount = z.string().regex(/^\d+$/);
+  const price = z.strictObject({
+    inputPicoUsd: amount,
+    cachedInputPicoUsd: amount,
+    cacheWritePicoUsd: amount,
+    outputPicoUsd: amount,
+  });
+  const readBy010 = z.array(z.strictObject({ fromMs: z.null(), daily: z.null(), price })).length(3);
+  const rows = await database.query({ text: "SELECT schedule FROM price_version", row: z.strictObject({ schedule: readBy010 }) });
+  expect(rows).toHaveLength(2);
 });

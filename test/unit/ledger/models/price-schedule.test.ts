@@ -32,5 +32,7 @@ test.for([
 });
 
 test("a schedule is read from its column unchanged", () => {
-  expect(scheduleColumn.parse(JSON.parse(encodeSchedule([peak, night, later])))).toEqual([peak, night, later]);
+  const { rules, unitPrices } = encodeSchedule([peak, night, later]);
+  expect(scheduleColumn.parse(JSON.parse(rules))).toEqual([peak, night, later]);
+  expect(unitPrices).toBe("[]");
 });
