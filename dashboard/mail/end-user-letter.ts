@@ -13,7 +13,7 @@ export function endUserLetter({ to, report, link }: { to: string; report: EndUse
   if (total > endUsers.length) lines.push(`- and ${total - endUsers.length} more`);
   return {
     to,
-    subject: `${name}: ${total === 1 ? "1 end user" : `${total} end users`} reached the monthly budget’s thresholds`,
+    subject: `${name}: ${total === 1 ? "1 end user" : `${total} end users`} reached a threshold of the monthly budget`,
     text: `Hello,
 
 These end users of the account “${name}” on Model Gateway have reached 50, 80 or 100% of the monthly budget of ${showUsd(amountNanoUsd)} for each end user in ${month.slice(0, 7)} (UTC):
@@ -24,7 +24,7 @@ Budgets only send alerts: they do not stop requests. Usage by end user:
 
 ${link}
 
-You receive this at most once an hour because you are an owner of the account.
+You received this because you are an owner of the account. There is at most one such email an hour.
 `,
   };
 }

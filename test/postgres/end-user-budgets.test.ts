@@ -64,7 +64,7 @@ test("each end user's thresholds are reported once: by an event each, and by one
   await spend("customer-2", 12n * USD);
   for (let each = 0; each < 2; each++) await Promise.all([round(), round()]);
   expect(letters.map(({ to, subject }) => [to, subject])).toEqual([
-    ["ann@example.com", "acme: 2 end users reached the monthly budget’s thresholds"],
+    ["ann@example.com", "acme: 2 end users reached a threshold of the monthly budget"],
   ]);
   expect(letters[0]?.text).toContain("- customer-2: $12.00, at least 100%\n- customer-1: $5.00, at least 50%\n");
   expect(await events()).toEqual([
@@ -92,7 +92,7 @@ test("each end user's thresholds are reported once: by an event each, and by one
   expect(letters, "within the hour").toHaveLength(1);
   await letAnHourPass();
   await round();
-  expect(letters.map(({ subject }) => subject).at(-1)).toBe("acme: 1 end user reached the monthly budget’s thresholds");
+  expect(letters.map(({ subject }) => subject).at(-1)).toBe("acme: 1 end user reached a threshold of the monthly budget");
   expect(letters[1]?.text).toContain("- customer-1: $10.00, at least 100%\n\n");
   await letAnHourPass();
   await round();
@@ -131,7 +131,7 @@ test("a letter lists the twenty highest, and one that is not accepted is sent in
   expect(letters).toEqual([]);
   expect(await events(), "of an account in one round").toHaveLength(100);
   await round();
-  expect(letters.map(({ subject }) => subject)).toEqual(["acme: 120 end users reached the monthly budget’s thresholds"]);
+  expect(letters.map(({ subject }) => subject)).toEqual(["acme: 120 end users reached a threshold of the monthly budget"]);
   const listed = letters[0]?.text.split("\n").filter((line) => line.startsWith("- ")) ?? [];
   expect(listed).toHaveLength(21);
   expect(listed[0]).toBe("- customer-119: $6.19, at least 50%");
