@@ -38,6 +38,8 @@ const FIRST_CHUNK_WITHIN_MS = 200;
 
 /** Usage, `[DONE]` and the end of the connection follow an answer's ending within milliseconds. */
 const ENDS_WITHIN_MS = 5_000;
+/** On a busy machine what reports the usage may arrive in parts: each is waited for, up to this. */
+const REPORTS_WITHIN_MS = 30_000;
 const MAX_ENDING_BYTES = 64 * 1024;
 
 export interface AnswerStreamStart {
@@ -131,16 +133,25 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
 
   /**
    * A server that continues after its ending is not read forever. Text that the client still gets is charged, and extends the
-   * time.
+   * time; so does what arrives before the usage is known, because an estimate could charge more.
    */
   function isOverdue(receivedBytes: number): boolean {
     if (!theMachine().isEnding()) return false;
     const outputBytes = run.meter.outputBytes();
-    ending ??= { outputBytes, receivedBytes: 0, timer: setTimeout(() => push(last(guarded(end))), ENDS_WITHIN_MS) };
+    const nowMs = performance.now();
+    ending ??= {
+      outputBytes,
+      receivedBytes: 0,
+      startedMs: nowMs,
+      timer: setTimeout(() => push(last(guarded(end))), ENDS_WITHIN_MS),
+    };
     ending.receivedBytes += receivedBytes;
     if (outputBytes > ending.outputBytes) {
       ending.outputBytes = outputBytes;
       ending.receivedBytes = 0;
+      ending.startedMs = nowMs;
+      ending.timer.refresh();
+    } else if (nowMs - ending.startedMs < REPORTS_WITHIN_MS && run.meter.final().isEstimated) {
       ending.timer.refresh();
     }
     return ending.receivedBytes > MAX_ENDING_BYTES;
@@ -223,6 +234,8 @@ interface Ending {
   timer: NodeJS.Timeout;
   /** Since then, or since the last text. */
   receivedBytes: number;
+  /** Of it, or of the last text; by `performance.now`. */
+  startedMs: number;
   outputBytes: number;
 }
 

@@ -196,6 +196,36 @@ describe("a server that continues after its ending", () => {
     await response.text();
     expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "complete", usage: { outputTokens: 3 } });
   });
+
+  test("has more time while its report of usage arrives, but not forever", async () => {
+    const slowly =
+      (text: string, everyMs: number): ModelAnswer =>
+      (_request, response) => {
+        response.writeHead(200, STREAM).write(chunk("one two three") + finish);
+        const pieces = text.match(/[^]{1,20}/g) ?? [];
+        const sending = setInterval(() => {
+          const piece = pieces.shift();
+          if (piece === undefined) response.end();
+          else response.write(piece);
+        }, everyMs);
+        response.once("close", () => clearInterval(sending));
+      };
+    answer = (request, response, body) =>
+      (body.includes("reports") ? slowly(usage + done, 1_500) : slowly(": still here\n\n".repeat(100), 500))(
+        request,
+        response,
+        body,
+      );
+    const rows = ["reports", "does not"].map(async (content) => {
+      const response = await ask({ model: "single", path: "/v1/messages", content });
+      await response.text();
+      return onlyRow(stack(), idOf(response));
+    });
+    expect(await Promise.all(rows)).toMatchObject([
+      { outcome: "complete", isEstimated: false, usage: { outputTokens: 3 } },
+      { outcome: "complete", isEstimated: true },
+    ]);
+  });
 });
 
 describe("a stream with data that is not JSON (S38)", () => {
