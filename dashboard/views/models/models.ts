@@ -72,7 +72,9 @@ function row({ model, price, schedule }: ListedModel): string {
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
       >
     </th>
-    <td data-label="Input" class="number">!${inputPrice(model, price)}</td>
+    <td data-label="${isByUnit(price) && price.inputPicoUsd === 0n ? "Price" : "Input"}" class="number">
+      !${inputPrice(model, price)}
+    </td>
     <td data-label="Cached input" class="number">!${ofTokens(showPrice(price.cachedInputPicoUsd))}</td>
     <td data-label="Cache write" class="number">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
     <td data-label="Output" class="number">!${hasOutput ? showPrice(price.outputPicoUsd) : ABSENT}</td>
@@ -85,13 +87,18 @@ function row({ model, price, schedule }: ListedModel): string {
 
 /** Of tokens, of units, or of both. */
 function inputPrice({ interfaces }: CatalogueModel, price: Price): string {
-  const { inputPicoUsd, unitPicoUsd, imagePrices = [] } = price;
-  if (unitPicoUsd === 0n && imagePrices.length === 0) return showPrice(inputPicoUsd);
+  const { inputPicoUsd, unitPicoUsd } = price;
+  if (!isByUnit(price)) return showPrice(inputPicoUsd);
   const isImages = interfaces.includes("image_generation");
   const units = isImages ? imagePriceRange(price) : showUnitPrice(unitPicoUsd);
   const per = isImages ? "per image" : "per 1,000 searches";
   if (inputPicoUsd === 0n) return html`<span>${units}<span class="sub">${per}</span></span>`;
   return html`<span>${showPrice(inputPicoUsd)}<span class="sub">+ ${units} ${per}</span></span>`;
+}
+
+/** Searches or images have a price. */
+function isByUnit({ unitPicoUsd, imagePrices = [] }: Price): boolean {
+  return unitPicoUsd > 0n || imagePrices.length > 0;
 }
 
 /** "$0.04–$0.19". */
