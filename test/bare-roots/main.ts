@@ -39,6 +39,9 @@ const { values } = parseArgs({
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 const log = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
+/** Printed of a step that failed, besides the lines that name a failed test or an error. */
+const LAST_LINES = 60;
+const FAILURE = /\bFAIL\b|Error:/;
 const rows: string[][] = [];
 let failures = 0;
 const interruption = new AbortController();
@@ -102,7 +105,10 @@ function record(target: string, step: Step): void {
   log(`  ${step.title}: ${step.result} (${step.seconds.toFixed(0)} s)`);
   if (step.isGood) return;
   failures += 1;
-  for (const line of step.lines.slice(-60)) console.log(`    ${line}`);
+  const end = step.lines.slice(-LAST_LINES);
+  // Of many failures the first ones are long past when a run ends.
+  const earlier = step.lines.slice(0, -LAST_LINES).filter((line) => FAILURE.test(line));
+  for (const line of [...earlier, ...end]) console.log(`    ${line}`);
 }
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {

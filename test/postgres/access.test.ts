@@ -25,7 +25,7 @@ import { usePostgres } from "../support/postgres.ts";
 
 /** Each route of the app, requested by everyone: test/support/access-table.ts lists the expected answers. */
 const postgres = usePostgres();
-const LONG = 300_000;
+const LONG = 900_000;
 /** In the name of everything of the account whose owner is Ann; nobody else's answers may hold it. */
 const MARK = "annmarker";
 const ROLES = ["viewer", "member", "owner"] as const;

@@ -52,7 +52,7 @@ const PROJECTS = {
   },
   chart: {
     ...SHARED_PROCESS,
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     hookTimeout: TOOLS_WITHIN_MS,
     globalSetup: KUBE_TOOLS,
   },
