@@ -130,11 +130,12 @@ function codexPatch(file: string): string {
 }
 
 /**
- * By day one tool for each interface, and one that edits by text; at night all, those with two interfaces on each. The installer
- * sets all of them up by day, too (settings-files.test.ts, installer.test.ts).
+ * By day a tool for messages, one for Responses, and one that edits by text; at night all, those with two interfaces on each.
+ * Opencode asks through Vercel's AI SDK, which has its own tests by day (clients-vercel.test.ts), and the installer sets all of
+ * them up by day, too (settings-files.test.ts, installer.test.ts).
  */
 export function casesOf({ isNight }: { isNight: boolean }): readonly Case[] {
-  if (!isNight) return [claudeCode, opencode, codex, aider];
+  if (!isNight) return [claudeCode, codex, aider];
   const messages = (tool: Case): Case => ({ ...tool, interface: "messages" });
   return [claudeCode, opencode, messages(opencode), qwenCode, codex, aider, continueDev, messages(continueDev), cline];
 }

@@ -2,12 +2,15 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
+
+/** Each kills extproc at another moment of its requests. */
+const ROUNDS = inject("isNight") ? 10 : 2;
 
 /** extproc dies, or is asked to stop, while requests run. */
 let stack: TestProduct;
@@ -52,7 +55,7 @@ function send(text: string, { stream = false, baseUrl = plane.baseUrl } = {}): P
 test("killed repeatedly under load: no unprocessed request ever reaches the upstream", async () => {
   const statuses: number[] = [];
   const countGood = () => statuses.filter((status) => status === 200).length;
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const goodBefore = countGood();
     const load = Array.from({ length: 12 }, async () => {
       for (let index = 0; index < 40; index++) {

@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Files that take over a minute: started last, they would run alone at the end. */
 const LONG = [
   "browser/widths",
-  "envoy/chaos",
+  "envoy/chaos.night",
   "envoy/rolling-restart",
   "postgres/access",
   "envoy/damaged-journal",

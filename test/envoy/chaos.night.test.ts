@@ -1,16 +1,13 @@
 import process from "node:process";
-import { expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
 import { reportTable } from "../chaos/report.ts";
 import { runChaos } from "../chaos/run.ts";
 
-/** The short form of `npm run chaos`. What is asked and what fails when follows from the seed, how it meets does not. */
+/**
+ * The short form of `npm run chaos`. What is asked and what fails when follows from the seed, how it meets does not. By day other
+ * tests have each fault of a process alone: extproc-ends, workers, postgres-away, rolling-restart, damaged-journal.
+ */
 const seed = Number(process.env["CHAOS_SEED"] ?? "1");
-/** Enough for each fault of a process once. */
-const LOAD_MS = inject("isNight") ? 600_000 : 50_000;
-/** Requests at once: by day as many as each fault needs to meet some of each kind. */
-const WORKERS = inject("isNight") ? 12 : 5;
-/** By day half as long: an attacker does the same from the first moment to the last. */
-const ATTACK_MS = inject("isNight") ? 3_000 : 1_500;
 
 test(
   "model servers and every process fail in turn under load, and each request is accounted for (S22, S28, S30)",
@@ -20,9 +17,9 @@ test(
     const lines: string[] = [];
     const { rows, unexplained } = await runChaos({
       seed,
-      workers: WORKERS,
-      attackMs: ATTACK_MS,
-      loadMs: LOAD_MS,
+      workers: 12,
+      attackMs: 3_000,
+      loadMs: 600_000,
       maxAwayMs: 4_000,
       quietMs: 800,
       onProgress: (line) => lines.push(line),
