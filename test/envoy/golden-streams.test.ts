@@ -64,6 +64,8 @@ function toModel({ fixture: { setup, upstream: protocol }, model }: Played): Tes
     url: protocol === "chat" ? `${upstream.url(model)}/v1` : upstream.url(model),
     upstreamModel: isRenamed({ setup }) ? setup.upstreamModel : model,
     maxOutputTokens: setup.maxOutputTokens,
+    // A busy machine may take longer than usual for a stream in pieces.
+    streaming: { keepAlive: "1h" },
     profile: { preset: setup.profile, ...setup.flags },
   };
 }

@@ -14,6 +14,7 @@ export interface TestModel {
   /** All of them if absent; null leaves them to the product. */
   interfaces?: readonly string[] | null;
   storeHours?: number;
+  streaming?: { keepAlive: string };
   profile?: Partial<Profile> & { preset?: ProfileName };
 }
 
@@ -47,6 +48,7 @@ function toResource({
   maxOutputTokens,
   interfaces = EVERY,
   storeHours,
+  streaming,
   profile,
 }: TestModel): object {
   const backend = {
@@ -65,6 +67,7 @@ function toResource({
       ...(interfaces === null ? {} : { interfaces }),
       ...(maxOutputTokens === undefined ? {} : { limits: { maxOutputTokens } }),
       ...(storeHours === undefined ? {} : { responses: { storeHours } }),
+      streaming,
       pricing: { inputPerMillion: "1.00", cachedInputPerMillion: "0.10", cacheWritePerMillion: "1.25", outputPerMillion: "4.00" },
       backends: [backend],
     },
