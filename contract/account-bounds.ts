@@ -9,6 +9,8 @@ export const ACCOUNT_BOUNDS = {
   keysWithResources: 10_500,
   /** Names in one key's list of models. */
   modelsOfKey: 200,
+  /** Addresses and ranges to which one key is bound. */
+  addressesOfKey: 50,
   /** Management tokens that are not revoked, and those revoked within a day. */
   managementTokens: 50,
   members: 200,

@@ -18,14 +18,17 @@ export const limitsSchema = z.strictObject({
 export type Limits = z.infer<typeof limitsSchema>;
 
 /** Stored limits: a newer version may have written some that this one does not know (docs/decisions/0042). */
-export const storedLimitsSchema = z.record(z.string(), z.unknown()).transform((stored): StoredLimits => {
+export const storedLimitsSchema = z.record(z.string(), z.unknown()).transform(readStoredLimits);
+
+export function readStoredLimits(stored: Readonly<Record<string, unknown>>): StoredLimits {
   const read = limitsSchema.safeParse(stored);
   if (read.success) return { limits: read.data, unknownLimits: [] };
   const unknownLimits = Object.keys(stored).filter((name) => !limitsSchema.safeParse({ [name]: stored[name] }).success);
   const known = Object.entries(stored).filter(([name]) => !unknownLimits.includes(name));
   return { limits: limitsSchema.parse(Object.fromEntries(known)), unknownLimits };
-});
-interface StoredLimits {
+}
+
+export interface StoredLimits {
   limits: Limits;
   /** Their names. */
   unknownLimits: string[];

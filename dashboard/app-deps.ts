@@ -9,7 +9,7 @@ import type { Passkeys } from "./passkeys/passkeys.ts";
 import type { Payments } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./config/second-factor-policy.ts";
 import type { SignUpRules } from "./config/sign-up-rules.ts";
-import type { TrustedProxies } from "./config/trusted-proxies.ts";
+import type { TrustedProxies } from "../runtime/trusted-proxies.ts";
 import type { WebhookNetworks } from "./webhooks/networks.ts";
 
 /** Dependencies of the pages and the management API. */

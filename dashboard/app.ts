@@ -16,7 +16,7 @@ import { MAX_HEADER_BYTES } from "./http/mutual-tls.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
-import { isTrustedHop } from "./config/trusted-proxies.ts";
+import { isTrustedHop } from "../runtime/trusted-proxies.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
 /** More than the largest form has: a key's list of models. Further fields are not read. */

@@ -11,7 +11,7 @@ import { OPERATOR_VARIABLES, operatorConfig } from "./config/operator.ts";
 import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SECOND_FACTOR_VARIABLES } from "./config/second-factor-policy.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./config/sign-up-rules.ts";
-import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "./config/trusted-proxies.ts";
+import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
 import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
 
 const environment = readEnv(

@@ -8,6 +8,7 @@ import { watchDescriptors } from "../runtime/descriptor-watch.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
+import type { TrustedProxies } from "../runtime/trusted-proxies.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
@@ -24,6 +25,7 @@ import { startNightly } from "../ledger/upkeep/nightly.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
 import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
+import { createAddressCheck } from "./auth/address-check.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
 import { createEarlyAnswers } from "./early-answers/early-answers.ts";
@@ -89,6 +91,8 @@ export interface ExtprocConfig {
   /** Bytes of responses that all accounts together store, in all processes of one database. */
   maxStoredBytes: number;
   accessLog: AccessLogChoice;
+  /** The proxies in front of Envoy that name the client. */
+  trustedProxies: TrustedProxies;
   /** Whether Envoy sends spans. */
   isTraced: boolean;
   /** How long running streams may take to finish at shutdown. */
@@ -224,6 +228,7 @@ export async function startExtproc(
     byteAdmission,
     labelBudget,
     loads,
+    addresses: createAddressCheck(config.trustedProxies),
     catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
     admission,
     starts,

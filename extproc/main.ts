@@ -3,6 +3,7 @@ import * as z from "zod";
 import { deprecatedInUse, portVariable, readEnv } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
+import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { ACCESS_LOG_CHOICES } from "./access-log.ts";
@@ -20,6 +21,7 @@ const DEPRECATED_NAMES = {
 const environment = readEnv(
   {
     ...DATABASE_VARIABLES,
+    ...TRUSTED_PROXY_VARIABLES,
     // One worker for each address.
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
     // Where Envoy accepts streams that this process may answer before their model server does: `host:port` or `unix:/path`.
@@ -101,6 +103,7 @@ async function serve(): Promise<void> {
       maxBodyBytes: environment.MAX_BODY_MIB * 1024 * 1024,
       maxStoredBytes: environment.MAX_STORED_MIB * 1024 * 1024,
       accessLog: environment.ACCESS_LOG,
+      trustedProxies: trustedProxies(environment),
       isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
       drainMs: environment.DRAIN_SECONDS * 1000,
     },

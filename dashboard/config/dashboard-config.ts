@@ -5,7 +5,7 @@ import type { Operator } from "./operator.ts";
 import type { PaymentsConfig } from "../payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
-import type { TrustedProxies } from "./trusted-proxies.ts";
+import type { TrustedProxies } from "../../runtime/trusted-proxies.ts";
 import type { WebhookNetworks } from "../webhooks/networks.ts";
 
 export interface DashboardConfig {

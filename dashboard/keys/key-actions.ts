@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { HOUR_MS } from "../../contract/days.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import type { KeyAccess } from "../../contract/key-access.ts";
 import { checkModelNames } from "../../ledger/keys/key-bounds.ts";
 import { findKey, type ListedKey } from "../../ledger/keys/key-list.ts";
 import { changeKey, disableKeys, type KeyChange, type KeySettings } from "../../ledger/keys/key-settings.ts";
@@ -75,13 +77,20 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
 
   return {
     find: (actor, publicId) => find(actor, publicId),
-    create: (actor, { name, allowedModels, expiresAt, limits, projectId = null }) =>
+    create: (actor, { name, allowedModels, expiresAt, limits, projectId = null, ...access }) =>
       database.transaction(async (transaction) => {
         const { accountId } = actor;
         await checkModelNames(transaction, allowedModels, modelsField);
         await admitChange(transaction, "key", accountId);
         if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
-        const { publicId, value } = await createApiKey(transaction, { accountId, name, pepper, expiresAt, allowedModels });
+        const { publicId, value } = await createApiKey(transaction, {
+          accountId,
+          name,
+          pepper,
+          expiresAt,
+          allowedModels,
+          access,
+        });
         await setKeyLimits(transaction, publicId, limits);
         await assignProject(transaction, { accountId, publicId, projectId, field: projectField });
         await note(transaction, actor, "key.created", publicId);
@@ -90,10 +99,10 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
     change: (actor, publicId, change) =>
       database.transaction(async (transaction) => {
         const { accountId } = actor;
-        const { status } = await find(actor, publicId, transaction);
+        const before = await find(actor, publicId, transaction);
         const onlySwitch = switchIn(change);
         await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
-        const isStop = onlySwitch === "disabled" && status !== "disabled";
+        const isStop = onlySwitch === "disabled" && before.status !== "disabled";
         if (!isStop) await admitChange(transaction, "key", accountId);
         const { projectId, ...settings } = change;
         if (
@@ -104,6 +113,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         if (Object.values(settings).some((value) => value !== undefined)) {
           await changeKey(transaction, { accountId, publicId }, settings);
           await note(transaction, actor, `key.${onlySwitch ?? "changed"}`, publicId);
+          if (isAccessChanged(before, settings)) await note(transaction, actor, "key.access_changed", publicId);
         }
         return find(actor, publicId, transaction);
       }),
@@ -130,6 +140,11 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         return key;
       }),
   };
+}
+
+/** Security reviews look for these. */
+function isAccessChanged(before: KeyAccess, { allowedAddresses }: KeyChange): boolean {
+  return allowedAddresses !== undefined && !isDeepStrictEqual(allowedAddresses, before.allowedAddresses);
 }
 
 /** Whether the change only enables or disables the key. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { limitsSchema } from "../../contract/limits.ts";
 import { endOfDay } from "../../contract/days.ts";
+import { addressesSchema, normalAddresses } from "./key-addresses.ts";
 import type { NewKeySettings } from "./key-actions.ts";
 import { filledIn, limitFields, writeLimitsForm } from "../limits/limits-form.ts";
 
@@ -9,6 +10,7 @@ const keyForm = z.object({
   models: z.string().optional(),
   project: z.uuid("Choose a project.").optional(),
   expires: z.iso.date("Choose a day.").optional(),
+  addresses: z.string().default("").transform(readAddresses),
   ...limitFields,
 });
 
@@ -17,7 +19,7 @@ const keyForm = z.object({
  * @throws ZodError with a sentence for each invalid field.
  */
 export function parseKeyForm(values: Readonly<Record<string, string>>): NewKeySettings {
-  const { name, models, project, expires, ...limits } = keyForm.parse(filledIn(values));
+  const { name, models, project, expires, addresses, ...limits } = keyForm.parse(filledIn(values));
   const allowedModels = models?.split(",").filter((model) => model !== "") ?? [];
   return {
     name,
@@ -25,13 +27,30 @@ export function parseKeyForm(values: Readonly<Record<string, string>>): NewKeySe
     // The given day is included.
     expiresAt: expires === undefined ? null : endOfDay(expires),
     limits: limitsSchema.parse(limits),
+    allowedAddresses: normalAddresses(addresses),
     // Without projects, the form does not offer any.
     projectId: "project" in values ? (project ?? null) : undefined,
   };
 }
 
+/** The form has one field for all of them, and room for one problem. */
+function readAddresses(text: string, context: z.RefinementCtx<string>): string[] {
+  const read = addressesSchema.safeParse(text.split(/[\s,;]+/).filter((each) => each !== ""));
+  if (read.success) return read.data;
+  context.addIssue({ code: "custom", message: read.error.issues[0]?.message ?? "" });
+  return z.NEVER;
+}
+
 /** The reverse, to be shown in the form. */
-export function writeKeyForm({ name, allowedModels, expiresAt, limits, projectId }: NewKeySettings): Record<string, string> {
+export function writeKeyForm(settings: NewKeySettings): Record<string, string> {
+  const { name, allowedModels, expiresAt, limits, allowedAddresses, projectId } = settings;
   const last = expiresAt === null ? "" : new Date(expiresAt.getTime() - 1).toISOString().slice(0, 10);
-  return { name, models: allowedModels?.join(",") ?? "", expires: last, project: projectId ?? "", ...writeLimitsForm(limits) };
+  return {
+    name,
+    models: allowedModels?.join(",") ?? "",
+    expires: last,
+    project: projectId ?? "",
+    addresses: allowedAddresses?.join("\n") ?? "",
+    ...writeLimitsForm(limits),
+  };
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { isSecretOf, parseApiKey, type Pepper } from "../../ledger/keys/keys.ts";
 import type { World, WorldAccount, WorldKey } from "../world/world.ts";
+import type { AddressCheck } from "./address-check.ts";
 import { cannotCheck, type CatchUp } from "./catch-up.ts";
 import { findCredential } from "./credential.ts";
 import { explainKey } from "./key-mistake.ts";
@@ -15,6 +16,7 @@ export interface AuthenticateInput {
   headers: ReadonlyMap<string, string>;
   world: World;
   catchUp: CatchUp;
+  addresses: AddressCheck;
   pepper: Pepper;
   nowMs: number;
   /** The page for creating keys. */
@@ -29,7 +31,7 @@ const NOT_VALID = "The API key is not valid: it was deleted, or it is mistyped."
  * A key is refused only by what the database said after the request came: it may have been made, rotated or enabled a moment
  * ago (docs/decisions/0036).
  * @returns the caller at once if the key is accepted by what is in memory.
- * @throws GatewayError `invalid_api_key`; `billing_unavailable` if the gateway cannot know the key now.
+ * @throws GatewayError `invalid_api_key`; `permission_denied` if the key is bound to other addresses; `billing_unavailable` if the gateway cannot know the key now.
  */
 export function authenticate(input: AuthenticateInput): Caller | Promise<Caller> {
   const { headers, world, catchUp, nowMs, keysUrl } = input;
@@ -60,7 +62,7 @@ function remedyAt(keysUrl: string): string {
   return `Create a new key at ${keysUrl} and keep the full value.`;
 }
 
-function findCaller(sent: SentKey, { world, pepper, nowMs, keysUrl }: AuthenticateInput): Caller {
+function findCaller(sent: SentKey, { headers, world, addresses, pepper, nowMs, keysUrl }: AuthenticateInput): Caller {
   const remedy = remedyAt(keysUrl);
   const key = world.findKey(sent.publicId);
   if (key === undefined) {
@@ -71,6 +73,12 @@ function findCaller(sent: SentKey, { world, pepper, nowMs, keysUrl }: Authentica
   if (key.isUnreadable) throw unreadable("API key");
   if (!isSecretOf(key, { secret: sent.secret, pepper, nowMs }))
     throw new GatewayError("invalid_api_key", `${NOT_VALID} ${remedy}`);
+  // Before its state: elsewhere, nothing more is said about the key.
+  if (key.allowedAddresses !== null && !addresses.allows(key, headers))
+    throw new GatewayError(
+      "permission_denied",
+      `This API key may be used only from certain addresses, and this request came from another one. Send it from one of them, or allow this one in the key's settings at ${keysUrl}.`,
+    );
   if (key.isDisabled)
     throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");
   if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs)

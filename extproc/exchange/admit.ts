@@ -33,9 +33,9 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
   if (context.protocol === "messages") checkVersion(headers);
   if (endpoint.kind === "root") return answered(reply.answerNow(deps.answers.root(requestId)));
 
-  const { world, catchUp, pepper, keysUrl } = deps;
+  const { world, catchUp, addresses, pepper, keysUrl } = deps;
   const arrived = { endpoint, headers, isEnd };
-  const caller = authenticate({ headers, world, catchUp, pepper, nowMs: startedMs, keysUrl });
+  const caller = authenticate({ headers, world, catchUp, addresses, pepper, nowMs: startedMs, keysUrl });
   return caller instanceof Promise
     ? caller.then((found) => admitCaller(context, found, arrived))
     : admitCaller(context, caller, arrived);

@@ -1,5 +1,6 @@
 import type { AnswerDeps, Answers } from "../answers/answer.ts";
 import type { Pepper } from "../../ledger/keys/keys.ts";
+import type { AddressCheck } from "../auth/address-check.ts";
 import type { CatchUp } from "../auth/catch-up.ts";
 import type { BrokenAnswers } from "../broken-answers.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
@@ -23,6 +24,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   loads: Pick<AccountLoads, "of">;
   /** For keys that are about to be refused. */
   catchUp: CatchUp;
+  /** For keys that are bound to addresses. */
+  addresses: AddressCheck;
   admission: Admission;
   starts: Pick<Starts, "start">;
   byteAdmission: ByteAdmission;

@@ -1,10 +1,11 @@
+import type { KeyAccess } from "../../contract/key-access.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { StoredSecret } from "../../ledger/keys/keys.ts";
 import { createIdIndex, hashBytes } from "./id-index.ts";
 import { createInterner } from "./interner.ts";
 
 /** A key that is not deleted, as a request needs it. */
-export interface WorldKey extends StoredSecret {
+export interface WorldKey extends StoredSecret, KeyAccess {
   publicId: string;
   accountId: string;
   isDisabled: boolean;
@@ -42,7 +43,7 @@ const DISABLED = 1;
 const UNREADABLE = 2;
 
 /** What many keys have in common, kept once. */
-interface Settings {
+interface Settings extends KeyAccess {
   allowedModels: readonly string[] | null;
   limits: Limits;
 }
@@ -59,14 +60,16 @@ interface Chunk {
   settings: Settings[];
 }
 
-const NO_SETTINGS: Settings = { allowedModels: null, limits: {} };
+const NO_SETTINGS: Settings = { allowedModels: null, limits: {}, allowedAddresses: null };
 
 export function createKeyTable(): KeyTable {
   const chunks: Chunk[] = [];
   const freeRows: number[] = [];
   /** Of rows whose secret was rotated a short time ago. */
   const previousSecrets = new Map<number, NonNullable<StoredSecret["previousSecret"]>>();
-  const settings = createInterner<Settings>((value) => JSON.stringify([value.allowedModels, value.limits]));
+  const settings = createInterner<Settings>((value) =>
+    JSON.stringify([value.allowedModels, value.limits, value.allowedAddresses]),
+  );
   const index = createIdIndex({
     hasId(row, id) {
       const { ids } = chunkOf(row);
@@ -100,9 +103,9 @@ export function createKeyTable(): KeyTable {
   }
 
   /** Most keys have none, and take no look into the table of all. */
-  function takeSettings({ allowedModels, limits }: Settings): Settings {
-    const isPlain = allowedModels === null && Object.keys(limits).length === 0;
-    return isPlain ? NO_SETTINGS : settings.take({ allowedModels, limits });
+  function takeSettings({ allowedModels, limits, allowedAddresses }: Settings): Settings {
+    const isPlain = allowedModels === null && allowedAddresses === null && Object.keys(limits).length === 0;
+    return isPlain ? NO_SETTINGS : settings.take({ allowedModels, limits, allowedAddresses });
   }
 
   function releaseSettings(value: Settings | undefined): void {
@@ -141,7 +144,7 @@ export function createKeyTable(): KeyTable {
       const chunk = chunkOf(row);
       const at = row % CHUNK_ROWS;
       const expiresMs = chunk.expiries[at] ?? NEVER;
-      const { allowedModels, limits } = chunk.settings[at] ?? NO_SETTINGS;
+      const { allowedModels, limits, allowedAddresses } = chunk.settings[at] ?? NO_SETTINGS;
       return {
         publicId,
         accountId: chunk.accountIds[at] ?? "",
@@ -153,15 +156,16 @@ export function createKeyTable(): KeyTable {
         expiresAt: expiresMs === NEVER ? null : new Date(expiresMs),
         allowedModels,
         limits,
+        allowedAddresses,
       };
     },
-    set({ publicId, accountId, secretHash, previousSecret, isDisabled, isUnreadable, expiresAt, allowedModels, limits }) {
+    set({ publicId, accountId, secretHash, previousSecret, isDisabled, isUnreadable, expiresAt, ...shared }) {
       const known = index.find(publicId);
       const row = known < 0 ? addRow(publicId) : known;
       const chunk = chunkOf(row);
       const at = row % CHUNK_ROWS;
       releaseSettings(chunk.settings[at]);
-      chunk.settings[at] = takeSettings({ allowedModels, limits });
+      chunk.settings[at] = takeSettings(shared);
       chunk.accountIds[at] = accountId;
       chunk.hashes.set(secretHash, at * HASH_BYTES);
       chunk.expiries[at] = expiresAt?.getTime() ?? NEVER;

@@ -200,6 +200,7 @@ const UNREADABLE_KEY = {
   expiresAt: null,
   allowedModels: [],
   limits: {},
+  allowedAddresses: null,
 };
 
 function withoutLeasing(row: AccountRow): WorldAccount {

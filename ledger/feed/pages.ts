@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { catalogueModelSchema } from "../../contract/catalogue.ts";
+import { keyLimitsSchema } from "../../contract/key-access.ts";
 import { limitsSchema } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { PRICE_VERSION_SELECT, priceVersionColumns } from "../models/price-schedule.ts";
@@ -74,7 +75,7 @@ const keyRow = z.strictObject({
   isDisabled: z.boolean(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
-  limits: limitsSchema,
+  limits: keyLimitsSchema,
 });
 /** The fields that are read even from an unreadable row. */
 const keyHead = z.looseObject({ publicId: z.string(), isRevoked: z.boolean() });
@@ -133,6 +134,7 @@ function toKeyRows(rows: readonly z.infer<typeof keyHead>[]): KeyRows {
 function toKeyRow({ previousHash, previousUntil, ...row }: z.infer<typeof keyRow>): KeyRow {
   return {
     ...row,
+    ...row.limits,
     previousSecret: previousHash === null || previousUntil === null ? null : { hash: previousHash, until: previousUntil },
   };
 }

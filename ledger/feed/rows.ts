@@ -1,4 +1,5 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
+import type { KeyAccess } from "../../contract/key-access.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { PriceVersion } from "../models/catalogue.ts";
 
@@ -43,7 +44,7 @@ export interface Leasing {
 
 export type KeyRow = KeptKeyRow | { publicId: string; isRevoked: true };
 
-interface KeptKeyRow {
+interface KeptKeyRow extends KeyAccess {
   publicId: string;
   accountId: string;
   /** HMAC-SHA256 of the secret part. */

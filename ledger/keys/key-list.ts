@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
+import { ACCESS_NAMES, storedKeyLimitsSchema, type KeyAccess } from "../../contract/key-access.ts";
+import type { Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { keysOfProject } from "../projects/project-keys.ts";
 import { CREATED_BY } from "./key-creators.ts";
@@ -8,7 +9,7 @@ import { maskApiKey } from "./keys.ts";
 import { cutPage } from "../postgres/page.ts";
 
 /** A key as its account's page shows it (S24): never any part of the secret. */
-export interface ListedKey {
+export interface ListedKey extends KeyAccess {
   publicId: string;
   masked: string;
   name: string;
@@ -43,7 +44,7 @@ const keyRow = z.strictObject({
   lastUsedAt: z.date().nullable(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
-  limits: storedLimitsSchema,
+  limits: storedKeyLimitsSchema,
   previousUntil: z.date().nullable(),
   spentTodayNanoUsd: z.bigint(),
   spentThisMonthNanoUsd: z.bigint(),
@@ -101,10 +102,10 @@ export async function listKeys(
     text: `WITH page AS (
              SELECT * FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND ($2::text IS NULL
                OR (created_at, public_id) < (SELECT created_at, public_id FROM api_key WHERE account_id = $1 AND public_id = $2))
-               AND (NOT $4 OR limits <> '{}') AND ($5::uuid IS NULL OR public_id IN (${keysOfProject(5)}))
+               AND (NOT $4 OR limits - $6::text[] <> '{}') AND ($5::uuid IS NULL OR public_id IN (${keysOfProject(5)}))
              ORDER BY created_at DESC, public_id DESC LIMIT $3
            ) ${SELECT} ${NEWEST_FIRST}`,
-    values: [accountId, afterId ?? null, limit + 1, hasLimits, projectId ?? null],
+    values: [accountId, afterId ?? null, limit + 1, hasLimits, projectId ?? null, ACCESS_NAMES],
     row: keyRow,
   });
   const { page, next } = cutPage(rows, limit, ({ publicId }) => publicId);

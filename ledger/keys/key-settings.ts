@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Limits } from "../../contract/limits.ts";
+import { encodeAccess, type KeyAccess } from "../../contract/key-access.ts";
+import { LIMIT_NAMES, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { findKey, IS_MADE_BY_HAND } from "./key-list.ts";
 
 /** All settings that a key's owner can change. */
-export interface KeySettings {
+export interface KeySettings extends KeyAccess {
   name: string;
   /** null: all models. */
   allowedModels: readonly string[] | null;
@@ -42,11 +43,12 @@ export async function disableKeys(
 export async function changeKey(
   database: Queryable,
   { accountId, publicId }: { accountId: string; publicId: string },
-  { name, allowedModels, expiresAt, limits, isDisabled }: KeyChange,
+  { name, allowedModels, expiresAt, limits, isDisabled, allowedAddresses }: KeyChange,
 ): Promise<void> {
   if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
   const changed = await database.execute(
-    `UPDATE api_key SET name = coalesce($3, name), limits = coalesce($4::jsonb, limits),
+    `UPDATE api_key SET name = coalesce($3, name),
+       limits = CASE WHEN $4::jsonb IS NULL THEN limits ELSE limits - $10::text[] || $4::jsonb END - $11::text[] || $12::jsonb,
        allowed_models = CASE WHEN $5::boolean THEN $6::text[] ELSE allowed_models END,
        expires_at = CASE WHEN $7::boolean AND ${IS_MADE_BY_HAND} THEN $8::timestamptz ELSE expires_at END,
        disabled_at = CASE $9::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
@@ -61,9 +63,18 @@ export async function changeKey(
       expiresAt !== undefined,
       expiresAt ?? null,
       isDisabled ?? null,
+      LIMIT_NAMES,
+      ...accessValues({ allowedAddresses }),
     ],
   );
   if (changed === 0) throw new GatewayError("not_found", "This account has no such key.");
+}
+
+/** The names to remove from the column, and the members to add. */
+function accessValues(change: { [Name in keyof KeyAccess]: KeyAccess[Name] | undefined }): [string[], string] {
+  const { allowedAddresses } = change;
+  const changed = allowedAddresses === undefined ? [] : ["allowedAddresses"];
+  return [changed, JSON.stringify(encodeAccess({ allowedAddresses: allowedAddresses ?? null }))];
 }
 
 async function checkLimitsAreKnown(database: Queryable, key: { accountId: string; publicId: string }): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes as systemRandomBytes, timingSafeEqual, type KeyObject } from "node:crypto";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
+import { encodeAccess, type KeyAccess } from "../../contract/key-access.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { hasRoomForKey, TOO_MANY_KEYS } from "./key-bounds.ts";
 import { isManagementToken } from "../people/management-tokens.ts";
@@ -102,6 +103,8 @@ export interface NewApiKey {
   expiresAt?: Date | null;
   /** Names of models; all if absent. */
   allowedModels?: readonly string[] | null;
+  /** From anywhere if absent. */
+  access?: KeyAccess;
   randomBytes?: (size: number) => Buffer;
 }
 
@@ -111,14 +114,22 @@ export interface NewApiKey {
  */
 export async function createApiKey(
   database: Queryable,
-  { accountId, name, pepper, expiresAt, allowedModels, randomBytes = systemRandomBytes }: NewApiKey,
+  { accountId, name, pepper, expiresAt, allowedModels, access, randomBytes = systemRandomBytes }: NewApiKey,
 ): Promise<{ publicId: string; value: string }> {
   if (!(await hasRoomForKey(database, accountId))) throw new GatewayError("invalid_request", TOO_MANY_KEYS);
   const { publicId, secret, value } = mintApiKey(randomBytes);
   const created = await database.execute(
-    `INSERT INTO api_key (public_id, account_id, name, secret_hash, expires_at, allowed_models)
-     SELECT $1, id, $3, $4, $5, $6 FROM account WHERE id = $2`,
-    [publicId, accountId, name, hashSecret(pepper, secret), expiresAt ?? null, allowedModels ?? null],
+    `INSERT INTO api_key (public_id, account_id, name, secret_hash, expires_at, allowed_models, limits)
+     SELECT $1, id, $3, $4, $5, $6, $7::jsonb FROM account WHERE id = $2`,
+    [
+      publicId,
+      accountId,
+      name,
+      hashSecret(pepper, secret),
+      expiresAt ?? null,
+      allowedModels ?? null,
+      JSON.stringify(access === undefined ? {} : encodeAccess(access)),
+    ],
   );
   if (created === 0) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
   return { publicId, value };

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { storedLimitsSchema, type Limits } from "../../contract/limits.ts";
+import { encodeAccess, storedKeyLimitsSchema, type KeyAccess } from "../../contract/key-access.ts";
+import type { Limits } from "../../contract/limits.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { assignProject } from "../projects/project-keys.ts";
 import { hasRoomForResourceKey } from "./key-bounds.ts";
@@ -27,7 +28,7 @@ export interface ResourceKey {
 }
 
 /** A resource's specification of its key. */
-export interface ResourceKeySettings {
+export interface ResourceKeySettings extends KeyAccess {
   name: string;
   isDisabled: boolean;
   expiresAt: Date | null;
@@ -56,7 +57,7 @@ const keyRow = z.strictObject({
   isDisabled: z.boolean(),
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
-  limits: storedLimitsSchema,
+  limits: storedKeyLimitsSchema,
   dayNanoUsd: z.bigint(),
   monthNanoUsd: z.bigint(),
   isInProject: z.boolean(),
@@ -99,8 +100,8 @@ const SPENT = `
 
 function toResourceKey(row: z.infer<typeof keyRow>): ResourceKey {
   const { name, isDisabled, expiresAt, allowedModels, limits: stored, dayNanoUsd, monthNanoUsd, ...key } = row;
-  const { limits, unknownLimits } = stored;
-  const settings = { name, isDisabled, expiresAt, allowedModels, limits };
+  const { limits, unknownLimits, allowedAddresses } = stored;
+  const settings = { name, isDisabled, expiresAt, allowedModels, limits, allowedAddresses };
   return { ...key, settings, unknownLimits, spent: { dayNanoUsd, monthNanoUsd } };
 }
 
@@ -164,8 +165,8 @@ export async function changeResourceKey(
   });
 }
 
-function settingValues({ isDisabled, expiresAt, allowedModels, limits }: ResourceKeySettings): unknown[] {
-  return [isDisabled, expiresAt, allowedModels, JSON.stringify(limits)];
+function settingValues({ isDisabled, expiresAt, allowedModels, limits, ...access }: ResourceKeySettings): unknown[] {
+  return [isDisabled, expiresAt, allowedModels, JSON.stringify({ ...limits, ...encodeAccess(access) })];
 }
 
 /**

@@ -2,9 +2,14 @@ import { LIMIT_NAMES, LIMITS, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { RUNNING_TERM_MS } from "./limit-turns.ts";
 
-/** Replaces all limits of a key. @returns false if there is no such key. */
+/** Replaces all limits of a key; where it may be used stays. @returns false if there is no such key. */
 export async function setKeyLimits(database: Queryable, publicId: string, limits: Limits): Promise<boolean> {
-  return (await database.execute("UPDATE api_key SET limits = $2 WHERE public_id = $1", [publicId, JSON.stringify(limits)])) > 0;
+  const changed = await database.execute("UPDATE api_key SET limits = limits - $3::text[] || $2::jsonb WHERE public_id = $1", [
+    publicId,
+    JSON.stringify(limits),
+    LIMIT_NAMES,
+  ]);
+  return changed > 0;
 }
 
 const KINDS_BY_MINUTE = LIMIT_NAMES.map((name) => LIMITS[name])

@@ -34,6 +34,7 @@ export const ACTION_NAMES = [
   "credit.refunded",
   "incident.opened",
   "incident.updated",
+  "key.access_changed",
   "key.changed",
   "key.created",
   "key.deleted",

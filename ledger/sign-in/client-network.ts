@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { groupsOf } from "../../runtime/ip-network.ts";
 
 export interface ClientNetwork {
   /** What one customer of a provider has: an IPv4 address, or an IPv6 /64. */
@@ -11,18 +12,8 @@ export interface ClientNetwork {
 export function clientNetwork(address: string): ClientNetwork {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
   if (isIPv4(mapped)) return { address: mapped, network: `${mapped.split(".").slice(0, 3).join(".")}.0/24` };
-  const groups = groupsOf(mapped);
-  if (groups === undefined) return { address, network: address };
+  const [withoutZone = ""] = mapped.split("%");
+  if (!isIPv6(withoutZone)) return { address, network: address };
+  const groups = groupsOf(withoutZone);
   return { address: `${groups.slice(0, 4).join(":")}::/64`, network: `${groups.slice(0, 3).join(":")}::/48` };
-}
-
-/** The eight groups of an IPv6 address, as short as they are written. */
-function groupsOf(address: string): string[] | undefined {
-  const [withoutZone = ""] = address.split("%");
-  if (!isIPv6(withoutZone)) return undefined;
-  const [head = "", tail] = new URL(`http://[${withoutZone}]/`).hostname.slice(1, -1).split("::");
-  const first = head === "" ? [] : head.split(":");
-  if (tail === undefined) return first;
-  const last = tail === "" ? [] : tail.split(":");
-  return [...first, ...Array<string>(8 - first.length - last.length).fill("0"), ...last];
 }

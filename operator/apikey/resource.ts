@@ -3,6 +3,8 @@ import { COUNT_LIMITS, LIMITS } from "../../contract/limits.ts";
 import { PROJECT_NAME_LENGTH } from "../../ledger/projects/projects.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { MAX_NETWORK_CHARACTERS, parseNetwork } from "../../runtime/ip-network.ts";
 import { durationSchema } from "../model/duration.ts";
 import { describeProblems, must } from "../model/field-message.ts";
 import { metadataSchema, modelName } from "../model/resource.ts";
@@ -31,6 +33,27 @@ const rateLimits = z.strictObject(
   Object.fromEntries(COUNT_LIMITS.map((name) => [name, count.optional().describe(LIMITS[name].description)])),
   must(`have ${COUNT_LIMITS.slice(0, -1).join(", ")} or ${COUNT_LIMITS.at(-1)}`),
 );
+
+const NETWORK = "must be an IP address or a range such as 203.0.113.0/24 or 2001:db8::/32";
+const WIDER = "must be a range that begins with its address: 10.0.0.0/8 instead of 10.1.2.3/8";
+
+const network = z
+  .string(must("be a string"))
+  .max(MAX_NETWORK_CHARACTERS, `must be at most ${MAX_NETWORK_CHARACTERS} characters`)
+  .meta(
+    explain("An IP address, or a range in CIDR notation.", {
+      rules: [
+        { rule: "isIP(self) || isCIDR(self)", message: NETWORK },
+        { rule: "!isCIDR(self) || cidr(self) == cidr(self).masked()", message: WIDER },
+      ],
+    }),
+  )
+  .transform((text, context) => {
+    const parsed = parseNetwork(text);
+    if (parsed.kind === "network") return parsed.network;
+    context.addIssue({ code: "custom", message: parsed.kind === "wider" ? WIDER : NETWORK });
+    return z.NEVER;
+  });
 
 const rotation = z.strictObject(
   {
@@ -89,6 +112,17 @@ export const apiKeySpecSchema = z
         .refine((names) => new Set(names).size === names.length, "must not name the same model twice")
         .default([])
         .meta(explain("Names of the models that the key may use; all models if empty or absent.", { list: "set" })),
+      allowedAddresses: z
+        .array(network, must("be a list of IP addresses and ranges"))
+        .max(ACCOUNT_BOUNDS.addressesOfKey, `must have at most ${ACCOUNT_BOUNDS.addressesOfKey} entries`)
+        .refine((networks) => new Set(networks).size === networks.length, "must not name the same address twice")
+        .default([])
+        .meta(
+          explain(
+            "IP addresses and ranges (CIDR) from which the key may be used, as the gateway sees them; from anywhere if empty or absent.",
+            { list: "set" },
+          ),
+        ),
       spendLimit: spendLimit.optional().describe("Maximum that the key may spend in a period; requests beyond it are refused."),
       rateLimits: rateLimits.optional().describe("Rate limits of the key; one that is absent does not apply."),
       secretRef: secretReference({ key: "api-key" })

@@ -60,6 +60,29 @@ test("a key goes through its whole life on the pages, and each step is logged (S
   );
 });
 
+test("a key is bound to addresses on its page, which shows the visitor's own; the account's log has it (S50)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId, personId } = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, { personId, accountId });
+  const addresses = "203.0.113.7/32, 203.0.113.7\r\n2001:DB8:0::/32";
+  await ann.send("/dashboard/keys/new", { name: "server", addresses, requestsPerMinute: "60" });
+  const shown = async () => (await listAllKeys(database, { accountId }))[0];
+  const allowedAddresses = ["203.0.113.7", "2001:db8::/32"];
+  expect(await shown()).toMatchObject({ allowedAddresses, limits: { requestsPerMinute: 60 }, unknownLimits: [] });
+  const page = `/dashboard/keys/${(await shown())?.publicId}`;
+  const { body } = await ann.open(page);
+  expect(body).toContain(">203.0.113.7\n2001:db8::/32</textarea>");
+  expect(body).toContain("You came here from 127.0.0.1.");
+
+  await ann.send(page, { name: "renamed", addresses });
+  expect(await shown()).toMatchObject({ name: "renamed", allowedAddresses, limits: {} });
+  await ann.send(page, { name: "renamed" });
+  expect(await shown()).toMatchObject({ allowedAddresses: null });
+  const actions = await listActions(database, { accountId, limit: 20 });
+  const names = ["key.access_changed", "key.changed", "key.changed", "key.created"];
+  expect(actions.map(({ action }) => action)).toEqual(names);
+});
+
 test("a limit set by a newer version is shown by name, and only the key's limits cannot be changed", async () => {
   const { database } = await postgres.migrated();
   const { accountId, personId } = await ownerOf(database, "ann@example.com");
@@ -183,6 +206,12 @@ test.for([
   [{ name: "x", spendPerDayUsd: "-1" }, "Enter an amount in USD"],
   [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number above 0."],
   [{ name: "x", expires: "tomorrow" }, "Choose a day."],
+  [{ name: "x", addresses: "10.1.2.3/8" }, "write 10.0.0.0/8 for the range, or 10.1.2.3 for the address alone."],
+  [{ name: "x", addresses: "203.0.113.7\nlaptop" }, "laptop&#34; is no IP address"],
+  [
+    { name: "x", addresses: Array.from({ length: 51 }, (_, host) => `10.0.0.${host}`).join(" ") },
+    "At most 50 addresses and ranges.",
+  ],
   [{ name: "a\0b" }, "This form could not be read."],
 ] as const)("a key form with %j shows the error next to the field and creates no key", async ([form, problem]) => {
   const { database } = await postgres.migrated();

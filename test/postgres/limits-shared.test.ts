@@ -22,6 +22,7 @@ function callerWith(limits: LimitSettings): Caller {
       isUnreadable: false,
       expiresAt: null,
       allowedModels: null,
+      allowedAddresses: null,
       limits,
     },
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },

@@ -33,6 +33,34 @@ async function refusal(answer: ReturnType<Client["call"]>) {
   return [statusCode, error.type, error.field, error.message] as const;
 }
 
+test("a key's addresses are set, kept, replaced and removed by themselves, and logged as a change of access (S50)", async () => {
+  const { program, database, accountId } = await open();
+  const limits = { requests_per_minute: 60 };
+  const bound = { name: "server", allowed_addresses: ["203.0.113.7/32", "2001:DB8::/32"], limits };
+  const made = await program.call("POST", "/api/v1/keys", bound);
+  const path = `/api/v1/keys/${made.json().id}`;
+  const stored = { allowed_addresses: ["203.0.113.7", "2001:db8::/32"], limits };
+  expect([made.statusCode, made.json()]).toMatchObject([201, stored]);
+  expect((await program.call("PATCH", path, { name: "renamed" })).json()).toMatchObject(stored);
+  expect((await program.call("PATCH", path, { limits: {} })).json()).toMatchObject({ ...stored, limits: {} });
+  const moved = await program.call("PATCH", path, { allowed_addresses: ["10.0.0.0/8"] });
+  expect(moved.json()).toMatchObject({ allowed_addresses: ["10.0.0.0/8"], limits: {} });
+  expect((await program.call("PATCH", path, { allowed_addresses: null })).json()).toMatchObject({ allowed_addresses: null });
+  const actions = await listActions(database, { accountId, limit: 20 });
+  expect(actions.filter(({ action }) => action === "key.access_changed")).toHaveLength(2);
+
+  for (const [sent, field, words] of [
+    [[], "allowed_addresses", "or send null for all"],
+    [["10.1.2.3/8"], "allowed_addresses.0", "write 10.0.0.0/8 for the range"],
+    [["10.0.0.1", "localhost"], "allowed_addresses.1", "is no IP address"],
+    [Array.from({ length: 51 }, (_, host) => `10.0.0.${host}`), "allowed_addresses", "At most 50"],
+  ] as const) {
+    const [status, , at, message] = await refusal(program.call("PATCH", path, { allowed_addresses: sent }));
+    expect([status, at]).toEqual([400, field]);
+    expect(message).toContain(words);
+  }
+});
+
 test("a key goes through its whole life; its value is returned only when it is created or rotated (S24)", async () => {
   const { program, database, accountId } = await open();
   const made = await program.call("POST", "/api/v1/keys", {
@@ -53,6 +81,7 @@ test("a key goes through its whole life; its value is returned only when it is c
     last_used_at: null,
     expires_at: "2099-01-01T00:00:00.000Z",
     allowed_models: ["modelx-chat"],
+    allowed_addresses: null,
     limits: { spend_per_day_usd: "2.50", requests_per_minute: 60 },
     project_id: null,
     previous_value_until: null,

@@ -39,6 +39,7 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ..
           isUnreadable: false,
           expiresAt: null,
           allowedModels: null,
+          allowedAddresses: null,
           limits: {},
         },
         account: {

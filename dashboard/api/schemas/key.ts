@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { KeyChange } from "../../../ledger/keys/key-settings.ts";
+import { addressesSchema, normalAddresses } from "../../keys/key-addresses.ts";
 import type { NewKeySettings } from "../../keys/key-actions.ts";
 import { limits, readLimits, showLimits } from "./limits.ts";
 import { keyId, model, moment, projectId, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
@@ -15,6 +16,13 @@ export const key = z
     last_used_at: moment.nullable(),
     expires_at: moment.nullable(),
     allowed_models: z.array(z.string()).nullable().meta({ description: "null: all models" }),
+    allowed_addresses: z
+      .array(z.string())
+      .nullable()
+      .meta({
+        description: "IP addresses and ranges from which it may be used; null: from anywhere",
+        examples: [["203.0.113.7"]],
+      }),
     limits,
     project_id: z.uuid().nullable(),
     previous_value_until: moment.nullable().meta({ description: "When the value from before the last rotation stops working" }),
@@ -31,6 +39,10 @@ export const keyWithValue = z
 
 const name = words("A name", 100);
 const allowedModels = z.array(model).min(1, "Name a model, or send null for all.").max(200).nullable();
+const allowedAddresses = addressesSchema
+  .min(1, "Name an address, or send null for all.")
+  .nullable()
+  .meta({ description: "IP addresses and ranges in CIDR notation, as the gateway sees its clients; null: from anywhere" });
 const expiresAt = z.iso
   .datetime({ error: "Must be a UTC timestamp such as 2026-12-31T00:00:00Z." })
   .refine((text) => Date.parse(text) > Date.now(), "Must be in the future.")
@@ -40,6 +52,7 @@ export const newKey = z.strictObject({
   name,
   project_id: projectId.nullable().optional(),
   allowed_models: allowedModels.optional(),
+  allowed_addresses: allowedAddresses.optional(),
   expires_at: expiresAt.optional(),
   limits: limits.optional(),
 });
@@ -49,6 +62,7 @@ export const keyChange = z
     name: name.optional(),
     project_id: projectId.nullable().optional().meta({ description: "null takes the key out of its project." }),
     allowed_models: allowedModels.optional(),
+    allowed_addresses: allowedAddresses.optional(),
     expires_at: expiresAt.optional(),
     limits: limits.optional().meta({ description: "Replaces all limits of the key." }),
     disabled: z.boolean("Must be true or false.").optional(),
@@ -66,6 +80,7 @@ export function readNewKey(sent: z.infer<typeof newKey>): NewKeySettings {
   return {
     name: sent.name,
     allowedModels: sent.allowed_models ?? null,
+    allowedAddresses: readAddresses(sent.allowed_addresses) ?? null,
     expiresAt: readMoment(sent.expires_at) ?? null,
     limits: readLimits(sent.limits ?? {}),
     projectId: sent.project_id,
@@ -76,11 +91,16 @@ export function readKeyChange(change: z.infer<typeof keyChange>): KeyChange {
   return {
     name: change.name,
     allowedModels: change.allowed_models,
+    allowedAddresses: readAddresses(change.allowed_addresses),
     expiresAt: readMoment(change.expires_at),
     limits: change.limits && readLimits(change.limits),
     isDisabled: change.disabled,
     projectId: change.project_id,
   };
+}
+
+function readAddresses(sent: string[] | null | undefined): string[] | null | undefined {
+  return Array.isArray(sent) ? normalAddresses(sent) : sent;
 }
 
 function readMoment(text: string | null | undefined): Date | null | undefined {
@@ -97,6 +117,7 @@ export function showKey(listed: ListedKey): z.infer<typeof key> {
     last_used_at: showMomentOrNull(listed.lastUsedAt),
     expires_at: showMomentOrNull(listed.expiresAt),
     allowed_models: listed.allowedModels,
+    allowed_addresses: listed.allowedAddresses === null ? null : [...listed.allowedAddresses],
     limits: showLimits(listed.limits),
     project_id: listed.projectId,
     previous_value_until: showMomentOrNull(listed.previousUntil),

@@ -4,6 +4,7 @@ import { KEY_ORDERS, searchKeys } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
 import { listProjectNames, type NamedProject } from "../../../ledger/projects/project-list.ts";
+import { plainAddress } from "../../../runtime/ip-network.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../http/form.ts";
 import { createKeyActions, type KeyActor } from "../../keys/key-actions.ts";
@@ -96,10 +97,14 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     return { models, projects };
   }
 
+  async function formParts({ ip }: FastifyRequest, visitor: Member) {
+    return { visitor, ...(await choices(visitor)), address: plainAddress(ip) ?? ip };
+  }
+
   app.get("/dashboard/keys/new", async (request, reply) => {
     const visitor = memberOf(request, "manageKeys");
     const form = { ...EMPTY_FORM, values: { project: readQuery(request, "project") } };
-    return sendPage(reply, keyFormPage({ visitor, form, ...(await choices(visitor)), key: null }));
+    return sendPage(reply, keyFormPage({ form, ...(await formParts(request, visitor)), key: null }));
   });
 
   app.post("/dashboard/keys/new", async (request, reply) => {
@@ -110,14 +115,14 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       ({ value } = await keys.create(actorOf(visitor), parseKeyForm(values)));
     });
     if (failed === undefined) return sendPage(reply, await renderValue(visitor, "Your new key", value));
-    return sendPage(reply, keyFormPage({ visitor, form: failed, ...(await choices(visitor)), key: null }), 400);
+    return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor)), key: null }), 400);
   });
 
   app.get("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
     const visitor = memberOf(request);
     const key = await keys.find(actorOf(visitor), request.params.publicId);
     const form = { values: writeKeyForm(key), problems: {} };
-    return sendPage(reply, keyFormPage({ visitor, form, ...(await choices(visitor)), key }));
+    return sendPage(reply, keyFormPage({ form, ...(await formParts(request, visitor)), key }));
   });
 
   app.post("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
@@ -128,7 +133,7 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
       await keys.change(actorOf(visitor), key.publicId, parseKeyForm(values));
     });
     if (failed === undefined) return goTo(reply, "/dashboard/keys", "Key saved.");
-    return sendPage(reply, keyFormPage({ visitor, form: failed, ...(await choices(visitor)), key }), 400);
+    return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor)), key }), 400);
   });
 
   for (const [action, isDisabled] of [

@@ -33,6 +33,7 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "credit.refunded": "Refunded a request",
   "incident.opened": "Published an incident",
   "incident.updated": "Updated an incident",
+  "key.access_changed": "Changed from where an API key may be used",
   "key.changed": "Changed an API key",
   "key.created": "Created an API key",
   "key.deleted": "Deleted an API key",

@@ -7,7 +7,7 @@ import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { csrfField } from "../csrf-field.ts";
-import { field, formProblem } from "../field.ts";
+import { field, formProblem, textArea } from "../field.ts";
 import { layout } from "../layout.ts";
 import { limitInputs } from "../limits/account-limits.ts";
 
@@ -19,9 +19,11 @@ export interface KeyForm {
   projects: readonly NamedProject[];
   /** null for a new key. */
   key: ListedKey | null;
+  /** From where the page was opened, as it would be compared with the addresses. */
+  address: string;
 }
 
-export function keyFormPage({ visitor, form, models, projects, key }: KeyForm): string {
+export function keyFormPage({ visitor, form, models, projects, key, address }: KeyForm): string {
   const title = key === null ? "Create key" : key.name;
   const action = key === null ? "/dashboard/keys/new" : `/dashboard/keys/${key.publicId}`;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
@@ -33,6 +35,15 @@ export function keyFormPage({ visitor, form, models, projects, key }: KeyForm): 
     !${projects.length === 0 && form.problems["project"] === undefined ? "" : projectChoice(projects, form, key)}
     !${modelChoice(models, form)}
     !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
+    !${textArea(
+      {
+        name: "addresses",
+        label: "Allowed addresses",
+        rows: Math.min(10, Math.max(3, (form.values["addresses"] ?? "").split("\n").length)),
+        help: `Optional. IP addresses and ranges such as 203.0.113.0/24, one per line: requests from elsewhere are refused. You came here from ${address}.`,
+      },
+      form,
+    )}
     <fieldset>
       <legend>Limits</legend>
       <p class="help">Optional. Days and months start at midnight UTC.</p>

@@ -12,13 +12,15 @@ export const REQUEST_ID_AS_IT_IS: EnvoyConfig = {
 /**
  * The HTTP filter that gives every response the request's id under its second name, too (S17): the last to touch a response, so
  * that it covers Envoy's own replies to invalid HTTP.
+ * @param requestMutations what the same filter does to the headers of a request.
  */
-export function requestIdFilter(): EnvoyConfig {
+export function requestIdFilter(requestMutations: readonly EnvoyConfig[] = []): EnvoyConfig {
   return {
     name: "envoy.filters.http.header_mutation",
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
       mutations: {
+        ...(requestMutations.length === 0 ? {} : { request_mutations: requestMutations }),
         response_mutations: [
           {
             append: {

@@ -5,6 +5,7 @@ import { attemptsRoutes } from "./attempts.ts";
 import { backendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
 import { CLIENT_STREAM_BYTES, CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES, MAX_CLIENT_HEADERS_KIB } from "../buffers.ts";
+import { PEER_APPENDED } from "../filters/client-address.ts";
 import { clientMetadataFilter } from "../filters/client-metadata.ts";
 import { clientTransport, type ClientTls } from "../tls/client.ts";
 import { dashboardRoutes } from "../routes/dashboard.ts";
@@ -93,7 +94,13 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     ...limits,
     ...paths,
     ...identity,
-    http_filters: [requestIdFilter(), reconnectFilter(), clientMetadataFilter(), extprocFilter(options.extproc), ROUTER_FILTER],
+    http_filters: [
+      requestIdFilter([PEER_APPENDED]),
+      reconnectFilter(),
+      clientMetadataFilter(),
+      extprocFilter(options.extproc),
+      ROUTER_FILTER,
+    ],
     route_config: routes(options),
     local_reply_config: localReplies(options.maxRequestBytes),
   };
@@ -142,6 +149,8 @@ function allButOne(name: string, prefix: string): string {
 
 const identity: EnvoyConfig = {
   use_remote_address: true,
+  // A filter does that, with the peer's true address.
+  skip_xff_append: true,
   // Ids are only ours: they key usage and money, so a client's own value is never used.
   generate_request_id: true,
   preserve_external_request_id: false,

@@ -86,6 +86,7 @@ function callerOf(accountId: string, requestsPerMinute: number): Caller {
       isUnreadable: false,
       expiresAt: null,
       allowedModels: null,
+      allowedAddresses: null,
       limits: {},
     },
     account: {

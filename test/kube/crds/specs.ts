@@ -38,6 +38,10 @@ const connectTimeouts = mostly(
 const overlaps = mostly(["0s", "1h30m", "720h", "99999ms"], ["720h1ms", "99999h", ...NO_DURATIONS]);
 const NO_MINUTES = ["24:00", "8:30", "08:60", "08:30:00", "", 830];
 const counts = mostly([1, 60, 200_000], [2 ** 53 - 1, 0, -1, 1.5, "1", true]);
+const networks = mostly(
+  ["203.0.113.7", "10.0.0.0/8", "0.0.0.0/0", "2001:db8::1", "2001:DB8::/32", "::/0"],
+  ["", "10.1.2.3/8", "10.0.0.0/33", "10.0.0.0/08", "2001:db8::1/32", "::ffff:10.0.0.1", "fe80::1%eth0", "a.example", 7],
+);
 const labels = mostly(["a", "primary", "b-2", "a".repeat(63)], ["", "-a", "a-", "A", "a.b", "a".repeat(64), ...NOT_TEXT]);
 const secretNames = mostly(["provider", "a.b-c", "a".repeat(253)], ["", "Provider", "a_b", "-a", "a".repeat(254), ...NOT_TEXT]);
 const secretKeys = mostly(["api-key", "a".repeat(253)], ["", "a".repeat(254), 1]);
@@ -250,6 +254,7 @@ export const apiKeySpecs = object(
     disabled: flags,
     expiresAt: times,
     allowedModels: fc.array(names, { maxLength: 3 }),
+    allowedAddresses: fc.array(networks, { maxLength: 3 }),
     spendLimit: object({ amount: prices, window: mostly(["Day", "Month"], ["Total", "", 1]) }, ["amount", "window"]),
     rateLimits: object({ requestsPerMinute: counts, tokensPerMinute: counts, concurrentRequests: counts }, []),
     secretRef: reference,

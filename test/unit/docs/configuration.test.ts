@@ -13,8 +13,10 @@ beforeAll(async () => {
 
 /** Spread by each program that uses Postgres. */
 const DATABASE = "ledger/postgres/database-url.ts";
+/** For programs that look at the address of a client. */
+const TRUSTED_PROXIES = "runtime/trusted-proxies.ts";
 const PROCESSES = [
-  { heading: "extproc", files: [DATABASE, "extproc/main.ts"] },
+  { heading: "extproc", files: [DATABASE, TRUSTED_PROXIES, "extproc/main.ts"] },
   { heading: "operator", files: [DATABASE, "operator/main.ts"] },
   {
     heading: "dashboard",
@@ -28,7 +30,7 @@ const PROCESSES = [
       "dashboard/payments/payments.ts",
       "dashboard/config/second-factor-policy.ts",
       "dashboard/config/sign-up-rules.ts",
-      "dashboard/config/trusted-proxies.ts",
+      TRUSTED_PROXIES,
       "dashboard/webhooks/networks.ts",
     ],
   },

@@ -6,6 +6,7 @@ const full = {
   models: "modelx-v4-pro,modelx-chat",
   project: "0199d8a0-0000-7000-8000-000000000000",
   expires: "2027-01-31",
+  addresses: "203.0.113.7\n2001:db8::/32",
   spendPerDayUsd: "5.00",
   spendPerMonthUsd: "50",
   requestsPerMinute: "60",
@@ -19,6 +20,7 @@ test("a key's form is read and written without loss", () => {
     name: "laptop",
     allowedModels: ["modelx-v4-pro", "modelx-chat"],
     projectId: "0199d8a0-0000-7000-8000-000000000000",
+    allowedAddresses: ["203.0.113.7", "2001:db8::/32"],
     // The last day counts whole.
     expiresAt: new Date("2027-02-01T00:00:00Z"),
     limits: {
@@ -37,6 +39,7 @@ test("empty fields are not limited", () => {
   expect(parseKeyForm({ ...empty, name: "laptop" })).toEqual({
     name: "laptop",
     allowedModels: null,
+    allowedAddresses: null,
     projectId: null,
     expiresAt: null,
     limits: {},

@@ -18,6 +18,7 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
       isUnreadable: false,
       expiresAt: null,
       allowedModels: null,
+      allowedAddresses: null,
       limits: ofKey,
     },
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: ofAccount },

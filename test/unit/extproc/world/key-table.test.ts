@@ -23,6 +23,7 @@ function keyOf(number: number, changes: Partial<WorldKey> = {}): WorldKey {
     isUnreadable: false,
     expiresAt: null,
     allowedModels: null,
+    allowedAddresses: null,
     limits: {},
     ...changes,
   };
@@ -42,6 +43,7 @@ describe("a table of keys", () => {
     ["a key that expires", { expiresAt: new Date("2030-01-01T00:00:00Z") }],
     ["a rotated key", { previousSecret: { hash: Buffer.alloc(32, 3), until: new Date("2030-01-01T00:00:00Z") } }],
     ["a key with models and limits", { allowedModels: ["one", "two"], limits: { requestsPerMinute: 7 } }],
+    ["a key that is bound to addresses", { allowedAddresses: ["203.0.113.0/24"] }],
     ["a key of no model", { allowedModels: [] }],
   ] as const)("keeps all of %s, and nothing of it once it is replaced", ([, changes]) => {
     const table = createKeyTable();

@@ -14,6 +14,7 @@ function keyRow(publicId: string, changes: { isDisabled?: boolean; allowedModels
     isDisabled: false,
     expiresAt: null,
     allowedModels: null,
+    allowedAddresses: null,
     limits: {},
     ...changes,
   };

@@ -1,6 +1,6 @@
 import fastify from "fastify";
 import { expect, test } from "vitest";
-import { isTrustedHop, trustedProxies, type TrustedProxies } from "../../../../dashboard/config/trusted-proxies.ts";
+import { clientAddress, isTrustedHop, trustedProxies, type TrustedProxies } from "../../../runtime/trusted-proxies.ts";
 
 /** The client's address, as a page has it that Envoy was asked for with this header; the last entry is who came to Envoy. */
 async function clientOf(forwarded: string, trusted: Partial<TrustedProxies> = {}): Promise<string> {
@@ -32,4 +32,22 @@ test.for([
 
 test("hops and networks together are rejected", () => {
   expect(() => trustedProxies({ TRUSTED_PROXY_HOPS: 1, TRUSTED_PROXY_NETWORKS: ["10.0.0.0/8"] })).toThrow("cannot be combined");
+});
+
+test.for([
+  ["203.0.113.9, 192.0.2.1", {}],
+  ["203.0.113.9,192.0.2.1", { hops: 1 }],
+  ["203.0.113.9", { hops: 2 }],
+  ["1.1.1.1, 203.0.113.9, 10.0.0.2, 10.0.0.1", { hops: 2 }],
+  ["1.1.1.1, 203.0.113.9, 10.0.0.2, 10.0.0.1", { networks: ["10.0.0.0/8"] }],
+  ["10.0.0.7, 10.0.0.1", { networks: ["10.0.0.0/8"] }],
+  ["1.1.1.1, nonsense, 10.0.0.1", { networks: ["10.0.0.0/8"] }],
+  ["1.1.1.1, 203.0.113.9, ::ffff:10.0.0.1", { networks: ["10.0.0.0/8"] }],
+] as const)("a model request from %s behind %o has the same client as a page", async ([forwarded, trusted]) => {
+  const isTrusted = isTrustedHop({ hops: 0, networks: [], ...trusted });
+  expect(clientAddress(forwarded, isTrusted)).toBe(await clientOf(forwarded, trusted));
+});
+
+test("a request without addresses has none", () => {
+  expect(clientAddress("", isTrustedHop({ hops: 0, networks: [] }))).toBe("");
 });

@@ -1,0 +1,50 @@
+import * as z from "zod";
+import { createAddressSet } from "./ip-network.ts";
+
+/** The proxies in front of Envoy whose `x-forwarded-for` is trusted. */
+export interface TrustedProxies {
+  /** Number of proxies that each request passes. */
+  hops: number;
+  /** Networks of such proxies, in CIDR notation. */
+  networks: readonly string[];
+}
+
+/** Variables of a process. */
+export const TRUSTED_PROXY_VARIABLES = {
+  TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  TRUSTED_PROXY_NETWORKS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()])))
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], "must be networks such as 10.0.0.0/8,fd00::/8"))),
+};
+
+export function trustedProxies(environment: { TRUSTED_PROXY_HOPS: number; TRUSTED_PROXY_NETWORKS: string[] }): TrustedProxies {
+  const { TRUSTED_PROXY_HOPS: hops, TRUSTED_PROXY_NETWORKS: networks } = environment;
+  if (hops > 0 && networks.length > 0)
+    throw new Error("TRUSTED_PROXY_HOPS and TRUSTED_PROXY_NETWORKS cannot be combined: set only one of them.");
+  return { hops, networks };
+}
+
+/** Hop 0 is Envoy, hop 1 the peer that connected to Envoy. */
+export type IsTrustedHop = (address: string, hop: number) => boolean;
+
+/** Which addresses to trust. The first address that is not trusted is the client's. */
+export function isTrustedHop({ hops, networks }: TrustedProxies): IsTrustedHop {
+  const set = createAddressSet(networks);
+  // Anyone can send this header with any content.
+  return (address, hop) => hop <= hops || set.has(address);
+}
+
+/**
+ * The address of the client. Everything before the last entry is as the client sent it, unless a trusted proxy wrote it.
+ * @param forwarded `x-forwarded-for` as Envoy passes it on: Envoy has appended its peer.
+ */
+export function clientAddress(forwarded: string, isTrusted: IsTrustedHop): string {
+  const addresses = forwarded.split(",").map((address) => address.trim());
+  for (let hop = 1; hop < addresses.length; hop++) {
+    const address = addresses[addresses.length - hop] ?? "";
+    if (!isTrusted(address, hop)) return address;
+  }
+  return addresses[0] ?? "";
+}
