@@ -97,6 +97,8 @@ export function extprocPart(options: {
   adminPort: number;
   journalDirectory: string;
   traces: TraceCollector | undefined;
+  /** Variables that name the proxies in front of Envoy. */
+  proxies: Readonly<Record<string, string>>;
   settleEveryMs?: number | undefined;
 }): Part {
   return nodePart({
@@ -111,6 +113,7 @@ export function extprocPart(options: {
       EARLY_ANSWERS_ADDRESS: `unix:${options.earlyAnswersSocket}`,
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
+      ...options.proxies,
       ...(options.traces === undefined
         ? {}
         : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
@@ -132,6 +135,8 @@ export function dashboardPart(options: {
   baseUrl: string;
   port: number;
   adminPort: number;
+  /** As for extproc. */
+  proxies: Readonly<Record<string, string>>;
 }): Part {
   return nodePart({
     name: "dashboard",
@@ -147,6 +152,7 @@ export function dashboardPart(options: {
       // The user has access to the files, too.
       ADMIN_SECOND_FACTOR: "optional",
       WEBHOOK_NETWORKS: "any",
+      ...options.proxies,
       LOG_LEVEL: "info",
     },
     readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,

@@ -22,6 +22,7 @@ import { chooseSocketDirectory } from "./process/socket-directory.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
 import { supervise, type Launch, type Supervised } from "./process/supervisor.ts";
 import { readTraceCollector } from "./trace-collector.ts";
+import { pickTrustedProxies } from "./trusted-proxies.ts";
 import { mapUpstreams, type UpstreamOptions } from "./upstreams.ts";
 
 export interface StackOptions {
@@ -37,7 +38,7 @@ export interface StackOptions {
   workers?: number;
   /** How long charges are collected before they are written to Postgres; extproc's default if absent. */
   settleEveryMs?: number;
-  /** Reads ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME and OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** Reads ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME, OTEL_EXPORTER_OTLP_ENDPOINT, TRUSTED_PROXY_HOPS and TRUSTED_PROXY_NETWORKS. */
   environment: Readonly<Record<string, string | undefined>>;
   /** Lines for people during the start. */
   onProgress?: (line: string) => void;
@@ -167,6 +168,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const port = await choosePort(options.port, host);
   // With 0.0.0.0, a container's port may be published under any address: the machine's own is usually right.
   const baseUrl = `http://${host === "0.0.0.0" ? LOOPBACK : host}:${port}`;
+  const proxies = pickTrustedProxies(environment);
   const binary = await findEnvoy({ environment, onProgress, signal });
 
   onProgress("Starting Postgres …");
@@ -209,10 +211,11 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
       traces,
+      proxies,
       settleEveryMs: options.settleEveryMs,
     }),
   );
-  await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin }));
+  await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin, proxies }));
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(

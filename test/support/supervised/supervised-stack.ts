@@ -105,7 +105,14 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
 
   const operatorOptions = { databaseUrl, pepper, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin };
   const operator = await begin(member(operatorPart(operatorOptions), logs));
-  const dashboardOptions = { databaseUrl, pepper, baseUrl: publicBaseUrl, port: dashboardPort, adminPort: dashboardAdmin };
+  const dashboardOptions = {
+    databaseUrl,
+    pepper,
+    baseUrl: publicBaseUrl,
+    port: dashboardPort,
+    adminPort: dashboardAdmin,
+    proxies: {},
+  };
   const dashboard = await begin(member(dashboardPart(dashboardOptions), logs));
 
   const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
@@ -123,7 +130,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       listen: [{ host: LOOPBACK, port: extprocPort }],
       adminPort: extprocAdmin,
       traces: undefined,
-      environment: {},
+      proxies: {},
     };
     const part = extprocPart({ ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
