@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { CAPABILITIES } from "./capability.ts";
+import { PLATFORMS } from "./platform.ts";
 import { profileSchema } from "./profile.ts";
 import { INTERFACES, isInputInterface, PROTOCOLS } from "./protocol.ts";
 
@@ -12,7 +13,9 @@ const backendSchema = z.strictObject({
   /** Envoy cluster that reaches it; the value of the header `x-gateway-backend`. */
   cluster: z.string(),
   protocol: z.enum(PROTOCOLS),
-  /** Path before `/chat/completions` or `/v1/messages`; empty or `/…` without a trailing slash. */
+  /** The cloud whose form of the messages protocol it speaks; the protocol's own form if absent. */
+  platform: z.enum(PLATFORMS).optional(),
+  /** Path before `/chat/completions`, `/v1/messages` or a platform's own; empty or `/…` without a trailing slash. */
   basePath: z.string(),
   /** Query parameter `api-version` of each request. */
   apiVersion: z.string().optional(),

@@ -109,7 +109,8 @@ export function responseChanges({
   const set: Record<string, string> = { ...requestIdHeaders(requestId), ...limits, ...notice };
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
-  else set["content-type"] = "application/json";
+  if (isStream && isFramed(headers)) set["content-type"] = "text/event-stream";
+  if (!isStream) set["content-type"] = "application/json";
   const remove = [...headers.keys()].filter(
     (name) => !name.startsWith(":") && !PASSED_DOWNSTREAM.has(name) && !Object.hasOwn(set, name),
   );
@@ -138,8 +139,18 @@ function encodeFieldNames(names: readonly string[]): string {
     .slice(0, MAX_DROPPED_HEADER_CHARACTERS);
 }
 
+/** Of server-sent events, or framed. */
 export function isEventStream(headers: ReadonlyMap<string, string>): boolean {
-  return headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
+  return hasType(headers, "text/event-stream") || isFramed(headers);
+}
+
+/** An event stream of AWS, whose events have binary frames: no translation but its platform's can read it. */
+export function isFramed(headers: ReadonlyMap<string, string>): boolean {
+  return hasType(headers, "application/vnd.amazon.eventstream");
+}
+
+function hasType(headers: ReadonlyMap<string, string>, type: string): boolean {
+  return headers.get("content-type")?.toLowerCase().startsWith(type) ?? false;
 }
 
 /** Null if the client does not state it. Envoy has checked that it is a number. */

@@ -1,7 +1,8 @@
 import { request as send, type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { HEADERS } from "../../contract/headers.ts";
-import { isEventStream } from "../headers.ts";
+import { isEventStream, isFramed } from "../headers.ts";
+import { IDLE_MESSAGE } from "../translate/platform/event-stream.ts";
 
 /** Where Envoy accepts the request on its way to the model server. */
 export type RelayTarget = { socketPath: string } | { host: string; port: number };
@@ -67,6 +68,7 @@ export function relay({ stream, headers, answer, target }: RelayedRequest): void
     headers: requestHeaders(headers),
   });
   let isStream = false;
+  let isFramedStream = false;
   let hasBytes = false;
   let timer: NodeJS.Timeout | undefined = setTimeout(answerEarly, answer.afterMs);
 
@@ -89,6 +91,7 @@ export function relay({ stream, headers, answer, target }: RelayedRequest): void
     if (status < 200 || status > 599) return respond(INVALID, { endStream: true });
     respond(Object.fromEntries(received));
     isStream = status < 300 && isEventStream(received);
+    isFramedStream = isFramed(received);
     if (isStream) timer = setTimeout(sendFirstBytes, answer.afterMs);
     pass(response);
   });
@@ -109,7 +112,7 @@ export function relay({ stream, headers, answer, target }: RelayedRequest): void
     clearTimeout(timer);
     if (!isStream || hasBytes || stream.destroyed) return;
     hasBytes = true;
-    stream.write(FIRST_BYTES);
+    stream.write(isFramedStream ? IDLE_MESSAGE : FIRST_BYTES);
   }
 
   function answerLate(response: IncomingMessage, received: Headers): void {

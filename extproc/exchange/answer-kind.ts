@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { localReplyError } from "../fallback/attempts.ts";
-import { isEventStream } from "../headers.ts";
+import { isEventStream, isFramed } from "../headers.ts";
 import { contentCoding, isDecodable, undecodable } from "../protocol/content-coding.ts";
 import type { Forwarded } from "./context.ts";
 
@@ -30,7 +30,8 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   const coding = contentCoding(headers);
   // Node.js decodes streams asynchronously, but each chunk of a stream is metered and answered before the next one is read.
   if (coding !== null && (isEventStream(headers) || !isDecodable(coding))) throw undecodable(coding);
-  return dispatch.translation().wantsStream && isEventStream(headers) ? "stream" : "whole";
+  const isReadable = isFramed(headers) === (dispatch.backend().platform === "bedrock");
+  return dispatch.translation().wantsStream && isEventStream(headers) && isReadable ? "stream" : "whole";
 }
 
 export function emptyAnswer(): GatewayError {

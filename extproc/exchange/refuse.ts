@@ -1,4 +1,5 @@
 import { toGatewayError, type ErrorCode, type GatewayError } from "../../contract/errors.ts";
+import { platformPath } from "../../contract/platform.ts";
 import { upstreamPath } from "../../contract/protocol.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
@@ -38,11 +39,12 @@ export function noteFailure(context: ExchangeContext, thrown: unknown): GatewayE
 /** Settles the run as failed. */
 export function noteUpstream(
   { deps, requestId, protocol }: ExchangeContext,
-  { run, upstreamStatus }: Forwarded,
+  { run, dispatch, upstreamStatus }: Forwarded,
   { status, code }: { status: number; code: ErrorCode },
 ): void {
-  const { name: backend, basePath, protocol: spoken } = run.backend();
-  const path = basePath + upstreamPath(protocol, spoken);
+  const { name: backend, basePath, protocol: spoken, platform, upstreamModel: model } = run.backend();
+  const isStream = dispatch.translation().wantsStream;
+  const path = basePath + (platform === undefined ? upstreamPath(protocol, spoken) : platformPath(platform, { model, isStream }));
   deps.events.upstreamFailed({ requestId, model: run.model.name, backend, upstreamStatus, upstreamPath: path, status, code });
   run.settle("failed", status);
 }

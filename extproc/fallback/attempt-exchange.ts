@@ -3,6 +3,7 @@ import { HEADERS } from "../../contract/headers.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import { requestChanges } from "../headers.ts";
 import { encodeRefusal } from "../exchange/refusal.ts";
+import { statusMeant } from "../protocol/aws-error.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { Attempt } from "./attempts.ts";
@@ -62,7 +63,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
     requestHeaders: begin,
     responseHeaders(headers, { isLocalReply }) {
       clearTimeout(timer);
-      const answer = { status: Number(headers.get(":status")), headers, isLocalReply };
+      const answer = { status: statusMeant(Number(headers.get(":status")), headers), headers, isLocalReply };
       const isRetried = attempt?.answered(answer) === "try_next";
       // A server that sends the header itself decides nothing.
       return reply.passResponse({ set: tryNext(isRetried), remove: isRetried ? [] : [HEADERS.tryNext] });

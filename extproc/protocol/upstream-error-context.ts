@@ -2,7 +2,7 @@ import type { ErrorDetails } from "./upstream-error-details.ts";
 
 const CODES = ["context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"];
 const TEXTS =
-  /prompt is too long|(?:maximum|model'?s) context (?:length|window|size)|context (?:length|window|size|limit) (?:is |was )?exceeded|exceeds? (?:the )?(?:available |maximum |model'?s )*context|longer than the (?:model'?s )?(?:maximum )?context|exceed context limit|input token count .{0,40}exceeds the maximum/i;
+  /prompt is too long|input is too long for requested model|(?:maximum|model'?s) context (?:length|window|size)|context (?:length|window|size|limit) (?:is |was )?exceeded|exceeds? (?:the )?(?:available |maximum |model'?s )*context|longer than the (?:model'?s )?(?:maximum )?context|exceed context limit|input token count .{0,40}exceeds the maximum/i;
 
 /** The group that holds the limit in the wordings above, first match first. */
 const LIMITS = [

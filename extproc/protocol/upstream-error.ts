@@ -1,5 +1,6 @@
 import { GatewayError, type ErrorCode } from "../../contract/errors.ts";
 import { dialectOf, type Dialect, type Interface, type Protocol } from "../../contract/protocol.ts";
+import { statusMeant } from "./aws-error.ts";
 import { contextLengthMessage } from "./upstream-error-context.ts";
 import { readErrorDetails, type ErrorDetails } from "./upstream-error-details.ts";
 import { keptDetails, keptKind } from "./upstream-error-kind.ts";
@@ -37,7 +38,7 @@ export interface ErrorReader {
  */
 export function readUpstreamError({ status, headers, body, upstream, client, model }: UpstreamFailure): GatewayError {
   const details = readErrorDetails(body.toString("utf8"));
-  return classify({ status, details, retry: retryHeaders(headers), upstream, client, model });
+  return classify({ status: statusMeant(status, headers), details, retry: retryHeaders(headers), upstream, client, model });
 }
 
 /**
@@ -98,11 +99,14 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
 const OVERLOADED = { chat: 503, messages: 529 } as const satisfies Record<Dialect, number>;
 const UNPROCESSABLE = { chat: 422, messages: 400 } as const satisfies Record<Dialect, number>;
 
+const MISCONFIGURED =
+  /credit balance is too low|in(?:valid|correct) api key|provided model identifier is invalid|on-demand throughput isn.t supported/i;
+
 /** The gateway's own credential, credit or configuration: not caused by the caller. */
 function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {
   if (status === 401 || status === 402 || status === 403) return true;
   if (code === "insufficient_quota" || type === "insufficient_quota" || type === "billing_error") return true;
-  return status === 400 && /credit balance is too low|invalid api key|incorrect api key/i.test(message);
+  return status === 400 && MISCONFIGURED.test(message);
 }
 
 /** 404, 405 and similar statuses concern the path and model name, which the gateway chose. */

@@ -1,3 +1,5 @@
+import type { Backend } from "../../contract/catalogue.ts";
+import type { Platform } from "../../contract/platform.ts";
 import { isInputInterface, type Interface, type Protocol } from "../../contract/protocol.ts";
 import type { Meter } from "../meter/meter.ts";
 import { CLIENTS } from "./client.ts";
@@ -6,6 +8,7 @@ import { createChatPassthrough } from "./passthrough/chat.ts";
 import { createInputPassthrough } from "./passthrough/input.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
 import { createResponsesPassthrough } from "./passthrough/responses.ts";
+import { onBedrock } from "./platform/bedrock.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 import { UPSTREAMS } from "./upstream.ts";
@@ -17,14 +20,21 @@ const PASSTHROUGHS = {
   responses: createResponsesPassthrough,
 } as const satisfies Record<Protocol, (input: TranslationInput) => Translation>;
 
+/** For servers of the messages protocol that a cloud runs. */
+const ON_PLATFORMS = { bedrock: onBedrock } as const satisfies Record<
+  Platform,
+  (translation: Translation, backend: Backend) => Translation
+>;
+
 /**
  * The translation between the client's protocol and the backend's.
  * @throws GatewayError `invalid_request` that names the field that is invalid or cannot be translated (S21).
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
   if (isInputInterface(client)) return createInputPassthrough(client, input);
-  const { protocol } = input.backend;
-  return client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);
+  const { protocol, platform } = input.backend;
+  const translation = client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);
+  return platform === undefined ? translation : ON_PLATFORMS[platform](translation, input.backend);
 }
 
 function translate(client: Protocol, input: TranslationInput): Translation {

@@ -16,6 +16,7 @@ export const INPUT_INTERFACES = ["Embeddings", "Rerank", "ImageGeneration"] as c
 export const INTERFACES = [...UPSTREAM_PROTOCOLS, ...INPUT_INTERFACES] as const;
 
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
+const NEEDS_MESSAGES = "needs protocol Messages";
 const NEEDS_HTTPS = "needs an https url";
 const NEEDS_CREDENTIAL = "needs a credentialRef";
 const TWO_CREDENTIALS = "must not accompany credentialRef; remove one of them";
@@ -67,6 +68,12 @@ export const backendResourceSchema = z
       protocol: z
         .enum(UPSTREAM_PROTOCOLS, must("be ChatCompletions, Messages or Responses: the protocol of the server at url"))
         .describe("Protocol of the server at url: ChatCompletions, Messages or Responses."),
+      platform: z
+        .enum(["Bedrock"], must("be Bedrock"))
+        .optional()
+        .describe(
+          "Cloud in whose form the server speaks the Messages protocol: Bedrock, whose addresses end in /model/…/invoke; Anthropic's own form if absent.",
+        ),
       url: upstreamUrl,
       upstreamModel: z
         .string(must("be a string"))
@@ -111,6 +118,10 @@ export const backendResourceSchema = z
     must("be a list of backends, each with name, protocol and url"),
   )
   .refine(({ protocol, url }) => protocol !== "Messages" || !/\/v1\/*$/.test(url), { path: ["url"], message: TWO_VERSIONS })
+  .refine(({ platform, protocol }) => platform === undefined || protocol === "Messages", {
+    path: ["platform"],
+    message: NEEDS_MESSAGES,
+  })
   .refine(({ tls, url }) => tls === undefined || url.startsWith("https:"), { path: ["tls"], message: NEEDS_HTTPS })
   .refine(({ credentialHeader, credentialRef }) => credentialHeader === undefined || credentialRef !== undefined, {
     path: ["credentialHeader"],
@@ -124,6 +135,7 @@ export const backendResourceSchema = z
     explain("A server that serves the Model.", {
       rules: [
         { rule: `self.protocol != "Messages" || !self.url.matches("/v1/*$")`, message: TWO_VERSIONS, field: "url" },
+        { rule: `!has(self.platform) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "platform" },
         { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
         { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
         { rule: "!has(self.credential) || !has(self.credentialRef)", message: TWO_CREDENTIALS, field: "credential" },

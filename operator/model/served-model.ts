@@ -1,4 +1,5 @@
 import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
+import type { Platform } from "../../contract/platform.ts";
 import { isInputInterface, type InputInterface } from "../../contract/protocol.ts";
 import { PROFILES, type Profile, type ProfileName } from "../../contract/profile.ts";
 import type { ImagePrice, Price } from "../../ledger/money.ts";
@@ -168,6 +169,7 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     name: resource.name,
     cluster,
     protocol: PROTOCOL_OF[resource.protocol],
+    ...(resource.platform === undefined ? {} : { platform: PLATFORM_OF[resource.platform] }),
     // Only for Messages does the path below it begin with `/v1` (S2); for the others `/v1` is part of the address.
     basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
     ...(resource.apiVersion === undefined ? {} : { apiVersion: resource.apiVersion }),
@@ -178,6 +180,8 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     ...(fingerprints.length === 0 ? {} : { fingerprints: [...fingerprints] }),
   };
 }
+
+const PLATFORM_OF = { Bedrock: "bedrock" } as const satisfies Record<NonNullable<BackendResource["platform"]>, Platform>;
 
 /** The default preset of a server. */
 const PRESETS = { ChatCompletions: "generic", Messages: "anthropic", Responses: "openai" } as const satisfies Record<

@@ -11,6 +11,7 @@ export interface TestBackend {
   /** Without `/v1`, whatever the protocol. */
   url: string;
   upstreamModel?: string;
+  platform?: "Bedrock";
   priority?: number;
   weight?: number;
   /** The provider's key. */
@@ -42,6 +43,8 @@ export interface TestModelOfMany {
   /** US dollars a million tokens. */
   pricing?: {
     inputPerMillion?: string;
+    cachedInputPerMillion?: string;
+    cacheWritePerMillion?: string;
     outputPerMillion?: string;
     searchPerThousand?: string;
     /** US dollars an image. */

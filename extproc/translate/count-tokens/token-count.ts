@@ -57,15 +57,19 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
 
 /**
  * Chat completions cannot count; Responses can, but only its own items, and the estimate does not require translation into them.
+ * Platforms count in other forms, or with other permissions.
  */
 const QUESTIONS = {
   chat: () => null,
   responses: () => null,
-  messages: ({ body, headers, backend }) => ({
-    path: "/v1/messages/count_tokens",
-    body: body.edit({ model: write(backend.upstreamModel), messages: leaveForeignThinking }),
-    headers: messagesHeaders(headers),
-  }),
+  messages: ({ body, headers, backend }) =>
+    backend.platform === undefined
+      ? {
+          path: "/v1/messages/count_tokens",
+          body: body.edit({ model: write(backend.upstreamModel), messages: leaveForeignThinking }),
+          headers: messagesHeaders(headers),
+        }
+      : null,
 } as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;
 
 /** Not every server of the messages protocol counts; any other reply is not a count. */

@@ -51,7 +51,7 @@ interface AnswerRules {
   isUsageInclusive: boolean;
 }
 
-const BETA_HEADER = "anthropic-beta";
+export const BETA_HEADER = "anthropic-beta";
 const NOTHING = Buffer.alloc(0);
 /** The lowest budget that the messages protocol accepts. */
 const MIN_THINKING_TOKENS = 1_024;

@@ -43,6 +43,17 @@ describe("a Model is rejected with the field and the remedy", () => {
       backend({ credentialRef: { name: "provider" }, credentialHeader: name }),
       "spec.backends[0].credentialHeader must be a header for credentials; this one has another use",
     ]),
+    ["a platform of another protocol", backend({ platform: "Bedrock" }), "spec.backends[0].platform needs protocol Messages"],
+    [
+      "an unknown platform",
+      backend({ protocol: "Messages", url: "https://a", platform: "bedrock" }),
+      "spec.backends[0].platform must be Bedrock",
+    ],
+    [
+      "the whole address of a model on Bedrock",
+      backend({ protocol: "Messages", platform: "Bedrock", url: "https://a.example/model/m/invoke" }),
+      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+    ],
     ["a misspelt field", spec({ modelname: "x" }), "spec.modelname is not a known field; remove it or correct its spelling"],
     ["no model name", spec({ modelName: undefined }), "spec.modelName is required"],
     [
