@@ -15,6 +15,8 @@ const backendSchema = z.strictObject({
   protocol: z.enum(PROTOCOLS),
   /** The cloud whose form of the messages protocol it speaks; the protocol's own form if absent. */
   platform: z.enum(PLATFORMS).optional(),
+  /** Betas of the messages protocol that it knows; unknown, and all of a client's are sent, if absent. */
+  betas: z.array(z.string()).optional(),
   /** Path before `/chat/completions`, `/v1/messages` or a platform's own; empty or `/…` without a trailing slash. */
   basePath: z.string(),
   /** Query parameter `api-version` of each request. */

@@ -74,6 +74,19 @@ export const backendResourceSchema = z
         .describe(
           "Cloud in whose form the server speaks the Messages protocol: Bedrock, whose addresses end in /model/…/invoke; Anthropic's own form if absent.",
         ),
+      betas: z
+        .array(
+          z
+            .string(must("be the name of a beta"))
+            .regex(/^[a-z0-9][-a-z0-9]*$/, "must be the name of a beta, such as interleaved-thinking-2025-05-14")
+            .max(64, "must be at most 64 characters"),
+          must("be a list of betas"),
+        )
+        .max(32, "must have at most 32 entries")
+        .optional()
+        .describe(
+          "Betas of the header anthropic-beta that the server knows: others are not sent. If absent, all are sent, or none to a platform.",
+        ),
       url: upstreamUrl,
       upstreamModel: z
         .string(must("be a string"))
@@ -122,6 +135,7 @@ export const backendResourceSchema = z
     path: ["platform"],
     message: NEEDS_MESSAGES,
   })
+  .refine(({ betas, protocol }) => betas === undefined || protocol === "Messages", { path: ["betas"], message: NEEDS_MESSAGES })
   .refine(({ tls, url }) => tls === undefined || url.startsWith("https:"), { path: ["tls"], message: NEEDS_HTTPS })
   .refine(({ credentialHeader, credentialRef }) => credentialHeader === undefined || credentialRef !== undefined, {
     path: ["credentialHeader"],
@@ -136,6 +150,7 @@ export const backendResourceSchema = z
       rules: [
         { rule: `self.protocol != "Messages" || !self.url.matches("/v1/*$")`, message: TWO_VERSIONS, field: "url" },
         { rule: `!has(self.platform) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "platform" },
+        { rule: `!has(self.betas) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "betas" },
         { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
         { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
         { rule: "!has(self.credential) || !has(self.credentialRef)", message: TWO_CREDENTIALS, field: "credential" },

@@ -169,7 +169,8 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     name: resource.name,
     cluster,
     protocol: PROTOCOL_OF[resource.protocol],
-    ...(resource.platform === undefined ? {} : { platform: PLATFORM_OF[resource.platform] }),
+    ...(resource.platform === undefined ? {} : { platform: PLATFORM_OF[resource.platform], betas: [] }),
+    ...(resource.betas === undefined ? {} : { betas: resource.betas }),
     // Only for Messages does the path below it begin with `/v1` (S2); for the others `/v1` is part of the address.
     basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
     ...(resource.apiVersion === undefined ? {} : { apiVersion: resource.apiVersion }),

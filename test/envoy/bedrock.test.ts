@@ -53,6 +53,7 @@ function models(url: string, otherUrl: string): TestModelOfMany[] {
   return [
     { ...common, name: "by-id", backends: [signed] },
     { ...common, name: "by-arn", backends: [{ ...signed, upstreamModel: ARN }] },
+    { ...common, name: "with-betas", backends: [{ ...signed, betas: ["fine-grained-tool-streaming-2025-05-14", "other-1"] }] },
     { ...common, name: "below-a-path", backends: [{ ...signed, url: `${url}/base%20path` }] },
     { ...common, name: "several", backends: [{ ...signed, upstreamModel: ARN }, spare] },
     // One for each client: a throttled backend is skipped for a second.
@@ -397,14 +398,23 @@ describe.for(STREAMED)("a stream for a client of %s", (client) => {
   });
 });
 
-test("betas of the header are in the body", async () => {
-  await (
-    await ask("messages, streamed", "by-id", { "anthropic-beta": "fine-grained-tool-streaming-2025-05-14, other-1" })
-  ).text();
+const BETAS = "fine-grained-tool-streaming-2025-05-14, claude-code-20250219,other-1";
+
+test("betas that the backend lists are in the body, and the answer says that others were left out", async () => {
+  const response = await ask("messages, streamed", "with-betas", { "anthropic-beta": BETAS });
+  expect(await response.text()).toMatch(ENDS["messages, streamed"]);
+  expect(response.headers.get("x-gateway-dropped")).toBe("anthropic-beta");
   expect(bedrock.asked).toMatchObject([
     { problem: null, body: { anthropic_beta: ["fine-grained-tool-streaming-2025-05-14", "other-1"] } },
   ]);
   expect(bedrock.asked[0]?.headers).not.toHaveProperty("anthropic-beta");
+});
+
+test("Bedrock gets no betas unless the backend lists them: it refuses requests for one that it does not know", async () => {
+  const response = await ask("messages, streamed", "by-id", { "anthropic-beta": BETAS });
+  expect(await response.text()).toMatch(ENDS["messages, streamed"]);
+  expect(response.headers.get("x-gateway-dropped")).toBe("anthropic-beta");
+  expect(bedrock.asked[0]?.body).not.toHaveProperty("anthropic_beta");
 });
 
 test("tokens are counted by the gateway, without a request to Bedrock", async () => {

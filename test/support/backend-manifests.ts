@@ -12,6 +12,7 @@ export interface TestBackend {
   url: string;
   upstreamModel?: string;
   platform?: "Bedrock";
+  betas?: readonly string[];
   priority?: number;
   weight?: number;
   /** The provider's key. */

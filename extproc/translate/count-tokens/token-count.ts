@@ -7,6 +7,7 @@ import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { write } from "../../protocol/json/splice.ts";
 import { readUpstreamError } from "../../protocol/upstream-error.ts";
 import { estimateInputTokens } from "./estimate.ts";
+import { knownBetas } from "../passthrough/betas.ts";
 import { messagesHeaders } from "../passthrough/messages.ts";
 import { leaveForeignThinking } from "../passthrough/own-reasoning.ts";
 import type { Translation } from "../translation.ts";
@@ -67,7 +68,7 @@ const QUESTIONS = {
       ? {
           path: "/v1/messages/count_tokens",
           body: body.edit({ model: write(backend.upstreamModel), messages: leaveForeignThinking }),
-          headers: messagesHeaders(headers),
+          headers: knownBetas(messagesHeaders(headers), backend),
         }
       : null,
 } as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;

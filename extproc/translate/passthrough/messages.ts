@@ -21,6 +21,7 @@ import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
+import { BETA_HEADER, knownBetas, pricedBetas } from "./betas.ts";
 import { answersUnthoughtCalls, leaveForeignThinking } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
@@ -51,7 +52,6 @@ interface AnswerRules {
   isUsageInclusive: boolean;
 }
 
-export const BETA_HEADER = "anthropic-beta";
 const NOTHING = Buffer.alloc(0);
 /** The lowest budget that the messages protocol accepts. */
 const MIN_THINKING_TOKENS = 1_024;
@@ -67,15 +67,17 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
   refuseUnpriced(body, backend);
   if ((body.outline["thread"] ?? null) !== null) throw threadUnsupported();
   const { bytes, dropped } = translateBody(input);
+  const sent = messagesHeaders(headers);
+  const known = knownBetas(sent, backend);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
     upstream: {
       path: UPSTREAM_PATHS.messages,
       body: bytes,
-      headers: pricedHeaders(messagesHeaders(headers), { model, backend }),
+      headers: pricedBetas(known, { model, backend }),
     },
-    dropped,
+    dropped: known[BETA_HEADER] === sent[BETA_HEADER] ? dropped : [...dropped, BETA_HEADER],
     wantsStream: request.stream === true,
     response: (answer, meter) => passAnswer(answer, meter, rules),
     stream: (meter) => createPassthroughStream(createRules(meter, { ...rules, requestId })),
@@ -130,22 +132,6 @@ export function messagesHeaders(headers: ReadonlyMap<string, string>): Record<st
   const version = headers.get(HEADERS.version) ?? headers.get(HEADERS.versionNeutral) ?? MESSAGES_VERSION;
   const beta = headers.get(BETA_HEADER);
   return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
-}
-
-/** Above this many tokens a prompt costs more at its provider, for models that accept more only with a beta. */
-const PRICED_WINDOW = 200_000;
-const LONG_CONTEXT = /^context-\d+m/;
-
-/** Without the beta that enlarges the context window beyond the Model's, and makes every token of it more expensive. */
-function pricedHeaders(
-  headers: Readonly<Record<string, string>>,
-  { model, backend }: Pick<TranslationInput, "model" | "backend">,
-): Record<string, string> {
-  const { [BETA_HEADER]: betas, ...others } = headers;
-  const isPriced = backend.profile.unpricedFeatures || (model.contextWindow ?? 0) > PRICED_WINDOW;
-  if (betas === undefined || isPriced) return { ...headers };
-  const kept = betas.split(",").filter((beta) => !LONG_CONTEXT.test(beta.trim()));
-  return kept.length === 0 ? others : { ...others, [BETA_HEADER]: kept.join(",") };
 }
 
 function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {

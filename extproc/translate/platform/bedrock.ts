@@ -1,7 +1,7 @@
 import { platformPath } from "../../../contract/platform.ts";
 import type { Backend } from "../../../contract/catalogue.ts";
 import { editMembers, remove, write } from "../../protocol/json/splice.ts";
-import { BETA_HEADER } from "../passthrough/messages.ts";
+import { BETA_HEADER } from "../passthrough/betas.ts";
 import type { Translation } from "../translation.ts";
 import { fromEventStream } from "./bedrock-stream.ts";
 

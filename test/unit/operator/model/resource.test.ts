@@ -44,6 +44,12 @@ describe("a Model is rejected with the field and the remedy", () => {
       "spec.backends[0].credentialHeader must be a header for credentials; this one has another use",
     ]),
     ["a platform of another protocol", backend({ platform: "Bedrock" }), "spec.backends[0].platform needs protocol Messages"],
+    ["betas of another protocol", backend({ betas: [] }), "spec.backends[0].betas needs protocol Messages"],
+    [
+      "betas as one text",
+      backend({ protocol: "Messages", url: "https://a", betas: ["a-1, b-2"] }),
+      "spec.backends[0].betas[0] must be the name of a beta, such as interleaved-thinking-2025-05-14",
+    ],
     [
       "an unknown platform",
       backend({ protocol: "Messages", url: "https://a", platform: "bedrock" }),
