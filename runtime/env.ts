@@ -16,13 +16,33 @@ export function readEnv<Shape extends z.ZodRawShape>(
 ): z.infer<z.ZodObject<Shape>> {
   const inUse = deprecatedInUse(environment, deprecated);
   const values = inUse.map(({ name, deprecatedName }) => [name, environment[deprecatedName]]);
-  const result = z.object(shape).safeParse({ ...environment, ...Object.fromEntries(values) });
+  const merged: Environment = { ...environment, ...Object.fromEntries(values) };
+  const result = z.object(shape).safeParse(merged, { error: describe });
   if (result.success) return result.data;
   const wrong = result.error.issues.map((issue) => {
-    const name = issue.path.join(".");
-    return `${inUse.find((each) => each.name === name)?.deprecatedName ?? name}: ${issue.message}`;
+    const [variable] = issue.path;
+    const name = String(variable);
+    const used = inUse.find((each) => each.name === name)?.deprecatedName ?? name;
+    return `${used}: ${merged[name] === undefined ? "is required" : issue.message}`;
   });
   throw new Error(`Invalid environment: ${wrong.join("; ")}.`);
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  int: "must be a whole number",
+  number: "must be a number",
+  url: "must be a URL",
+  base64: "must be base64",
+};
+
+/** For schemas without a message of their own. */
+function describe(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === "invalid_type") return EXPECTED[issue.expected];
+  if (issue.code === "invalid_format") return EXPECTED[issue.format];
+  if (issue.code === "invalid_value") return `must be one of: ${issue.values.join(", ")}`;
+  if (issue.code === "too_big") return `must be at most ${issue.maximum}`;
+  if (issue.code !== "too_small") return undefined;
+  return issue.origin === "string" ? "must not be empty" : `must be at least ${issue.minimum}`;
 }
 
 /** The deprecated names that have an effect, for a warning in the log. */

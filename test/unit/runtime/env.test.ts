@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { deprecatedInUse, readEnv } from "../../../runtime/env.ts";
+import { deprecatedInUse, portVariable, readEnv } from "../../../runtime/env.ts";
 
 const SHAPE = { MAX_ROWS: z.coerce.number().int().default(10), PORT: z.coerce.number().int().optional() };
 const DEPRECATED = { MAX_ROWS: "ROW_LIMIT" };
@@ -21,4 +21,23 @@ test("deprecated names in effect are listed for the log", () => {
   expect(deprecatedInUse({ ROW_LIMIT: "5" }, DEPRECATED)).toEqual([{ name: "MAX_ROWS", deprecatedName: "ROW_LIMIT" }]);
   expect(deprecatedInUse({ ROW_LIMIT: "5", MAX_ROWS: "7" }, DEPRECATED)).toEqual([]);
   expect(deprecatedInUse({}, DEPRECATED)).toEqual([]);
+});
+
+test.for([
+  { value: undefined, says: "is required" },
+  { value: "", says: "must be at least 1" },
+  { value: "zzz", says: "must be a number" },
+  { value: "1.5", says: "must be a whole number" },
+  { value: "0", says: "must be at least 1" },
+  { value: "70000", says: "must be at most 65535" },
+])("an error says what a port must be: $value", ({ value, says }) => {
+  const environment = value === undefined ? {} : { PORT: value };
+  expect(() => readEnv({ PORT: portVariable }, environment)).toThrow(`Invalid environment: PORT: ${says}.`);
+});
+
+test("an error says what a text, a choice and an address must be", () => {
+  const shape = { NAME: z.string().min(1), LEVEL: z.enum(["info", "warn"]), URL: z.url(), KEY: z.base64("must be base64") };
+  expect(() => readEnv(shape, { NAME: "", LEVEL: "loud", URL: "here", KEY: "?" })).toThrow(
+    "Invalid environment: NAME: must not be empty; LEVEL: must be one of: info, warn; URL: must be a URL; KEY: must be base64.",
+  );
 });
