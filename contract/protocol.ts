@@ -10,11 +10,11 @@ export const UPSTREAM_PATHS = {
 } as const satisfies Record<Protocol, string>;
 
 /**
- * Interfaces that are no conversations. A request and its answer are one JSON object each, never a stream, and pass from and to a
- * server that speaks chat completions with nothing changed but the model's name. Their answers have no text: only the input is
- * charged, except for images, whose answers are.
+ * Interfaces that are no conversations. A request is one JSON object, and it and its answer pass to and from a server that speaks
+ * chat completions with nothing changed but the model's name. An answer is one JSON object, or sound for speech. It has no text:
+ * only the input is charged, except for images, whose answers are.
  */
-export const INPUT_INTERFACES = ["embeddings", "rerank", "image_generation"] as const;
+export const INPUT_INTERFACES = ["embeddings", "rerank", "image_generation", "speech"] as const;
 export type InputInterface = (typeof INPUT_INTERFACES)[number];
 
 /** Their endpoints on a server, below its base path. */
@@ -22,6 +22,7 @@ const INPUT_PATHS = {
   embeddings: "/embeddings",
   rerank: "/rerank",
   image_generation: "/images/generations",
+  speech: "/audio/speech",
 } as const satisfies Record<InputInterface, string>;
 
 /** Interfaces for clients. A conversation reaches servers of every protocol. */
@@ -45,6 +46,7 @@ export const CLIENT_PATHS = {
   embeddings: "/v1/embeddings",
   rerank: "/v1/rerank",
   image_generation: "/v1/images/generations",
+  speech: "/v1/audio/speech",
 } as const satisfies Record<Interface, string>;
 
 /** The two formats of errors and lists: Responses and the input interfaces share those of chat completions. */

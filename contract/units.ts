@@ -5,6 +5,8 @@ const UNITS: Partial<Record<Interface, readonly [string, string]>> = {
   // A query with up to 100 documents, as Cohere bills it (docs/billing.md).
   rerank: ["search", "searches"],
   image_generation: ["image", "images"],
+  // A Unicode code point of the text that is spoken.
+  speech: ["character", "characters"],
 };
 
 /** What is known of an image, on which its price may depend; null: it may be anything. */
@@ -26,6 +28,10 @@ export function unitsInWords({ interface: client, units }: Used): string {
 }
 
 /** As `UNITS_BY_KIND` in the ledger's sums. */
-export function unitsByKind({ interface: client, units }: Used): { searches: number; images: number } {
-  return { searches: client === "rerank" ? units : 0, images: client === "image_generation" ? units : 0 };
+export function unitsByKind({ interface: client, units }: Used): { searches: number; images: number; characters: number } {
+  return {
+    searches: client === "rerank" ? units : 0,
+    images: client === "image_generation" ? units : 0,
+    characters: client === "speech" ? units : 0,
+  };
 }

@@ -23,17 +23,18 @@ export function showImagePrice(picoUsd: bigint): string {
   return `$${pricePerImage(picoUsd)}`;
 }
 
-/** The same for programs: decimal strings for each class of tokens, for a thousand searches and for an image. */
+/** The same for programs: decimal strings for each class of tokens and each kind of unit. */
 export function showPrices(price: Price, client: Interface | undefined) {
   const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = price;
-  const isImages = client === "image_generation";
+  const unitOf = (kind: Interface) => (client === kind ? unitPicoUsd : 0n);
   return {
     input: pricePerMillion(inputPicoUsd),
     cached_input: pricePerMillion(cachedInputPicoUsd),
     cache_write: pricePerMillion(cacheWritePicoUsd),
     output: pricePerMillion(outputPicoUsd),
-    search: pricePerThousand(isImages ? 0n : unitPicoUsd),
-    image: pricePerImage(isImages ? unitPicoUsd : 0n),
+    search: pricePerThousand(unitOf("rerank")),
+    image: pricePerImage(unitOf("image_generation")),
+    character: pricePerMillion(unitOf("speech")),
   };
 }
 

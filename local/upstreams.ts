@@ -18,10 +18,11 @@ export interface UpstreamOptions {
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
-/** A server given for conversations may have no embeddings, rankings or images, and uses other model names for them. */
+/** A server given for conversations may have no embeddings, rankings, images or speech, and uses other model names for them. */
 const EMBEDDINGS_PLACEHOLDER = "http://embeddings.simulator.localhost";
 const RERANK_PLACEHOLDER = "http://rerank.simulator.localhost";
 const IMAGES_PLACEHOLDER = "http://images.simulator.localhost";
+const SPEECH_PLACEHOLDER = "http://speech.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: the real target of each placeholder in the manifests. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
@@ -37,5 +38,6 @@ export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Lo
     [EMBEDDINGS_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
     [RERANK_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
     [IMAGES_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
+    [SPEECH_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
   };
 }

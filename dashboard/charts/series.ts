@@ -7,6 +7,7 @@ export const METRICS = {
   tokens: "Tokens",
   searches: "Searches",
   images: "Images",
+  characters: "Characters",
 } as const;
 export type Metric = keyof typeof METRICS;
 
@@ -84,5 +85,7 @@ function amountOf(usage: UsageSums, metric: Metric): number {
       return usage.searches;
     case "images":
       return usage.images;
+    case "characters":
+      return usage.characters;
   }
 }

@@ -15,6 +15,7 @@ import { endUserIn, tagName, tagsIn } from "../../contract/labels.ts";
 import { usageByLabel, type LabelPosition } from "../../ledger/usage/label-reports.ts";
 import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-labels.ts";
 import { momentsOf } from "../../contract/days.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import { unitsByKind } from "../../contract/units.ts";
 import { perMillion, perThousand, pricePerImage } from "../money.ts";
 
@@ -41,6 +42,7 @@ const SUMS = [
   "reasoning_tokens",
   "searches",
   "images",
+  "characters",
   "charge_usd",
 ];
 
@@ -164,6 +166,7 @@ function sumCells(sums: UsageSums): Cell[] {
     { number: String(sums.reasoningTokens) },
     { number: String(sums.searches) },
     { number: String(sums.images) },
+    { number: String(sums.characters) },
     { number: formatNanoUsd(sums.chargeNanoUsd) },
   ];
 }
@@ -186,6 +189,7 @@ const REQUEST_COLUMNS = [
   "reasoning_tokens",
   "searches",
   "images",
+  "characters",
   "duration_ms",
   "first_token_ms",
   "input_usd_per_million",
@@ -194,6 +198,7 @@ const REQUEST_COLUMNS = [
   "output_usd_per_million",
   "search_usd_per_thousand",
   "usd_per_image",
+  "character_usd_per_million",
   "image_terms",
   "price_version",
   "charge_usd",
@@ -207,8 +212,8 @@ function labelCells({ labels }: LabelledRequest): Cell[] {
 
 function requestCells(request: ListedRequest): Cell[] {
   const { price } = request;
-  const { searches, images } = unitsByKind(request);
-  const isImages = request.interface === "image_generation";
+  const { searches, images, characters } = unitsByKind(request);
+  const unitOf = (kind: Interface) => (request.interface === kind ? price.unitPicoUsd : 0n);
   return [
     { text: request.requestId },
     { number: String(request.attempt) },
@@ -227,14 +232,16 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: String(request.reasoningTokens) },
     { number: String(searches) },
     { number: String(images) },
+    { number: String(characters) },
     { number: String(request.durationMs) },
     { number: request.firstTokenMs === null ? "" : String(request.firstTokenMs) },
     { number: perMillion(price.inputPicoUsd) },
     { number: perMillion(price.cachedInputPicoUsd) },
     { number: perMillion(price.cacheWritePicoUsd) },
     { number: perMillion(price.outputPicoUsd) },
-    { number: perThousand(isImages ? 0n : price.unitPicoUsd) },
-    { number: pricePerImage(isImages ? price.unitPicoUsd : 0n) },
+    { number: perThousand(unitOf("rerank")) },
+    { number: pricePerImage(unitOf("image_generation")) },
+    { number: perMillion(unitOf("speech")) },
     { text: request.unitTerms ?? "" },
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },

@@ -49,6 +49,11 @@ export const FIRST_REQUESTS = {
   -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
   -H "content-type: application/json" \\
   -d '{ "model": "${model}", "prompt": "A cat on a roof" }'`,
+    speech: ({ baseUrl, model }) => `curl ${baseUrl}/v1/audio/speech \\
+  -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
+  -H "content-type: application/json" \\
+  -d '{ "model": "${model}", "voice": "alloy", "input": "Good morning" }' \\
+  -o speech.mp3`,
   },
   python: {
     chat: ({ baseUrl, model }) => `import os
@@ -100,6 +105,14 @@ client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_
 images = client.images.generate(model="${model}", prompt="A cat on a roof")
 with open("cat.png", "wb") as file:
     file.write(base64.b64decode(images.data[0].b64_json))`,
+    speech: ({ baseUrl, model }) => `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
+with client.audio.speech.with_streaming_response.create(
+    model="${model}", voice="alloy", input="Good morning"
+) as speech:
+    speech.stream_to_file("speech.mp3")`,
   },
   javascript: {
     chat: ({ baseUrl, model }) => `import OpenAI from "openai";
@@ -144,5 +157,11 @@ import OpenAI from "openai";
 const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
 const images = await client.images.generate({ model: "${model}", prompt: "A cat on a roof" });
 writeFileSync("cat.png", Buffer.from(images.data[0].b64_json, "base64"));`,
+    speech: ({ baseUrl, model }) => `import { writeFileSync } from "node:fs";
+import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
+const speech = await client.audio.speech.create({ model: "${model}", voice: "alloy", input: "Good morning" });
+writeFileSync("speech.mp3", Buffer.from(await speech.arrayBuffer()));`,
   },
 } as const satisfies Record<Language, Record<Interface, Snippet>>;

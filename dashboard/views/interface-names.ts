@@ -8,4 +8,5 @@ export const INTERFACE_NAMES = {
   embeddings: "Embeddings",
   rerank: "Rerank",
   image_generation: "Image generation",
+  speech: "Speech",
 } as const satisfies Record<Interface, string>;

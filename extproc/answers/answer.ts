@@ -32,6 +32,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         embeddings: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/embeddings` },
         rerank: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/rerank` },
         image_generation: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/images/generations` },
+        speech: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/audio/speech` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };

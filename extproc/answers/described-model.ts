@@ -54,7 +54,7 @@ function describeLifecycle({ deprecation }: Described, nowMs: number) {
   };
 }
 
-/** `search` and `image` are the prices of one, where a Model has them; that of an image is the highest. */
+/** `search`, `image` and `character` are the prices of one, where a Model has them; that of an image is the highest. */
 function describeTerms({ price, interfaces }: Described) {
   return {
     pricing: {
@@ -72,7 +72,8 @@ function describeUnits({ price, interfaces }: Pick<Described, "price" | "interfa
   const isImages = interfaces.includes("image_generation");
   const picoUsd = isImages ? imagePriceOf(price, { size: null, quality: null }).picoUsd : price.unitPicoUsd;
   if (picoUsd === 0n) return {};
-  return { [isImages ? "image" : "search"]: formatPicoUsd(picoUsd) };
+  const others = interfaces.includes("speech") ? "character" : "search";
+  return { [isImages ? "image" : others]: formatPicoUsd(picoUsd) };
 }
 
 /** Anthropic lists every capability that it knows; those that a Model cannot state do not exist in the gateway. */

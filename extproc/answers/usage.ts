@@ -97,6 +97,7 @@ export function describeCharge(row: Omit<UsageSums, "requests">): object {
     },
     searches: row.searches,
     images: row.images,
+    characters: row.characters,
     amount: formatNanoUsd(row.chargeNanoUsd),
   };
 }

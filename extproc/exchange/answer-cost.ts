@@ -41,6 +41,7 @@ const EDITS = {
   embeddings: () => NONE,
   rerank: () => NONE,
   image_generation: () => NONE,
+  speech: (_event, nanoUsd) => usageWith(nanoUsd()),
 } as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => Edits>;
 
 /** Usage that is null stays so. */

@@ -3,10 +3,11 @@ import { HEADERS } from "../../contract/headers.ts";
 import { localReplyError } from "../fallback/attempts.ts";
 import { isEventStream, isFramed } from "../headers.ts";
 import { contentCoding, isDecodable, undecodable } from "../protocol/content-coding.ts";
+import type { SpeechForm } from "../translate/translation.ts";
 import type { Forwarded } from "./context.ts";
 
-/** A JSON error, a stream, or a complete answer. */
-export type AnswerKind = "upstream_error" | "stream" | "whole";
+/** A JSON error, a stream of events, sound, or a complete answer. */
+export type AnswerKind = "upstream_error" | "stream" | "sound" | "whole";
 
 /**
  * The kind of the model server's answer, by its headers, which the run then records as its backend.
@@ -30,9 +31,26 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   const coding = contentCoding(headers);
   // Node.js decodes streams asynchronously, but each chunk of a stream is metered and answered before the next one is read.
   if (coding !== null && (isEventStream(headers) || !isDecodable(coding))) throw undecodable(coding);
+  const { wantsStream, speech } = dispatch.translation();
+  if (speech !== undefined) {
+    if (coding !== null) throw undecodable(coding);
+    return judgeSpeech(speech, headers);
+  }
   const isReadable = isFramed(headers) === (dispatch.backend().platform === "bedrock");
-  return dispatch.translation().wantsStream && isEventStream(headers) && isReadable ? "stream" : "whole";
+  return wantsStream && isEventStream(headers) && isReadable ? "stream" : "whole";
 }
+
+function judgeSpeech({ kind }: SpeechForm, headers: ReadonlyMap<string, string>): "stream" | "sound" {
+  if (kind === "events") {
+    if (isEventStream(headers) && !isFramed(headers)) return "stream";
+    const message = "The model server does not send speech as events. Leave out `stream_format`, and read the sound as it comes.";
+    throw new GatewayError("upstream_error", message);
+  }
+  if (SOUND.test(headers.get("content-type") ?? "")) return "sound";
+  throw new GatewayError("upstream_error", "The model server's answer is not sound.");
+}
+
+const SOUND = /^(?:audio\/[\w.+-]+|application\/(?:octet-stream|ogg))[ \t]*(?:;|$)/i;
 
 export function emptyAnswer(): GatewayError {
   return new GatewayError("upstream_error", "The model server's answer is empty.");

@@ -25,8 +25,11 @@ export interface AnswerStream {
    * @param lost called if no chunk comes: Envoy accepts no bytes for the client.
    */
   breakOff(lost: () => void): void;
-  /** The gateway ends the answer. @returns "too_early" if Envoy does not accept bytes for the client yet. */
-  fail(thrown: unknown): "reported" | "too_early";
+  /**
+   * The gateway ends the answer.
+   * @returns "too_early" if Envoy does not accept bytes for the client yet; "undecided" as below.
+   */
+  fail(thrown: unknown): "reported" | "too_early" | "undecided";
   /** The same for a silence that may be the client's own: it is neither recorded nor settled if "undecided". */
   timeOut(error: GatewayError): "reported" | "too_early" | "undecided";
   /** Nothing more is sent. */

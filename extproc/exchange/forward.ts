@@ -88,7 +88,8 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
   const keyId = caller.key.publicId;
-  const early = wantsStream && model.answerAfterMs !== undefined ? deps.earlyAnswers : null;
+  const isEarly = wantsStream && !isInputInterface(client) && model.answerAfterMs !== undefined;
+  const early = isEarly ? deps.earlyAnswers : null;
   const dispatch = orRelease(reservation, () =>
     planDispatch(
       { body, received, headers, model, outputTokens, requestId, nowSeconds, storage, client, wantsStream, keyId, early },

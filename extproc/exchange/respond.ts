@@ -12,8 +12,10 @@ import type { ExchangeContext, Forwarded } from "./context.ts";
 import { holdAnswer } from "./held-answer.ts";
 import { answerIsBroken, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
 import { withFinalResponse } from "./final-response.ts";
-import { noteFailure } from "./refuse.ts";
-import { finishWhole } from "./whole-answer.ts";
+import { encodeRefusal } from "./refusal.ts";
+import { noteFailure, refuse } from "./refuse.ts";
+import { createSoundStream } from "./sound-stream.ts";
+import { costHeader, finishWhole } from "./whole-answer.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -31,7 +33,7 @@ export function respond(
   const isEarly = relayed !== null && headers.has(HEADERS.earlyAnswer);
   if (isEarly) context.deps.events.answeredEarly(run.model.name);
   const kind = isEarly ? "stream" : judgeAnswer(forwarded, headers);
-  const isStream = kind === "stream";
+  const isStream = kind === "stream" || kind === "sound";
   const { wantsStream, dropped } = dispatch.translation();
   const changes = responseChanges({
     headers,
@@ -44,7 +46,8 @@ export function respond(
     notice: run.model.notice,
   });
   if (kind === "upstream_error") forwarded.answer = { kind, status, headers };
-  else if (isStream) forwarded.answer = { kind, stream: startStream(context, forwarded, isEarly) };
+  else if (kind === "sound") forwarded.answer = { kind: "stream", stream: startSound(context, forwarded) };
+  else if (kind === "stream") forwarded.answer = { kind, stream: startStream(context, forwarded, isEarly) };
   else forwarded.answer = { kind, asStream: wantsStream, coding: contentCoding(headers) };
   if (!isStream) relayed?.ready();
   if (!isEarly) forwarded.deadlines.began(isStream);
@@ -54,6 +57,8 @@ export function respond(
     if (!isStream) throw answerIsBroken(context, forwarded);
     serverBroke(context, forwarded);
   }
+  // What speech costs follows from its request.
+  if (kind === "sound") return reply.streamResponseBody({ ...changes, set: { ...changes.set, ...costHeader(run) } });
   if (isStream) return reply.streamResponseBody(changes);
   return holdAnswer(context, headers, wantsStream ? reply.awaitShortResponseBody(changes) : reply.awaitResponseBody(changes));
 }
@@ -73,6 +78,19 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
     noteFailure: (thrown) => noteFailure(context, thrown),
     push,
     hold: (bytes) => holdPart(context, bytes),
+  });
+  context.closers.push(stream.close);
+  return stream;
+}
+
+function startSound(context: ExchangeContext, { run, dispatch }: Forwarded): AnswerStream {
+  const { speech } = dispatch.translation();
+  const stream = createSoundStream({
+    run,
+    maxBytes: speech?.kind === "sound" ? speech.maxBytes : 0,
+    refuse: (thrown) => refuse(context, thrown),
+    cutOff: (error) => reply.answerNow(encodeRefusal(context.protocol, error, context.requestId)),
+    push: context.push,
   });
   context.closers.push(stream.close);
   return stream;

@@ -51,6 +51,6 @@ export function finishWhole(answer: WholeAnswer): Reply {
 }
 
 /** What is charged. */
-function costHeader(run: Run): Readonly<Record<string, string>> {
+export function costHeader(run: Run): Readonly<Record<string, string>> {
   return { [HEADERS.cost]: formatNanoUsd(run.costNanoUsd()) };
 }

@@ -6,6 +6,8 @@ interface UnitMeasure {
   held: number;
   likely: number;
   max: number;
+  /** The request tells, whatever its server reports. */
+  isKnown?: boolean;
 }
 
 /** What a request of an input interface may have its server read. */
@@ -22,6 +24,8 @@ export interface InputMeasure {
   output?: { tokens: number; eachTokens: number };
   /** Of units whose price depends on what they are: the highest price that is possible by what is known of them. */
   unitPriceOf?(made: ImageTraits): UnitPrice;
+  /** The answer passes as it comes. */
+  isStream?: boolean;
   /** Of the answer, if it is known to be large. */
   answerBytes: number;
   /** What a client without enough credit can do, as the beginning of a sentence. */

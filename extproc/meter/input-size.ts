@@ -7,6 +7,7 @@ import type { InputMeasure } from "./input-measure.ts";
 import { createMeter, type MeterBounds } from "./meter.ts";
 import { measureImages } from "./image-measure.ts";
 import { measureRerank } from "./rerank-measure.ts";
+import { measureSpeech } from "./speech-measure.ts";
 import type { RequestSize } from "./request-size.ts";
 
 interface MeasuredModel {
@@ -21,6 +22,7 @@ const MEASURES = {
   embeddings: (body, { contextWindow }) => measureEmbeddings(body, contextWindow),
   rerank: (body, { contextWindow }) => measureRerank(body, contextWindow),
   image_generation: measureImages,
+  speech: (body, { contextWindow }) => measureSpeech(body, contextWindow),
 } as const satisfies Record<InputInterface, (body: RequestBody, model: MeasuredModel) => InputMeasure>;
 
 const NOTHING_MADE = { size: null, quality: null };
@@ -30,7 +32,8 @@ const NOTHING_MADE = { size: null, quality: null };
  * @throws GatewayError `invalid_request` (S21).
  */
 export function sizeInput(body: RequestBody, { client, model }: { client: InputInterface; model: MeasuredModel }): RequestSize {
-  const { heldTokens, likelyTokens, maxTokens, units, output, unitPriceOf, answerBytes, remedy } = MEASURES[client](body, model);
+  const measure = MEASURES[client](body, model);
+  const { heldTokens, likelyTokens, maxTokens, units, output, unitPriceOf, isStream = false, answerBytes, remedy } = measure;
   const unitPicoUsd = unitPriceOf?.(NOTHING_MADE).picoUsd ?? model.price.unitPicoUsd;
   const price = { ...model.price, unitPicoUsd };
   const isCharged = unitPicoUsd > 0n;
@@ -51,8 +54,12 @@ export function sizeInput(body: RequestBody, { client, model }: { client: InputI
       remedy,
     }),
     unitPicoUsd,
-    wantsStream: false,
+    wantsStream: isStream,
     answerBytes,
-    meter: () => createMeter(likelyTokens, bounds),
+    meter() {
+      const meter = createMeter(likelyTokens, bounds);
+      if (units?.isKnown === true) meter.report({ units: units.held });
+      return meter;
+    },
   };
 }

@@ -1,6 +1,6 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import type { Label } from "../../contract/labels.ts";
-import type { Interface } from "../../contract/protocol.ts";
+import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
 import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
@@ -78,6 +78,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   const { requestId, caller, model, meter, startedMs, reservation, labels = [] } = start;
   let { backend } = start;
   const { hold, limited } = reservation;
+  const isByRequest = isInputInterface(start.protocol);
   // How far a stream may be ahead of its hold while more credit is requested: one step of output (docs/billing.md).
   const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: STRETCH_TOKENS }, model.price);
   let firstTokenMs: number | null = null;
@@ -186,7 +187,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
 
   function draw(outcome: Settlement["outcome"]): Bill {
     // Undelivered answers are free, whatever the upstream reports (S28, S38).
-    const isFree = outcome !== "complete" && !(isDelivered && meter.outputBytes() > 0);
+    const isFree = outcome !== "complete" && !isOwed(outcome);
     const nothing = { usage: { ...NO_USAGE }, isEstimated: false, chargeNanoUsd: 0n };
     if (isFree) return (hasLeft ? guard(drawPrompt) : undefined) ?? nothing;
     // The price was read at admission: this object has not changed since (S28).
@@ -195,6 +196,11 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       return { ...metered, chargeNanoUsd: chargeNanoUsd(metered.usage, priceOf(metered)) };
     });
     return bill ?? { ...nothing, isEstimated: true };
+  }
+
+  /** Speech is paid as it was requested: whole by a client that leaves it half-way, and not at all if its server does. */
+  function isOwed(outcome: Settlement["outcome"]): boolean {
+    return isDelivered && (isByRequest ? outcome === "aborted" : meter.outputBytes() > 0);
   }
 
   function priceOf({ unitPrice }: MeteredUsage): Price {
@@ -250,7 +256,9 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       isDelivered ||= deliveredBytes > 0;
       // Its further output would not be counted.
       if (isGivenUp) return "stop";
-      if (isSettled || meter.outputBytes() === 0) return "continue";
+      if (isSettled) return "continue";
+      if (isByRequest && isDelivered) firstTokenMs ??= clock.nowMs() - startedMs;
+      if (meter.outputBytes() === 0) return "continue";
       if (isDelivered) {
         firstTokenMs ??= clock.nowMs() - startedMs;
         noteCheckpoint(aliveMs);

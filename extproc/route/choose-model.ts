@@ -87,4 +87,5 @@ const REMEDIES = {
   embeddings: " The operator of this service can add a model with the interface Embeddings.",
   rerank: " The operator of this service can add a model with the interface Rerank.",
   image_generation: " The operator of this service can add a model with the interface ImageGeneration.",
+  speech: " The operator of this service can add a model with the interface Speech.",
 } as const satisfies Record<Interface, string>;

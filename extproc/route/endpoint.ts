@@ -58,6 +58,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "rerank" });
     case CLIENT_PATHS.image_generation:
       return only(line, "POST", { kind: "generate", protocol: "image_generation" });
+    case CLIENT_PATHS.speech:
+      return only(line, "POST", { kind: "generate", protocol: "speech" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":

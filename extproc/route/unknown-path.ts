@@ -8,6 +8,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.embeddings],
   ["POST", CLIENT_PATHS.rerank],
   ["POST", CLIENT_PATHS.image_generation],
+  ["POST", CLIENT_PATHS.speech],
   ["GET", "/v1/models"],
   ["GET", "/v1/balance"],
   ["GET", "/v1/usage"],
@@ -43,8 +44,12 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
     "Edits and variations of images are not supported. POST /v1/images/generations makes images from a text.",
   ],
   [
-    /^(\/v1)?\/(images(?!.*\/generations$)|audio|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not supported: this gateway generates text, embeddings and images, and ranks documents.",
+    /^(\/v1)?\/audio\/(transcriptions|translations)$/,
+    "Transcriptions and translations of recordings are not supported. POST /v1/audio/speech makes speech from a text.",
+  ],
+  [
+    /^(\/v1)?\/(images(?!.*\/generations$)|audio(?!.*\/speech$)|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, and ranks documents.",
   ],
 ];
 

@@ -8,6 +8,7 @@ import { createChatPassthrough } from "./passthrough/chat.ts";
 import { createInputPassthrough } from "./passthrough/input.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
 import { createResponsesPassthrough } from "./passthrough/responses.ts";
+import { createSpeechPassthrough } from "./passthrough/speech.ts";
 import { onBedrock } from "./platform/bedrock.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
@@ -31,6 +32,7 @@ const ON_PLATFORMS = { bedrock: onBedrock } as const satisfies Record<
  * @throws GatewayError `invalid_request` that names the field that is invalid or cannot be translated (S21).
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
+  if (client === "speech") return createSpeechPassthrough(input);
   if (isInputInterface(client)) return createInputPassthrough(client, input);
   const { protocol, platform } = input.backend;
   const translation = client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);

@@ -35,6 +35,8 @@ export interface Translation {
   readonly dropped: readonly string[];
   /** Did the client request a stream? */
   readonly wantsStream: boolean;
+  /** The form of the speech that the client requested; absent for what is no speech. */
+  readonly speech?: SpeechForm;
   /**
    * A complete JSON answer (2xx), as bytes for the client.
    * @throws GatewayError `upstream_error` when the body does not match the upstream's protocol.
@@ -43,6 +45,9 @@ export interface Translation {
   /** A streamed answer. */
   stream(meter: Meter): StreamTranslation;
 }
+
+/** Events hold it in pieces; sound passes as it comes, up to so many bytes. */
+export type SpeechForm = { kind: "events" } | { kind: "sound"; maxBytes: number };
 
 /** The part that is still needed once its request has been sent. */
 export type AnswerTranslation = Omit<Translation, "upstream">;

@@ -21,6 +21,7 @@ const ROLLED = [
   "output_tokens",
   "searches",
   "images",
+  "characters",
   "charge_nano_usd",
 ];
 

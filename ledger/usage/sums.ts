@@ -14,6 +14,8 @@ export interface UsageSums {
   searches: number;
   /** Units of image generation. */
   images: number;
+  /** Units of speech. */
+  characters: number;
   chargeNanoUsd: bigint;
 }
 
@@ -26,6 +28,7 @@ export const NO_USAGE_SUMS: UsageSums = {
   reasoningTokens: 0,
   searches: 0,
   images: 0,
+  characters: 0,
   chargeNanoUsd: 0n,
 };
 
@@ -39,6 +42,7 @@ export function addUsage(a: UsageSums, b: UsageSums): UsageSums {
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
     searches: a.searches + b.searches,
     images: a.images + b.images,
+    characters: a.characters + b.characters,
     chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
   };
 }
@@ -53,6 +57,7 @@ export function subtractUsage(a: UsageSums, b: UsageSums): UsageSums {
     reasoningTokens: a.reasoningTokens - b.reasoningTokens,
     searches: a.searches - b.searches,
     images: a.images - b.images,
+    characters: a.characters - b.characters,
     chargeNanoUsd: a.chargeNanoUsd - b.chargeNanoUsd,
   };
 }
@@ -70,6 +75,7 @@ export const usageSumsShape = {
   reasoningTokens: wholeNumber,
   searches: wholeNumber,
   images: wholeNumber,
+  characters: wholeNumber,
   chargeNanoUsd: z.bigint(),
 } as const;
 
@@ -83,12 +89,14 @@ export const SUMMED_COLUMNS = [
   "reasoning_tokens",
   "searches",
   "images",
+  "characters",
   "charge_nano_usd",
 ] as const;
 
 /** Part of a SELECT from usage_event: its units, which the rollups have by kind. */
 export const UNITS_BY_KIND = `CASE WHEN interface = 'rerank' THEN units ELSE 0 END AS searches,
-  CASE WHEN interface = 'image_generation' THEN units ELSE 0 END AS images`;
+  CASE WHEN interface = 'image_generation' THEN units ELSE 0 END AS images,
+  CASE WHEN interface = 'speech' THEN units ELSE 0 END AS characters`;
 
 /** Part of a SELECT that groups rows under the same names, for a step before `USAGE_SUMS`. */
 export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ");
@@ -97,7 +105,8 @@ export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).jo
 export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens)::bigint AS "inputTokens",
   sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
   sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
-  sum(searches)::bigint AS searches, sum(images)::bigint AS images, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
+  sum(searches)::bigint AS searches, sum(images)::bigint AS images, sum(characters)::bigint AS characters,
+  sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
 
 /** The usage of an account, of one of its projects, or of one API key. */
 export type UsageSubject = { accountId: string; keyId?: string | undefined; projectId?: string | undefined } | { keyId: string };

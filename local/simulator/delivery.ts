@@ -29,6 +29,22 @@ export async function deliverStream(
   response.end();
 }
 
+/** Sends sound in pieces, with the faults that the directive requests after some of them. */
+export async function deliverSound(response: ServerResponse, pieces: Iterable<Buffer>, directive: Directive): Promise<void> {
+  const { cutAfter, resetAfter, stallAfter, chunkMs } = directive;
+  let sent = 0;
+  for (const piece of pieces) {
+    if (sent === cutAfter) break;
+    if (sent === resetAfter) return await reset(response);
+    if (sent === stallAfter) return await forever(response);
+    if (chunkMs > 0 && sent > 0) await sleep(chunkMs);
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(response);
+    sent += 1;
+  }
+  response.end();
+}
+
 /** Sends a complete body; cut and reset apply after half of it. */
 export async function deliverBody(response: ServerResponse, body: string, directive: Directive): Promise<void> {
   if (directive.cutAfter === undefined && directive.resetAfter === undefined) {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { countPrompt, createAnswer } from "./answer.ts";
 import { parseChatRequest } from "./chat/request.ts";
 import { chatAnswer, chatError, chatEvents } from "./chat/response.ts";
-import { deliverBody, deliverStream, forever, reset } from "./delivery.ts";
+import { deliverBody, deliverSound, deliverStream, forever, reset } from "./delivery.ts";
 import { parseDirective, type Directive } from "./directive.ts";
 import { parseEmbeddingsRequest } from "./embeddings/request.ts";
 import { embeddingsAnswer } from "./embeddings/response.ts";
@@ -19,6 +19,8 @@ import { parseRerankRequest } from "./rerank/request.ts";
 import { rerankAnswer } from "./rerank/response.ts";
 import { parseResponsesRequest } from "./responses/request.ts";
 import { responsesAnswer, responsesError, responsesErrorEvent, responsesEvents } from "./responses/response.ts";
+import { parseSpeechRequest } from "./speech/request.ts";
+import { soundPieces, speechEvents } from "./speech/response.ts";
 import type { SimulatedError, SimulatedProtocol } from "./protocol.ts";
 
 const CHAT: SimulatedProtocol = {
@@ -72,6 +74,8 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
         return await rankDocuments(body, response);
       case "POST /v1/images/generations":
         return await makeImages(body, response);
+      case "POST /v1/audio/speech":
+        return await speak(body, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -141,6 +145,23 @@ async function makeImages(body: Buffer, response: ServerResponse): Promise<void>
   response.setHeader("content-type", "application/json");
   const answer = directive.isGarbage ? "{this is not JSON" : JSON.stringify(imageAnswer(asked, directive));
   await deliverBody(response, answer, directive);
+}
+
+/** Speech. The text may contain a directive, which is not spoken. */
+async function speak(body: Buffer, response: ServerResponse): Promise<void> {
+  const parsed = parseBody(body.toString("utf8"), parseSpeechRequest);
+  if ("refused" in parsed) return sendJson(response, 400, chatError(parsed.refused));
+  const { prompt: asked } = parsed;
+  const directive = parseDirective(asked.input);
+  if (await failsAsAsked(CHAT, directive, response)) return;
+  if (asked.hasEvents) {
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+    const errorEvent = CHAT.errorEvent(fault(529, directive));
+    return await deliverStream(response, speechEvents(asked, directive), { directive, errorEvent });
+  }
+  if (directive.isJson || directive.isGarbage) return sendJson(response, 200, { text: asked.input });
+  response.writeHead(200, { "content-type": asked.isPcm ? "audio/pcm" : "audio/wav" });
+  await deliverSound(response, soundPieces(asked), directive);
 }
 
 /** @returns whether the directive requested no answer, or one of these instead. */

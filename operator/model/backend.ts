@@ -33,6 +33,7 @@ export const INTERFACE_OF = {
   Embeddings: "embeddings",
   Rerank: "rerank",
   ImageGeneration: "image_generation",
+  Speech: "speech",
 } as const satisfies Record<(typeof INTERFACES)[number], Interface>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;

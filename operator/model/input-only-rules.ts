@@ -6,11 +6,11 @@ import { INPUT_INTERFACES } from "./backend-resource.ts";
 const REQUIRED = "is required";
 const EACH_OUTPUT = "must have outputPerMillion in each entry";
 const NO_CACHES = "must have no prices of caches for ImageGeneration: images are made anew";
-const INPUT_ONLY = "must have no prices of caches and output for Embeddings and Rerank: their answers have no tokens";
-const NO_OUTPUT_LIMIT = "must be absent for Embeddings and Rerank: their answers have no tokens";
-const NO_CAPABILITIES = "must be absent for Embeddings, Rerank and ImageGeneration: nothing else is asked of the Model";
+const INPUT_ONLY = "must have no prices of caches and output for Embeddings, Rerank and Speech: their answers have no tokens";
+const NO_OUTPUT_LIMIT = "must be absent for Embeddings, Rerank and Speech: their answers have no tokens";
+const NO_CAPABILITIES = "must be absent for Embeddings, Rerank, ImageGeneration and Speech: nothing else is asked of the Model";
 const CHAT_ONLY =
-  "must all have protocol ChatCompletions for Embeddings, Rerank and ImageGeneration: Messages has none of them, and servers of Responses that have them take ChatCompletions";
+  "must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration and Speech: Messages has none of them, and servers of Responses that have them take ChatCompletions";
 
 const anything = z.unknown().optional();
 
@@ -76,7 +76,8 @@ function hasNoCaches({ cachedInputPerMillion, cacheWritePerMillion }: Prices): b
 }
 
 const IS_INPUT = `has(self.interfaces) && ${anyOf("self.interfaces")}`;
-const IS_INPUT_ONLY = 'has(self.interfaces) && ("Embeddings" in self.interfaces || "Rerank" in self.interfaces)';
+const IS_INPUT_ONLY =
+  'has(self.interfaces) && ("Embeddings" in self.interfaces || "Rerank" in self.interfaces || "Speech" in self.interfaces)';
 const noCaches = (prices: string) => `!has(${prices}.cachedInputPerMillion) && !has(${prices}.cacheWritePerMillion)`;
 const inputOnly = (prices: string) => `${noCaches(prices)} && !has(${prices}.outputPerMillion)`;
 const ofInputOnly = (rule: string) => `!(${IS_INPUT_ONLY}) || ${rule}`;

@@ -4,10 +4,12 @@ import type { Rule } from "../crd/explain.ts";
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
 const RERANK_ALONE = "must be absent, except for Rerank: other interfaces have no searches";
-const SAME_KINDS = "must have inputPerMillion and searchPerThousand in each entry if pricing has them, and only then";
+const SPEECH_ALONE = "must be absent, except for Speech: other interfaces do not count characters";
+const SAME_KINDS =
+  "must have inputPerMillion, searchPerThousand and charactersPerMillion in each entry if pricing has them, and only then";
 
 const anything = z.unknown().optional();
-const inputPrices = z.object({ inputPerMillion: anything, searchPerThousand: anything });
+const inputPrices = z.object({ inputPerMillion: anything, searchPerThousand: anything, charactersPerMillion: anything });
 type InputPrices = z.infer<typeof inputPrices>;
 
 /** What the rules read of a Model's specification; other invalid fields are reported as well. */
@@ -22,7 +24,7 @@ interface Problem {
   message: string;
 }
 
-/** What a request sends is charged by its tokens; for Rerank, by tokens, by searches, or by both. */
+/** What a request sends is charged by its tokens; for Rerank also, or instead, by searches, and for Speech by characters. */
 export function inputPriceProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];
@@ -38,16 +40,19 @@ export function inputPriceProblems(spec: unknown): Problem[] {
 
 function problemsOf(
   field: string,
-  { inputPerMillion, searchPerThousand }: InputPrices,
+  { inputPerMillion, searchPerThousand, charactersPerMillion }: InputPrices,
   interfaces: readonly unknown[],
 ): Problem[] {
   const hasSearchPrice = searchPerThousand !== undefined;
-  const hasSearches = interfaces.includes("Rerank");
+  const hasCharacterPrice = charactersPerMillion !== undefined;
   // Those of images need none (image-price-rules.ts).
-  const isPriced = inputPerMillion !== undefined || hasSearchPrice || interfaces.includes("ImageGeneration");
+  const isPriced = inputPerMillion !== undefined || hasSearchPrice || hasCharacterPrice || interfaces.includes("ImageGeneration");
   return [
     ...(!isPriced ? [{ path: [field, "inputPerMillion"], message: REQUIRED }] : []),
-    ...(hasSearchPrice && !hasSearches ? [{ path: [field, "searchPerThousand"], message: RERANK_ALONE }] : []),
+    ...(hasSearchPrice && !interfaces.includes("Rerank") ? [{ path: [field, "searchPerThousand"], message: RERANK_ALONE }] : []),
+    ...(hasCharacterPrice && !interfaces.includes("Speech")
+      ? [{ path: [field, "charactersPerMillion"], message: SPEECH_ALONE }]
+      : []),
   ];
 }
 
@@ -55,14 +60,19 @@ function problemsOf(
 function hasSameKinds(one: InputPrices, other: InputPrices): boolean {
   return (
     (one.inputPerMillion === undefined) === (other.inputPerMillion === undefined) &&
-    (one.searchPerThousand === undefined) === (other.searchPerThousand === undefined)
+    (one.searchPerThousand === undefined) === (other.searchPerThousand === undefined) &&
+    (one.charactersPerMillion === undefined) === (other.charactersPerMillion === undefined)
   );
 }
 
 const OF_IMAGES = '(has(self.interfaces) && "ImageGeneration" in self.interfaces)';
-const hasInput = (prices: string) => `has(${prices}.inputPerMillion) || has(${prices}.searchPerThousand) || ${OF_IMAGES}`;
+const hasInput = (prices: string) =>
+  `has(${prices}.inputPerMillion) || has(${prices}.searchPerThousand) || has(${prices}.charactersPerMillion) || ${OF_IMAGES}`;
 const OF_RERANK = '(has(self.interfaces) && "Rerank" in self.interfaces)';
+const OF_SPEECH = '(has(self.interfaces) && "Speech" in self.interfaces)';
 const sameKind = (name: string) => `has(each.${name}) == has(self.pricing.${name})`;
+
+const KINDS = ["inputPerMillion", "searchPerThousand", "charactersPerMillion"];
 
 /** The same for the API server. */
 export const INPUT_PRICE_RULES: readonly Rule[] = [
@@ -79,7 +89,17 @@ export const INPUT_PRICE_RULES: readonly Rule[] = [
     field: "cost.searchPerThousand",
   },
   {
-    rule: `!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${sameKind("inputPerMillion")} && ${sameKind("searchPerThousand")})`,
+    rule: `!has(self.pricing.charactersPerMillion) || ${OF_SPEECH}`,
+    message: SPEECH_ALONE,
+    field: "pricing.charactersPerMillion",
+  },
+  {
+    rule: `!has(self.cost) || !has(self.cost.charactersPerMillion) || ${OF_SPEECH}`,
+    message: SPEECH_ALONE,
+    field: "cost.charactersPerMillion",
+  },
+  {
+    rule: `!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${KINDS.map(sameKind).join(" && ")})`,
     message: SAME_KINDS,
     field: "pricing.schedule",
   },

@@ -130,11 +130,17 @@ function toSeconds(time: string | undefined): number | undefined {
 
 type Prices = Pick<
   SourcedModel["resource"]["spec"]["pricing"],
-  "inputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion" | "outputPerMillion" | "searchPerThousand" | "perImage"
+  | "inputPerMillion"
+  | "cachedInputPerMillion"
+  | "cacheWritePerMillion"
+  | "outputPerMillion"
+  | "searchPerThousand"
+  | "charactersPerMillion"
+  | "perImage"
 > & { images?: SourcedModel["resource"]["spec"]["pricing"]["images"] | undefined };
 
 function toPrice(prices: Prices): Price {
-  // Absent only beside a price for searches or images.
+  // Absent only beside a price of units.
   const inputPicoUsd = prices.inputPerMillion ?? 0n;
   return {
     inputPicoUsd,
@@ -143,7 +149,7 @@ function toPrice(prices: Prices): Price {
     cacheWritePicoUsd: prices.cacheWritePerMillion ?? inputPicoUsd,
     // Absent only for input interfaces, whose answers have no tokens, or none with a price.
     outputPicoUsd: prices.outputPerMillion ?? 0n,
-    unitPicoUsd: prices.searchPerThousand ?? prices.perImage ?? 0n,
+    unitPicoUsd: prices.searchPerThousand ?? prices.charactersPerMillion ?? prices.perImage ?? 0n,
     ...(prices.images === undefined ? {} : { imagePrices: prices.images.map(toImagePrice) }),
   };
 }

@@ -140,6 +140,7 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
       "modelx-image",
       "modelx-reasoner",
       "modelx-rerank",
+      "modelx-speech",
       "modelx-v4-flash",
       "modelx-v4-pro",
     ]);

@@ -17,6 +17,7 @@ const INTERFACES = [
   { name: "embeddings", path: "/v1/embeddings" },
   { name: "rerank", path: "/v1/rerank" },
   { name: "image_generation", path: "/v1/images/generations" },
+  { name: "speech", path: "/v1/audio/speech" },
 ] as const;
 
 const QUESTION = [{ role: "user", content: "Hi." }];
@@ -27,6 +28,7 @@ const BODIES = {
   embeddings: { model: "modelx-embed", input: "Hi." },
   rerank: { model: "modelx-rerank", query: "Hi.", documents: ["Hello."] },
   image_generation: { model: "modelx-image", prompt: "Hi." },
+  speech: { model: "modelx-speech", voice: "alloy", input: "Hi." },
 } as const satisfies Record<Interface, object>;
 
 /** The answer of each interface to a request for an unknown model. */
@@ -35,6 +37,7 @@ const OTHERS = {
   embeddings: "This interface has: modelx-embed.",
   rerank: "This interface has: modelx-rerank.",
   image_generation: "This interface has: modelx-image.",
+  speech: "This interface has: modelx-speech.",
 } as const;
 
 interface Call {
@@ -61,7 +64,9 @@ async function call(name: Interface, { path, method = "POST", headers = {}, body
     ...(hasBody ? { body: isText ? body : JSON.stringify(body) } : {}),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, message: readMessage(text), text };
+  // Speech is sound.
+  const isJson = response.headers.get("content-type") === "application/json";
+  return { status: response.status, headers: response.headers, message: isJson ? readMessage(text) : "", text };
 }
 
 function readMessage(text: string): string {
@@ -80,6 +85,7 @@ function expectShape(name: Interface, { headers, text }: Answer): void {
     embeddings: openAi,
     rerank: openAi,
     image_generation: openAi,
+    speech: openAi,
     messages: {
       type: "error",
       error: { type: expect.any(String), message: expect.any(String) },
@@ -229,8 +235,18 @@ test("a POST to a read-only path is 405 with allow (S20)", async () => {
 });
 
 test("an unknown path lists those that are served (S20)", async () => {
-  const answer = await call("chat", { path: "/v1/audio/speech" });
+  const answer = await call("chat", { path: "/v1/audio/transcriptions" });
   expect(answer.status).toBe(404);
-  const paths = ["chat/completions", "messages", "responses", "embeddings", "rerank", "models", "balance", "usage"];
+  const paths = [
+    "chat/completions",
+    "messages",
+    "responses",
+    "embeddings",
+    "rerank",
+    "audio/speech",
+    "models",
+    "balance",
+    "usage",
+  ];
   for (const path of paths) expect(answer.message).toContain(` /v1/${path}`);
 });

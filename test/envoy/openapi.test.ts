@@ -54,6 +54,7 @@ const message = { model: "modelx-v4-flash", max_tokens: 50, messages };
 const response = { model: "modelx-v4-pro", input: "Hello" };
 const embedding = { model: "modelx-embed", input: ["Hello", "Good morning"] };
 const image = { model: "modelx-image", prompt: "Hello" };
+const speech = { model: "modelx-speech", voice: "alloy", input: "Hello" };
 const ranking = { model: "modelx-rerank", query: "Hello", documents: ["Hello", { text: "Good morning" }] };
 
 interface Case {
@@ -116,6 +117,12 @@ const CASES: readonly Case[] = [
   { id: "createImages", status: 404, body: { ...image, model: "modelx-v4-pro" } },
   { id: "createImages", status: 405, method: "GET" },
   { id: "createImages", status: 500, body: { ...image, prompt: "[[sim status=500]] Hello" } },
+  { id: "createSpeech", status: 400, body: { ...speech, input: "" } },
+  { id: "createSpeech", status: 401, body: speech, key: "none" },
+  { id: "createSpeech", status: 402, body: { ...speech, input: "Hello ".repeat(1_000) }, key: "empty" },
+  { id: "createSpeech", status: 404, body: { ...speech, model: "modelx-v4-pro" } },
+  { id: "createSpeech", status: 405, method: "GET" },
+  { id: "createSpeech", status: 500, body: { ...speech, input: "[[sim status=500]] Hello" } },
   { id: "createResponse", status: 200, body: response },
   { id: "createResponse", status: 400, body: { ...response, previous_response_id: "resp_1" } },
   { id: "createResponse", status: 401, body: response, key: "none" },
@@ -184,8 +191,21 @@ test.for(["createChatCompletion", "createMessage", "createResponse"])("%s stream
   expect(await answer.text()).toMatch(/^(data|event): /);
 });
 
+test.for([
+  ["audio/wav", {}],
+  ["audio/pcm", { response_format: "pcm", speed: 1.5 }],
+  ["text/event-stream; charset=utf-8", { stream_format: "sse", usage: { include: true } }],
+] as const)("createSpeech answers with %s, as described", async ([type, fields]) => {
+  const answer = await send({ id: "createSpeech", body: { ...speech, ...fields } });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe(type);
+  expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(0);
+  const promised = document.requiredHeaders(operation("createSpeech"), 200);
+  expect(promised.map((name) => answer.headers.get(name)?.length)).toEqual([36, 36]);
+});
+
 test("every operation of the document was called, with success and failure", () => {
-  const called = new Set(CASES.map(({ id, status }) => `${id} ${status < 300}`));
+  const called = new Set(["createSpeech true", ...CASES.map(({ id, status }) => `${id} ${status < 300}`)]);
   const operations = document.operations.flatMap(({ id }) => [`${id} true`, ...(id === "getAddresses" ? [] : [`${id} false`])]);
   expect([...called].toSorted()).toEqual(operations.toSorted());
 });

@@ -41,6 +41,7 @@ test("a key's usage is summed by UTC day and model, both ends included (S29)", a
     reasoningTokens: 10,
     searches: 0,
     images: 0,
+    characters: 0,
     chargeNanoUsd: 90_000n,
   };
   expect(await usageByModelAndDay(database, { keyId: customer.keyId, fromDay: "2026-11-20", toDay: "2026-11-21" })).toEqual([
@@ -55,6 +56,7 @@ test("a key's usage is summed by UTC day and model, both ends included (S29)", a
       reasoningTokens: 15,
       searches: 0,
       images: 0,
+      characters: 0,
       chargeNanoUsd: 90_007n,
     },
     { ...row, day: "2026-11-21", model: "modelx-chat" },

@@ -48,6 +48,7 @@ export interface TestModelOfMany {
     cacheWritePerMillion?: string;
     outputPerMillion?: string;
     searchPerThousand?: string;
+    charactersPerMillion?: string;
     /** US dollars an image. */
     perImage?: string;
     images?: readonly { size?: string; quality?: string; perImage: string }[];

@@ -15,6 +15,9 @@ const searchPrice = z
 const imagePrice = z
   .string()
   .meta({ description: "USD per image, if `image_prices` has no other; 0 for models that make none", examples: ["0.04"] });
+const characterPrice = z
+  .string()
+  .meta({ description: "USD per million characters of speech; 0 for other models", examples: ["15.00"] });
 const imagePrices = z
   .array(z.object({ size: z.string().nullable(), quality: z.string().nullable(), price: z.string() }))
   .meta({ description: "Prices of images by size and quality; null: any. The first that matches counts" });
@@ -37,6 +40,7 @@ const listedModel = z
       output: price,
       search: searchPrice,
       image: imagePrice,
+      character: characterPrice,
     }),
     image_prices: imagePrices,
   })

@@ -20,7 +20,9 @@ const searches = z.int().meta({ description: "Search units of rerank: a query wi
 
 const images = z.int().meta({ description: "Generated images" });
 
-export const sumsShape = { requests: z.int(), tokens, searches, images, amount: usd };
+const characters = z.int().meta({ description: "Characters of spoken text: Unicode code points" });
+
+export const sumsShape = { requests: z.int(), tokens, searches, images, characters, amount: usd };
 
 export const rangeQuery = {
   from: day.optional().meta({ description: "First UTC day; default: 30 days up to `to`" }),
@@ -42,8 +44,8 @@ export const labelQuery = {
 };
 
 export function showSums(sums: UsageSums) {
-  const { requests, searches, images, chargeNanoUsd } = sums;
-  return { requests, tokens: showTokens(sums), searches, images, amount: showMoney(chargeNanoUsd) };
+  const { requests, searches, images, characters, chargeNanoUsd } = sums;
+  return { requests, tokens: showTokens(sums), searches, images, characters, amount: showMoney(chargeNanoUsd) };
 }
 
 export const listedRequest = z
@@ -63,6 +65,7 @@ export const listedRequest = z
     tokens,
     searches,
     images,
+    characters,
     amount: usd,
     price: z
       .object({
@@ -72,9 +75,11 @@ export const listedRequest = z
         output: z.string(),
         search: z.string(),
         image: z.string(),
+        character: z.string(),
       })
       .meta({
-        description: "Prices charged, in USD per million tokens, per thousand searches and per image, as decimal strings",
+        description:
+          "Prices charged, in USD per million tokens, per thousand searches, per image and per million characters, as decimal strings",
       }),
     image_terms: z.string().nullable().meta({
       description: "Size and quality that the price of an image is for, such as `1024x1024, high`; null or empty if any",
@@ -109,7 +114,9 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
   };
 }
 
-function showTokens(used: Omit<UsageSums, "requests" | "searches" | "images" | "chargeNanoUsd">): z.infer<typeof tokens> {
+function showTokens(
+  used: Omit<UsageSums, "requests" | "searches" | "images" | "characters" | "chargeNanoUsd">,
+): z.infer<typeof tokens> {
   return {
     input: used.inputTokens,
     cached_input: used.cachedInputTokens,

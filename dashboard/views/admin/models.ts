@@ -12,13 +12,17 @@ import { adminPage } from "./admin.ts";
 const PATH = "/dashboard/admin/models";
 
 export function adminModelsPage({ visitor, models }: { visitor: Member; models: readonly ModelHistory[] }): string {
-  const isCharged = (isImages: boolean) =>
-    models.some(
-      ({ model, versions }) =>
-        (model?.interfaces.includes("image_generation") ?? false) === isImages &&
-        versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n),
-    );
-  const units = ["million tokens", ...(isCharged(false) ? ["1,000 searches"] : []), ...(isCharged(true) ? ["image"] : [])];
+  const charged = new Set(
+    models
+      .filter(({ versions }) => versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n))
+      .map(({ model }) => model?.interfaces.find((each) => each === "image_generation" || each === "speech") ?? "rerank"),
+  );
+  const units = [
+    "million tokens",
+    ...(charged.has("rerank") ? ["1,000 searches"] : []),
+    ...(charged.has("image_generation") ? ["image"] : []),
+    ...(charged.has("speech") ? ["million characters"] : []),
+  ];
   const body = html`<h1>Models</h1>
     <p class="muted">
       Models come from Model resources: change them there. Prices are in USD per ${units.join(" and per ")}. A published price

@@ -9,6 +9,7 @@ const NAMES = {
   embeddings: "Embeddings",
   rerank: "Rerank",
   image_generation: "Image generation",
+  speech: "Speech",
 } as const satisfies Record<Capability, string>;
 
 export function capabilityNames(capabilities: readonly Capability[]): string[] {

@@ -77,6 +77,7 @@ function sizes(model: CatalogueModel): [string, string][] {
 
 function maxInputOf({ interfaces }: CatalogueModel): string {
   if (interfaces.includes("image_generation")) return ", of the prompt";
+  if (interfaces.includes("speech")) return ", of the text";
   return interfaces.includes("rerank") ? ", query and one document" : " each";
 }
 

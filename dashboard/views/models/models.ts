@@ -87,16 +87,20 @@ function row({ model, price, schedule }: ListedModel): string {
 
 /** Of tokens, of units, or of both. */
 function inputPrice({ interfaces }: CatalogueModel, price: Price): string {
-  const { inputPicoUsd, unitPicoUsd } = price;
+  const { inputPicoUsd } = price;
   if (!isByUnit(price)) return showPrice(inputPicoUsd);
-  const isImages = interfaces.includes("image_generation");
-  const units = isImages ? imagePriceRange(price) : showUnitPrice(unitPicoUsd);
-  const per = isImages ? "per image" : "per 1,000 searches";
+  const [units, per] = unitPrice(interfaces, price);
   if (inputPicoUsd === 0n) return html`<span>${units}<span class="sub">${per}</span></span>`;
   return html`<span>${showPrice(inputPicoUsd)}<span class="sub">+ ${units} ${per}</span></span>`;
 }
 
-/** Searches or images have a price. */
+function unitPrice(interfaces: CatalogueModel["interfaces"], price: Price): [price: string, per: string] {
+  if (interfaces.includes("image_generation")) return [imagePriceRange(price), "per image"];
+  if (interfaces.includes("speech")) return [showPrice(price.unitPicoUsd), "per million characters"];
+  return [showUnitPrice(price.unitPicoUsd), "per 1,000 searches"];
+}
+
+/** Units have a price. */
 function isByUnit({ unitPicoUsd, imagePrices = [] }: Price): boolean {
   return unitPicoUsd > 0n || imagePrices.length > 0;
 }

@@ -18,15 +18,17 @@ const TOKENS: readonly PriceClass[] = [
   { name: "Cache write", of: ({ cacheWritePicoUsd }) => showPrice(cacheWritePicoUsd) },
   OUTPUT,
 ];
+const CHARACTERS: PriceClass = { name: "Million characters", of: ({ unitPicoUsd }) => showPrice(unitPicoUsd) };
 const SEARCHES: PriceClass = { name: "1,000 searches", of: ({ unitPicoUsd }) => showUnitPrice(unitPicoUsd) };
 
 /** What a Model with these prices charges at any time. */
 export function priceClasses(model: Pick<CatalogueModel, "interfaces">, prices: readonly Price[]): readonly PriceClass[] {
   if (model.interfaces.includes("image_generation")) return imageClasses(prices);
-  const hasSearches = prices.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
-  if (!isInputOnly(model)) return hasSearches ? [...TOKENS, SEARCHES] : TOKENS;
-  const hasTokens = !hasSearches || prices.some(({ inputPicoUsd }) => inputPicoUsd > 0n);
-  return [...(hasTokens ? [INPUT] : []), ...(hasSearches ? [SEARCHES] : [])];
+  const hasUnits = prices.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
+  const units = hasUnits ? [model.interfaces.includes("speech") ? CHARACTERS : SEARCHES] : [];
+  if (!isInputOnly(model)) return [...TOKENS, ...units];
+  const hasTokens = !hasUnits || prices.some(({ inputPicoUsd }) => inputPicoUsd > 0n);
+  return [...(hasTokens ? [INPUT] : []), ...units];
 }
 
 /** Tokens, and each size and quality that has a price of its own at any time, and all others. */
@@ -61,6 +63,7 @@ export function unitsOf(classes: readonly PriceClass[]): string {
     ...(classes.includes(INPUT) || classes.includes(OUTPUT) ? ["per million tokens"] : []),
     ...(hasSearches ? ["per 1,000 searches"] : []),
     ...(hasImages ? ["per image"] : []),
+    ...(classes.includes(CHARACTERS) ? ["per million characters"] : []),
   ];
   const about =
     " A search is a query with up to 100 documents; a document of more than 500 tokens, query included, counts once for each 500 of them.";

@@ -136,6 +136,8 @@ function unitParts({ interface: client, units, unitTerms, price: { unitPicoUsd }
     const terms = unitTerms === null || unitTerms === "" ? "" : `, ${unitTerms}`;
     return [{ name: `Images${terms}`, count: units, picoUsd: unitPicoUsd, price: `${showImagePrice(unitPicoUsd)} each` }];
   }
+  if (client === "speech")
+    return [{ name: "Characters", count: units, picoUsd: unitPicoUsd, price: `${showPrice(unitPicoUsd)} per million` }];
   return [{ name: "Searches", count: units, picoUsd: unitPicoUsd, price: `${showUnitPrice(unitPicoUsd)} per 1,000` }];
 }
 

@@ -6,6 +6,7 @@ import { legend } from "../../charts/legend.ts";
 import { stackedBars } from "../../charts/stacked-bars.ts";
 import type { DayRange } from "../../usage/range.ts";
 import type { LabelChoices } from "../../usage/labels.ts";
+import type { UnitKind } from "../unit-columns.ts";
 import { hiddenFields, rangeQuery } from "./range-picker.ts";
 
 const GROUPINGS = {
@@ -38,8 +39,8 @@ export interface UsageChart {
   /** By what usage can be grouped beside model, key and member. */
   labels: LabelChoices;
   hasProjects: boolean;
-  hasSearches: boolean;
-  hasImages: boolean;
+  /** Kinds of units that the period has. */
+  units: readonly UnitKind[];
   /** Of the chosen grouping. */
   bars: readonly Bar[];
   /** Names of its groups, the largest first. */
@@ -50,18 +51,7 @@ export interface UsageChart {
 
 const PATH = "/dashboard/usage";
 
-export function usageChart({
-  range,
-  choice,
-  step,
-  labels,
-  hasProjects,
-  hasSearches,
-  hasImages,
-  bars,
-  groups,
-  modelRanks,
-}: UsageChart): string {
+export function usageChart({ range, choice, step, labels, hasProjects, units, bars, groups, modelRanks }: UsageChart): string {
   const { metric, by, tag } = choice;
   const buckets = bucketsOf(range, step);
   const ids = buckets.map(({ id }) => id);
@@ -73,9 +63,7 @@ export function usageChart({
     `${PATH}?${new URLSearchParams({ ...rangeQuery(range), ...choiceQuery(choice), ...changes }).toString()}`;
   const title = `${UNITS[metric].axis} by ${step} and ${by === "tag" ? `tag ${tag}` : GROUPINGS[by].toLowerCase()}; the table below has the numbers`;
   return html`<div class="card">
-    <div class="chart-bar">
-      !${metricPicker(choice, range, { hasSearches, hasImages })} !${groupPicker(choice, range, { ...labels, hasProjects })}
-    </div>
+    <div class="chart-bar">!${metricPicker(choice, range, units)} !${groupPicker(choice, range, { ...labels, hasProjects })}</div>
     !${by === "tag" ? tagPicker(choice, range, labels) : ""}
     !${stackedBars({ title, buckets, series, colours, only, showValue: UNITS[metric].show, showTick: UNITS[metric].tick })}
     !${legend({ names, colours, only }, (name) => linkTo({ only: name ?? "" }))}
@@ -92,15 +80,11 @@ export function choiceQuery({ metric, by, tag, project }: ChartChoice): Record<s
   };
 }
 
-function metricPicker(
-  { metric, by, tag, project }: ChartChoice,
-  range: DayRange,
-  { hasSearches, hasImages }: Pick<UsageChart, "hasSearches" | "hasImages">,
-): string {
+function metricPicker({ metric, by, tag, project }: ChartChoice, range: DayRange, units: readonly UnitKind[]): string {
   const offered: Metric[] = ["money", "requests", "tokens"];
+  offered.push(...units);
   // A chosen one stays visible in a period without any.
-  if (hasSearches || metric === "searches") offered.push("searches");
-  if (hasImages || metric === "images") offered.push("images");
+  if (!offered.includes(metric)) offered.push(metric);
   const links = offered.map((each) => {
     const next = { metric: each, by: by === "class" && each !== "tokens" ? "model" : by, tag, project, only: undefined } as const;
     return choiceLink(METRICS[each], next, { range, isChosen: each === metric });
@@ -157,6 +141,7 @@ const UNITS: Record<Metric, Unit> = {
   tokens: { axis: "Tokens", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   searches: { axis: "Searches", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   images: { axis: "Images", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
+  characters: { axis: "Characters", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
 };
 
 /** Small amounts to the nano-dollar: a day may cost less than a cent. */

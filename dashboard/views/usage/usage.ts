@@ -18,6 +18,7 @@ import { empty } from "../empty.ts";
 import { compact, compactCell, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { unitColumns } from "../unit-columns.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { usageTabs } from "./usage-tabs.ts";
 import { choiceQuery, usageChart, type ChartChoice } from "./usage-chart.ts";
@@ -65,6 +66,7 @@ export function usagePage(view: UsageView): string {
       !${figure({ name: "Tokens", value: compact(totalTokensOf(all)) })}
       !${all.searches === 0 ? "" : figure({ name: "Searches", value: compact(all.searches) })}
       !${all.images === 0 ? "" : figure({ name: "Images", value: compact(all.images) })}
+      !${all.characters === 0 ? "" : figure({ name: "Characters", value: compact(all.characters) })}
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
@@ -104,7 +106,7 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, hasSearches: models.some(({ searches }) => searches > 0), hasImages: models.some(({ images }) => images > 0), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, units: unitColumns(models).map(({ name }) => name), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
@@ -194,6 +196,7 @@ const COUNTS: readonly { name: string; of: (sums: UsageSums) => number }[] = [
   { name: "Output", of: ({ outputTokens }) => outputTokens },
   { name: "Searches", of: ({ searches }) => searches },
   { name: "Images", of: ({ images }) => images },
+  { name: "Characters", of: ({ characters }) => characters },
 ];
 
 /** @param rows `name` is HTML. */

@@ -91,6 +91,7 @@ const MEMBERS = {
   embeddings: "`model` and `input`",
   rerank: "`model`, `query` and `documents`",
   image_generation: "`model` and `prompt`",
+  speech: "`model`, `input` and `voice`",
 } as const satisfies Record<Interface, string>;
 
 /** The apparent format of the text, and how to send it as JSON. */

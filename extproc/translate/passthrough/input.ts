@@ -10,11 +10,14 @@ import { documentCount } from "../../protocol/rerank/request.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 
+/** Interfaces whose answers are JSON. */
+type WholeInterface = Exclude<InputInterface, "speech">;
+
 /**
  * A request of an input interface and its answer: every byte passes unchanged, except for the model's name. The request is checked
  * before, when it is measured (meter/input-size.ts).
  */
-export function createInputPassthrough(client: InputInterface, { body, backend, model }: TranslationInput): Translation {
+export function createInputPassthrough(client: WholeInterface, { body, backend, model }: TranslationInput): Translation {
   refusePriceModifiers(body);
   const { upstreamModel } = backend;
   const asked = body.member("model");
@@ -40,7 +43,7 @@ export function createInputPassthrough(client: InputInterface, { body, backend, 
 }
 
 /** How the answer to a request is read. A reader keeps nothing of the request but what it compares the answer with. */
-const READERS: Readonly<Record<InputInterface, (body: RequestBody) => (answer: Buffer) => InputAnswer>> = {
+const READERS: Readonly<Record<WholeInterface, (body: RequestBody) => (answer: Buffer) => InputAnswer>> = {
   embeddings: () => readEmbeddingsAnswer,
   rerank: (body) => rankingReader(documentCount(body)),
   image_generation: (body) => imageReader(imageCount(body)),

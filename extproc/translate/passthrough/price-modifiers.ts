@@ -10,11 +10,12 @@ const MODIFIERS = [
 
 /**
  * For requests that pass unchanged: translations write no such field except with one of these values.
+ * @param other a field that has another meaning on this interface.
  * @throws GatewayError `invalid_request` for a value at which providers charge a multiple.
  */
-export function refusePriceModifiers({ outline }: RequestBody): void {
+export function refusePriceModifiers({ outline }: RequestBody, other?: string): void {
   for (const { field, base } of MODIFIERS) {
-    const value = outline[field];
+    const value = field === other ? undefined : outline[field];
     if (value === undefined || value === null || base.some((each) => each === value)) continue;
     throw new GatewayError(
       "invalid_request",

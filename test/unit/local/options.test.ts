@@ -72,6 +72,7 @@ describe("upstreams", () => {
       "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://images.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://speech.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 
@@ -84,6 +85,7 @@ describe("upstreams", () => {
       "http://embeddings.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://images.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://speech.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 });

@@ -80,22 +80,22 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "no interface",
       spec({ interfaces: [] }),
-      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank and ImageGeneration",
+      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration and Speech",
     ],
     [
       "an unknown interface",
       spec({ interfaces: ["Completions"] }),
-      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings, Rerank or ImageGeneration",
+      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration or Speech",
     ],
     [
       "embeddings beside another interface",
       spec({ interfaces: ["Embeddings", "Messages"], pricing: { inputPerMillion: "1" } }),
-      "spec.interfaces must name Embeddings, Rerank or ImageGeneration alone; make another Model for the other interfaces",
+      "spec.interfaces must name Embeddings, Rerank, ImageGeneration or Speech alone; make another Model for the other interfaces",
     ],
     [
       "embeddings with an output price",
       spec({ interfaces: ["Embeddings"] }),
-      "spec.pricing must have no prices of caches and output for Embeddings and Rerank: their answers have no tokens",
+      "spec.pricing must have no prices of caches and output for Embeddings, Rerank and Speech: their answers have no tokens",
     ],
     [
       "embeddings of a server of another protocol",
@@ -104,7 +104,7 @@ describe("a Model is rejected with the field and the remedy", () => {
         pricing: { inputPerMillion: "1" },
         backends: [{ name: "primary", protocol: "Messages", url: "https://x" }],
       }),
-      "spec.backends must all have protocol ChatCompletions for Embeddings, Rerank and ImageGeneration: Messages has none of them, and servers of Responses that have them take ChatCompletions",
+      "spec.backends must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration and Speech: Messages has none of them, and servers of Responses that have them take ChatCompletions",
     ],
     [
       "searches of another interface",
@@ -118,7 +118,30 @@ describe("a Model is rejected with the field and the remedy", () => {
         interfaces: ["Rerank"],
         pricing: { searchPerThousand: "2", schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "1" }] },
       }),
-      "spec.pricing.schedule must have inputPerMillion and searchPerThousand in each entry if pricing has them, and only then",
+      "spec.pricing.schedule must have inputPerMillion, searchPerThousand and charactersPerMillion in each entry if pricing has them, and only then",
+    ],
+    [
+      "characters of another interface",
+      pricing({ charactersPerMillion: "15" }),
+      "spec.pricing.charactersPerMillion must be absent, except for Speech: other interfaces do not count characters",
+    ],
+    ["speech without a price", spec({ interfaces: ["Speech"], pricing: {} }), "spec.pricing.inputPerMillion is required"],
+    [
+      "speech with a price of output",
+      spec({ interfaces: ["Speech"], pricing: { charactersPerMillion: "15", outputPerMillion: "12" } }),
+      "spec.pricing must have no prices of caches and output for Embeddings, Rerank and Speech: their answers have no tokens",
+    ],
+    [
+      "a scheduled price that would make characters free",
+      spec({
+        interfaces: ["Speech"],
+        pricing: {
+          charactersPerMillion: "15",
+          inputPerMillion: "1",
+          schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "1" }],
+        },
+      }),
+      "spec.pricing.schedule must have inputPerMillion, searchPerThousand and charactersPerMillion in each entry if pricing has them, and only then",
     ],
     [
       "a cost of searches in words",
