@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TestProject } from "vitest/node";
+import { forgetEarlierWeeks } from "./compile-cache.ts";
 import { startStackPool } from "./shared-stacks/pool.ts";
 
 declare module "vitest" {
@@ -17,8 +18,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-run-"));
   project.provide("runDirectory", directory);
   const stacks = await startStackPool(directory);
+  const forgetting = forgetEarlierWeeks();
   return async () => {
     await stacks.stop();
+    await forgetting;
     await rm(directory, { recursive: true, force: true });
   };
 }
