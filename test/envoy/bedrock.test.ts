@@ -254,12 +254,16 @@ describe.for(CLIENT_NAMES)("a client of %s", (client) => {
 });
 
 /** Requests without an SDK, which show the bytes of a stream. */
-function ask(client: (typeof STREAMED)[number], model: string, headers: Record<string, string> = {}): Promise<Response> {
+function ask(
+  client: (typeof STREAMED)[number],
+  model: string,
+  { headers = {}, fields = {} }: { headers?: Record<string, string>; fields?: object } = {},
+): Promise<Response> {
   const isChat = client.startsWith("chat");
   return fetch(`${stack.baseUrl}/v1/${isChat ? "chat/completions" : "messages"}`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}`, ...headers },
-    body: JSON.stringify({ ...(isChat ? completion(model) : message(model)), stream: true }),
+    body: JSON.stringify({ ...(isChat ? completion(model) : message(model)), stream: true, ...fields }),
   });
 }
 
@@ -401,7 +405,7 @@ describe.for(STREAMED)("a stream for a client of %s", (client) => {
 const BETAS = "fine-grained-tool-streaming-2025-05-14, claude-code-20250219,other-1";
 
 test("betas that the backend lists are in the body, and the answer says that others were left out", async () => {
-  const response = await ask("messages, streamed", "with-betas", { "anthropic-beta": BETAS });
+  const response = await ask("messages, streamed", "with-betas", { headers: { "anthropic-beta": BETAS } });
   expect(await response.text()).toMatch(ENDS["messages, streamed"]);
   expect(response.headers.get("x-gateway-dropped")).toBe("anthropic-beta");
   expect(bedrock.asked).toMatchObject([
@@ -411,10 +415,11 @@ test("betas that the backend lists are in the body, and the answer says that oth
 });
 
 test("Bedrock gets no betas unless the backend lists them: it refuses requests for one that it does not know", async () => {
-  const response = await ask("messages, streamed", "by-id", { "anthropic-beta": BETAS });
+  const headers = { "anthropic-beta": `${BETAS},context-management-2025-06-27` };
+  const response = await ask("messages, streamed", "by-id", { headers, fields: { context_management: { edits: [] } } });
   expect(await response.text()).toMatch(ENDS["messages, streamed"]);
-  expect(response.headers.get("x-gateway-dropped")).toBe("anthropic-beta");
-  expect(bedrock.asked[0]?.body).not.toHaveProperty("anthropic_beta");
+  expect(response.headers.get("x-gateway-dropped")).toBe("anthropic-beta, context_management");
+  for (const name of ["anthropic_beta", "context_management"]) expect(bedrock.asked[0]?.body).not.toHaveProperty(name);
 });
 
 test("tokens are counted by the gateway, without a request to Bedrock", async () => {

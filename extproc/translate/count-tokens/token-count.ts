@@ -4,10 +4,10 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Protocol } from "../../../contract/protocol.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
-import { write } from "../../protocol/json/splice.ts";
+import { remove, write } from "../../protocol/json/splice.ts";
 import { readUpstreamError } from "../../protocol/upstream-error.ts";
 import { estimateInputTokens } from "./estimate.ts";
-import { knownBetas } from "../passthrough/betas.ts";
+import { fieldsLeftOut, knownBetas } from "../passthrough/betas.ts";
 import { messagesHeaders } from "../passthrough/messages.ts";
 import { leaveForeignThinking } from "../passthrough/own-reasoning.ts";
 import type { Translation } from "../translation.ts";
@@ -63,15 +63,20 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
 const QUESTIONS = {
   chat: () => null,
   responses: () => null,
-  messages: ({ body, headers, backend }) =>
-    backend.platform === undefined
-      ? {
-          path: "/v1/messages/count_tokens",
-          body: body.edit({ model: write(backend.upstreamModel), messages: leaveForeignThinking }),
-          headers: knownBetas(messagesHeaders(headers), backend),
-        }
-      : null,
+  messages: askMessages,
 } as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;
+
+function askMessages({ body, headers, backend }: TokenCountInput): TokenCount["upstream"] {
+  if (backend.platform !== undefined) return null;
+  const sent = messagesHeaders(headers);
+  const known = knownBetas(sent, backend);
+  const leftOut = Object.fromEntries(fieldsLeftOut(sent, known).map((field) => [field, remove]));
+  return {
+    path: "/v1/messages/count_tokens",
+    body: body.edit({ ...leftOut, model: write(backend.upstreamModel), messages: leaveForeignThinking }),
+    headers: known,
+  };
+}
 
 /** Not every server of the messages protocol counts; any other reply is not a count. */
 function readCount(body: Buffer): { input_tokens: number } | undefined {

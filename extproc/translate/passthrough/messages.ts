@@ -8,7 +8,7 @@ import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
-import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, remove, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
@@ -21,7 +21,7 @@ import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn } from "../readable-output.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOf } from "./restream.ts";
-import { BETA_HEADER, knownBetas, pricedBetas } from "./betas.ts";
+import { BETA_HEADER, fieldsLeftOut, knownBetas, pricedBetas } from "./betas.ts";
 import { answersUnthoughtCalls, leaveForeignThinking } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
@@ -66,9 +66,10 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
   refusePriceModifiers(body);
   refuseUnpriced(body, backend);
   if ((body.outline["thread"] ?? null) !== null) throw threadUnsupported();
-  const { bytes, dropped } = translateBody(input);
   const sent = messagesHeaders(headers);
   const known = knownBetas(sent, backend);
+  const leftOut = fieldsLeftOut(sent, known).filter((field) => Object.hasOwn(body.outline, field));
+  const { bytes, dropped } = translateBody(input, leftOut);
   const isRenamed = backend.upstreamModel !== request.model;
   const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
   return {
@@ -77,19 +78,23 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
       body: bytes,
       headers: pricedBetas(known, { model, backend }),
     },
-    dropped: known[BETA_HEADER] === sent[BETA_HEADER] ? dropped : [...dropped, BETA_HEADER],
+    dropped: known[BETA_HEADER] === sent[BETA_HEADER] ? dropped : [...dropped, BETA_HEADER, ...leftOut],
     wantsStream: request.stream === true,
     response: (answer, meter) => passAnswer(answer, meter, rules),
     stream: (meter) => createPassthroughStream(createRules(meter, { ...rules, requestId })),
   };
 }
 
-function translateBody({ body, backend, outputTokens }: TranslationInput): { bytes: Buffer; dropped: readonly string[] } {
+function translateBody(
+  { body, backend, outputTokens }: TranslationInput,
+  leftOut: readonly string[],
+): { bytes: Buffer; dropped: readonly string[] } {
   refuseSeveralAnswers(body);
   let mustNotThink = false;
   const edited = body.edit({
     ...(typeof body.outline["stream"] === "boolean" && { stream: replace(body.outline["stream"]) }),
     model: write(backend.upstreamModel),
+    ...Object.fromEntries(leftOut.map((field) => [field, remove])),
     ...limitEdits(body, { field: "max_tokens", tokens: outputTokens }),
     thinking: budgetBelow(outputTokens),
     messages: (messages) => {

@@ -24,3 +24,23 @@ test.for([
   const count = createTokenCount({ body: input.body, headers: input.headers, backend });
   expect(count.upstream?.headers[BETA]).toBe(sent);
 });
+
+const EDITS = { edits: [{ type: "clear_thinking_20251015", keep: "all" }] };
+
+test.for([
+  ["context-management-2025-06-27", [], false],
+  ["context-management-2025-06-27,compact-2026-01-12", ["a-1"], false],
+  ["context-management-2025-06-27,compact-2026-01-12", ["compact-2026-01-12"], true],
+  ["a-1", [], true],
+  ["context-management-2025-06-27", undefined, true],
+] as const)("of a client with %j, a server that knows %j gets context_management: %j", ([beta, betas, isSent]) => {
+  const request = { ...REQUEST, context_management: EDITS };
+  const input = inputFor(request, { upstream: "messages", headers: { [BETA]: beta } });
+  const backend = { ...input.backend, ...(betas === undefined ? {} : { betas: [...betas] }) };
+  const { upstream, dropped } = createTranslation("messages", { ...input, backend });
+  const sent: unknown = JSON.parse(upstream.body.toString());
+  expect(sent).toEqual({ ...REQUEST, model: backend.upstreamModel, ...(isSent ? { context_management: EDITS } : {}) });
+  expect(dropped.includes("context_management")).toBe(!isSent);
+  const count = createTokenCount({ body: input.body, headers: input.headers, backend });
+  expect(count.upstream?.body.includes("context_management")).toBe(isSent);
+});
