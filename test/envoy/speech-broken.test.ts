@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { onlyRow } from "../support/settlement.ts";
@@ -39,6 +41,25 @@ describe("nothing is charged", () => {
       expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
     },
   );
+
+  test("for sound over HTTP/2, which ends with a reset", async () => {
+    script(breaksOff("close", SOUND));
+    const session = connectHttp2(stack().baseUrl);
+    onTestFinished(() => session.destroy());
+    const request = session.request({
+      ":method": "POST",
+      ":path": "/v1/audio/speech",
+      authorization: `Bearer ${stack().apiKey}`,
+    });
+    const failed = new Promise((resolve) => void request.once("error", resolve));
+    const began = once(request, "response");
+    request.end(JSON.stringify({ ...ASKED, model: "scripted" })).resume();
+    const [headers] = await began;
+    expect(headers).toMatchObject({ ":status": 200, "x-gateway-cost": "0.012000000" });
+    expect(String(await failed)).toContain("ERR_HTTP2_STREAM_ERROR");
+    expect(session.destroyed).toBe(false);
+    expect(await onlyRow(stack(), String(headers["x-request-id"]))).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
+  });
 
   test.for(["reset", "close"] as const)("for events whose server breaks off with a %s: the last one says so", async (how) => {
     script(breaksOff(how, EVENTS));
