@@ -11,6 +11,8 @@ export const ACCOUNT_BOUNDS = {
   modelsOfKey: 200,
   /** Addresses and ranges to which one key is bound. */
   addressesOfKey: 50,
+  /** Origins of web pages to which one key is bound. */
+  originsOfKey: 50,
   /** Management tokens that are not revoked, and those revoked within a day. */
   managementTokens: 50,
   members: 200,

@@ -5,32 +5,49 @@ import { limitsSchema, readStoredLimits, type Limits, type StoredLimits } from "
 export interface KeyAccess {
   /** Addresses and ranges in their canonical form (runtime/ip-network.ts); null: from anywhere. */
   allowedAddresses: readonly string[] | null;
+  /** Origins of web pages in their canonical form (runtime/web-origin.ts); null: by no page, and by any other program. */
+  allowedOrigins: readonly string[] | null;
 }
+
+export const UNBOUND: KeyAccess = { allowedAddresses: null, allowedOrigins: null };
 
 /**
  * Stored among the key's limits: a version that does not know one of these members refuses the key, instead of serving it from
  * anywhere (docs/decisions/0042).
  */
-const accessMembers = { allowedAddresses: z.array(z.string()).min(1).optional() };
-export const ACCESS_NAMES = Object.keys(accessMembers);
+const list = z.array(z.string()).min(1).optional();
+const accessMembers = { allowedAddresses: list, allowedOrigins: list };
+export const ACCESS_NAMES = ["allowedAddresses", "allowedOrigins"] as const;
 
 /** The limits of a key in force, strictly: they are not applied in part. */
 export const keyLimitsSchema = z
   .strictObject({ ...limitsSchema.shape, ...accessMembers })
-  .transform(({ allowedAddresses = null, ...limits }): KeyAccess & { limits: Limits } => ({ limits, allowedAddresses }));
+  .transform(({ allowedAddresses = null, allowedOrigins = null, ...limits }): KeyAccess & { limits: Limits } => ({
+    limits,
+    allowedAddresses,
+    allowedOrigins,
+  }));
 
 /** The same for pages, which show what they can. */
 export const storedKeyLimitsSchema = z
   .record(z.string(), z.unknown())
-  .transform(({ allowedAddresses, ...stored }): KeyAccess & StoredLimits => {
-    const read = readStoredLimits(stored);
-    const addresses = accessMembers.allowedAddresses.safeParse(allowedAddresses);
-    return addresses.success
-      ? { ...read, allowedAddresses: addresses.data ?? null }
-      : { ...read, allowedAddresses: null, unknownLimits: [...read.unknownLimits, "allowedAddresses"] };
+  .transform(({ allowedAddresses, allowedOrigins, ...stored }): KeyAccess & StoredLimits => {
+    const { limits, unknownLimits } = readStoredLimits(stored);
+    const lists = { allowedAddresses: list.safeParse(allowedAddresses), allowedOrigins: list.safeParse(allowedOrigins) };
+    return {
+      limits,
+      allowedAddresses: lists.allowedAddresses.data ?? null,
+      allowedOrigins: lists.allowedOrigins.data ?? null,
+      unknownLimits: [...unknownLimits, ...ACCESS_NAMES.filter((name) => !lists[name].success)],
+    };
   });
 
 /** As the column has it, next to the limits. */
-export function encodeAccess({ allowedAddresses }: KeyAccess): Readonly<Record<string, readonly string[]>> {
-  return allowedAddresses === null ? {} : { allowedAddresses };
+export function encodeAccess(access: KeyAccess): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(
+    ACCESS_NAMES.flatMap((name): [string, readonly string[]][] => {
+      const allowed = access[name];
+      return allowed === null ? [] : [[name, allowed]];
+    }),
+  );
 }

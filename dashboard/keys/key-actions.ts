@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { HOUR_MS } from "../../contract/days.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import type { KeyAccess } from "../../contract/key-access.ts";
+import { ACCESS_NAMES, type KeyAccess } from "../../contract/key-access.ts";
 import { checkModelNames } from "../../ledger/keys/key-bounds.ts";
 import { findKey, type ListedKey } from "../../ledger/keys/key-list.ts";
 import { changeKey, disableKeys, type KeyChange, type KeySettings } from "../../ledger/keys/key-settings.ts";
@@ -143,8 +143,8 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
 }
 
 /** Security reviews look for these. */
-function isAccessChanged(before: KeyAccess, { allowedAddresses }: KeyChange): boolean {
-  return allowedAddresses !== undefined && !isDeepStrictEqual(allowedAddresses, before.allowedAddresses);
+function isAccessChanged(before: KeyAccess, change: KeyChange): boolean {
+  return ACCESS_NAMES.some((name) => change[name] !== undefined && !isDeepStrictEqual(change[name], before[name]));
 }
 
 /** Whether the change only enables or disables the key. */

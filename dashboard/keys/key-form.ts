@@ -2,6 +2,7 @@ import * as z from "zod";
 import { limitsSchema } from "../../contract/limits.ts";
 import { endOfDay } from "../../contract/days.ts";
 import { addressesSchema, normalAddresses } from "./key-addresses.ts";
+import { normalOrigins, originsSchema } from "./key-origins.ts";
 import type { NewKeySettings } from "./key-actions.ts";
 import { filledIn, limitFields, writeLimitsForm } from "../limits/limits-form.ts";
 
@@ -10,7 +11,8 @@ const keyForm = z.object({
   models: z.string().optional(),
   project: z.uuid("Choose a project.").optional(),
   expires: z.iso.date("Choose a day.").optional(),
-  addresses: z.string().default("").transform(readAddresses),
+  addresses: z.string().default("").transform(listOf(addressesSchema)),
+  origins: z.string().default("").transform(listOf(originsSchema)),
   ...limitFields,
 });
 
@@ -19,7 +21,7 @@ const keyForm = z.object({
  * @throws ZodError with a sentence for each invalid field.
  */
 export function parseKeyForm(values: Readonly<Record<string, string>>): NewKeySettings {
-  const { name, models, project, expires, addresses, ...limits } = keyForm.parse(filledIn(values));
+  const { name, models, project, expires, addresses, origins, ...limits } = keyForm.parse(filledIn(values));
   const allowedModels = models?.split(",").filter((model) => model !== "") ?? [];
   return {
     name,
@@ -28,22 +30,25 @@ export function parseKeyForm(values: Readonly<Record<string, string>>): NewKeySe
     expiresAt: expires === undefined ? null : endOfDay(expires),
     limits: limitsSchema.parse(limits),
     allowedAddresses: normalAddresses(addresses),
+    allowedOrigins: normalOrigins(origins),
     // Without projects, the form does not offer any.
     projectId: "project" in values ? (project ?? null) : undefined,
   };
 }
 
-/** The form has one field for all of them, and room for one problem. */
-function readAddresses(text: string, context: z.RefinementCtx<string>): string[] {
-  const read = addressesSchema.safeParse(text.split(/[\s,;]+/).filter((each) => each !== ""));
-  if (read.success) return read.data;
-  context.addIssue({ code: "custom", message: read.error.issues[0]?.message ?? "" });
-  return z.NEVER;
+/** The form has one field for all texts of a list, and room for one problem. */
+function listOf(schema: z.ZodType<string[]>) {
+  return (text: string, context: z.RefinementCtx<string>): string[] => {
+    const read = schema.safeParse(text.split(/[\s,;]+/).filter((each) => each !== ""));
+    if (read.success) return read.data;
+    context.addIssue({ code: "custom", message: read.error.issues[0]?.message ?? "" });
+    return z.NEVER;
+  };
 }
 
 /** The reverse, to be shown in the form. */
 export function writeKeyForm(settings: NewKeySettings): Record<string, string> {
-  const { name, allowedModels, expiresAt, limits, allowedAddresses, projectId } = settings;
+  const { name, allowedModels, expiresAt, limits, allowedAddresses, allowedOrigins, projectId } = settings;
   const last = expiresAt === null ? "" : new Date(expiresAt.getTime() - 1).toISOString().slice(0, 10);
   return {
     name,
@@ -51,6 +56,7 @@ export function writeKeyForm(settings: NewKeySettings): Record<string, string> {
     expires: last,
     project: projectId ?? "",
     addresses: allowedAddresses?.join("\n") ?? "",
+    origins: allowedOrigins?.join("\n") ?? "",
     ...writeLimitsForm(limits),
   };
 }

@@ -31,7 +31,7 @@ const NOT_VALID = "The API key is not valid: it was deleted, or it is mistyped."
  * A key is refused only by what the database said after the request came: it may have been made, rotated or enabled a moment
  * ago (docs/decisions/0036).
  * @returns the caller at once if the key is accepted by what is in memory.
- * @throws GatewayError `invalid_api_key`; `permission_denied` if the key is bound to other addresses; `billing_unavailable` if the gateway cannot know the key now.
+ * @throws GatewayError `invalid_api_key`; `permission_denied` if the key is bound to other addresses or origins; `billing_unavailable` if the gateway cannot know the key now.
  */
 export function authenticate(input: AuthenticateInput): Caller | Promise<Caller> {
   const { headers, world, catchUp, nowMs, keysUrl } = input;
@@ -78,6 +78,11 @@ function findCaller(sent: SentKey, { headers, world, addresses, pepper, nowMs, k
     throw new GatewayError(
       "permission_denied",
       `This API key may be used only from certain addresses, and this request came from another one. Send it from one of them, or allow this one in the key's settings at ${keysUrl}.`,
+    );
+  if (key.allowedOrigins !== null && !key.allowedOrigins.includes(headers.get("origin") ?? ""))
+    throw new GatewayError(
+      "permission_denied",
+      `This API key may be used only by web pages of certain origins, and this request came from elsewhere. Allow the page's origin in the key's settings at ${keysUrl}; for a program that is no web page, use a key without origins.`,
     );
   if (key.isDisabled)
     throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");

@@ -1,5 +1,6 @@
 import { answerRoute } from "../answers/answer.ts";
 import { authenticate, type Caller } from "../auth/authenticate.ts";
+import { answerPreflight, isAllowedPreflight } from "../auth/cross-origin.ts";
 import { checkVersion, hasVersion } from "../auth/version.ts";
 import { readLength } from "../headers.ts";
 import { checkBodyComes } from "../protocol/json/parse-body.ts";
@@ -28,6 +29,7 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
     storesResponses: deps.world.storesResponses,
   };
   context.protocol = protocolOf(line);
+  if (isAllowedPreflight(headers, deps.world)) return preflight(context, headers);
   const endpoint = findEndpoint(line);
   if (endpoint.kind === "generate") context.protocol = endpoint.protocol;
   if (context.protocol === "messages") checkVersion(headers);
@@ -39,6 +41,12 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
   return caller instanceof Promise
     ? caller.then((found) => admitCaller(context, found, arrived))
     : admitCaller(context, caller, arrived);
+}
+
+/** At the pace of refusals without an account: anyone can send them. */
+function preflight({ deps, requestId }: ExchangeContext, headers: ReadonlyMap<string, string>): Step | Promise<Step> {
+  const step = answered(reply.answerNow(answerPreflight(headers, requestId)));
+  return deps.refusals.hold(null)?.then(() => step) ?? step;
 }
 
 function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, headers, isEnd }: Arrived): Step | Promise<Step> {

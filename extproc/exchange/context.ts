@@ -23,6 +23,8 @@ export interface ExchangeContext {
   readonly requestId: string;
   readonly startedMs: number;
   protocol: Interface;
+  /** Of answers that the page may read which sent the request; undefined if there is none. */
+  crossOrigin: Readonly<Record<string, string>> | undefined;
   /** Undefined until the key is known. */
   caller: Caller | undefined;
   /** Of the account that pays; null until its key is known. */
@@ -82,6 +84,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     requestId: deps.newRequestId(startedMs),
     startedMs,
     protocol: "chat",
+    crossOrigin: undefined,
     caller: undefined,
     load: null,
     slot: undefined,

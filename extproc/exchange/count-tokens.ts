@@ -9,6 +9,7 @@ import { createTokenCount } from "../translate/count-tokens/token-count.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
 import type { ExchangeContext } from "./context.ts";
 import { answered, type Counting, type Step } from "./phase.ts";
+import { forPage } from "./refusal.ts";
 import { refuse } from "./refuse.ts";
 
 export interface CountRequest {
@@ -36,9 +37,10 @@ export function countTokens(context: ExchangeContext, request: CountRequest): St
   };
 }
 
-export function answerCount({ deps, requestId }: ExchangeContext, counting: Counting, received: Buffer): Reply {
+export function answerCount(context: ExchangeContext, counting: Counting, received: Buffer): Reply {
   const { count, status, coding } = counting;
+  const { deps, requestId } = context;
   // A count that cannot be decoded is estimated.
   const body = decodeIfPossible(received, coding);
-  return reply.answerNow(deps.answers.json(requestId, count.answer(status, body)));
+  return reply.answerNow(forPage(context, deps.answers.json(requestId, count.answer(status, body))));
 }

@@ -1,7 +1,9 @@
+import { CROSS_ORIGIN_METADATA, crossOriginHeaders } from "../../contract/cross-origin.ts";
 import type { ErrorCode } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import type { AccountLoad } from "../load/account-load.ts";
+import { isReadableBy } from "../auth/cross-origin.ts";
 import { contentCoding } from "../protocol/content-coding.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
@@ -75,6 +77,14 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     }
   }
 
+  /** All answers to a page that may use the key, Envoy's own among them, get the headers for that. */
+  function shownTo(origin: string, answered: Reply | Promise<Reply>): Reply | Promise<Reply> {
+    if (answered instanceof Promise) return answered.then((later) => shownTo(origin, later));
+    if (!isReadableBy(origin, context.caller, deps.world)) return answered;
+    context.crossOrigin = crossOriginHeaders(origin);
+    return reply.withMetadata(answered, CROSS_ORIGIN_METADATA, context.crossOrigin);
+  }
+
   const refuseLater = (thrown: unknown) => refuseSlowly(context, thrown);
 
   function responseHeaders(
@@ -145,7 +155,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   return {
     requestHeaders(headers, isEnd) {
       if (phase.kind !== "arriving") return refuse(context, new Error("a request has its headers once"));
-      return takeStep(() => admit(context, headers, isEnd));
+      const answered = takeStep(() => admit(context, headers, isEnd));
+      const origin = headers.get("origin");
+      return origin === undefined ? answered : shownTo(origin, answered);
     },
     requestBody(body) {
       if (phase.kind !== "admitted") return refuse(context, new Error("a request body came before its headers were accepted"));

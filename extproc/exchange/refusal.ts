@@ -2,6 +2,12 @@ import { encodeError, type GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { requestIdHeaders } from "../headers.ts";
 import type { ImmediateAnswer } from "../reply.ts";
+import type { ExchangeContext } from "./context.ts";
+
+/** In the middle of an answer, Envoy adds no headers for pages to the one that replaces it. */
+export function forPage({ crossOrigin }: Pick<ExchangeContext, "crossOrigin">, answer: ImmediateAnswer): ImmediateAnswer {
+  return crossOrigin === undefined ? answer : { ...answer, headers: { ...answer.headers, ...crossOrigin } };
+}
 
 /**
  * An error as the complete answer, in the caller's protocol (S17).

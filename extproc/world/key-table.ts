@@ -1,8 +1,9 @@
-import type { KeyAccess } from "../../contract/key-access.ts";
+import { UNBOUND, type KeyAccess } from "../../contract/key-access.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { StoredSecret } from "../../ledger/keys/keys.ts";
 import { createIdIndex, hashBytes } from "./id-index.ts";
 import { createInterner } from "./interner.ts";
+import { createTally } from "./tally.ts";
 
 /** A key that is not deleted, as a request needs it. */
 export interface WorldKey extends StoredSecret, KeyAccess {
@@ -29,6 +30,8 @@ export interface KeyTable {
   beginGeneration(): void;
   /** Deletes keys that were not set since. @returns their ids. */
   deleteOlder(): string[];
+  /** Whether a key is bound to this origin. */
+  hasOrigin(origin: string): boolean;
   readonly size: number;
   /** How many of them cannot be read. */
   readonly unreadable: number;
@@ -60,7 +63,7 @@ interface Chunk {
   settings: Settings[];
 }
 
-const NO_SETTINGS: Settings = { allowedModels: null, limits: {}, allowedAddresses: null };
+const NO_SETTINGS: Settings = { allowedModels: null, limits: {}, ...UNBOUND };
 
 export function createKeyTable(): KeyTable {
   const chunks: Chunk[] = [];
@@ -68,8 +71,9 @@ export function createKeyTable(): KeyTable {
   /** Of rows whose secret was rotated a short time ago. */
   const previousSecrets = new Map<number, NonNullable<StoredSecret["previousSecret"]>>();
   const settings = createInterner<Settings>((value) =>
-    JSON.stringify([value.allowedModels, value.limits, value.allowedAddresses]),
+    JSON.stringify([value.allowedModels, value.limits, value.allowedAddresses, value.allowedOrigins]),
   );
+  const origins = createTally();
   const index = createIdIndex({
     hasId(row, id) {
       const { ids } = chunkOf(row);
@@ -103,13 +107,17 @@ export function createKeyTable(): KeyTable {
   }
 
   /** Most keys have none, and take no look into the table of all. */
-  function takeSettings({ allowedModels, limits, allowedAddresses }: Settings): Settings {
-    const isPlain = allowedModels === null && allowedAddresses === null && Object.keys(limits).length === 0;
-    return isPlain ? NO_SETTINGS : settings.take({ allowedModels, limits, allowedAddresses });
+  function takeSettings({ allowedModels, limits, allowedAddresses, allowedOrigins }: Settings): Settings {
+    const isBound = allowedAddresses !== null || allowedOrigins !== null;
+    if (allowedModels === null && !isBound && Object.keys(limits).length === 0) return NO_SETTINGS;
+    for (const origin of allowedOrigins ?? []) origins.add(origin);
+    return settings.take({ allowedModels, limits, allowedAddresses, allowedOrigins });
   }
 
   function releaseSettings(value: Settings | undefined): void {
-    if (value !== undefined && value !== NO_SETTINGS) settings.release(value);
+    if (value === undefined || value === NO_SETTINGS) return;
+    for (const origin of value.allowedOrigins ?? []) origins.remove(origin);
+    settings.release(value);
   }
 
   function setFlags({ flags }: Chunk, at: number, next: number): void {
@@ -138,13 +146,14 @@ export function createKeyTable(): KeyTable {
     get unreadable() {
       return unreadable;
     },
+    hasOrigin: origins.has,
     find(publicId) {
       const row = index.find(publicId);
       if (row < 0) return undefined;
       const chunk = chunkOf(row);
       const at = row % CHUNK_ROWS;
       const expiresMs = chunk.expiries[at] ?? NEVER;
-      const { allowedModels, limits, allowedAddresses } = chunk.settings[at] ?? NO_SETTINGS;
+      const { allowedModels, limits, allowedAddresses, allowedOrigins } = chunk.settings[at] ?? NO_SETTINGS;
       return {
         publicId,
         accountId: chunk.accountIds[at] ?? "",
@@ -157,6 +166,7 @@ export function createKeyTable(): KeyTable {
         allowedModels,
         limits,
         allowedAddresses,
+        allowedOrigins,
       };
     },
     set({ publicId, accountId, secretHash, previousSecret, isDisabled, isUnreadable, expiresAt, ...shared }) {

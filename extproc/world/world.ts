@@ -36,6 +36,8 @@ export interface World {
   readonly storesResponses: boolean;
   /** Has the feed heard from the database lately enough for "unknown" to mean "does not exist"? */
   isCurrent(nowMs: number): boolean;
+  /** Whether a key is bound to this origin: pages of others need not be answered. */
+  hasOrigin(origin: string): boolean;
   /** How many keys there are that were not deleted. */
   readonly keys: number;
   /** How many rows a newer version wrote. */
@@ -157,6 +159,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       return [...unreadableModels].find(([, aliases]) => aliases.includes(name))?.[0];
     },
     models: () => sorted,
+    hasOrigin: keys.hasOrigin,
     get storesResponses() {
       return storesResponses;
     },
@@ -201,6 +204,7 @@ const UNREADABLE_KEY = {
   allowedModels: [],
   limits: {},
   allowedAddresses: null,
+  allowedOrigins: null,
 };
 
 function withoutLeasing(row: AccountRow): WorldAccount {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
-import { encodeAccess, type KeyAccess } from "../../contract/key-access.ts";
+import { ACCESS_NAMES, encodeAccess, type KeyAccess } from "../../contract/key-access.ts";
 import { LIMIT_NAMES, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { findKey, IS_MADE_BY_HAND } from "./key-list.ts";
@@ -43,7 +43,7 @@ export async function disableKeys(
 export async function changeKey(
   database: Queryable,
   { accountId, publicId }: { accountId: string; publicId: string },
-  { name, allowedModels, expiresAt, limits, isDisabled, allowedAddresses }: KeyChange,
+  { name, allowedModels, expiresAt, limits, isDisabled, allowedAddresses, allowedOrigins }: KeyChange,
 ): Promise<void> {
   if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
   const changed = await database.execute(
@@ -64,7 +64,7 @@ export async function changeKey(
       expiresAt ?? null,
       isDisabled ?? null,
       LIMIT_NAMES,
-      ...accessValues({ allowedAddresses }),
+      ...accessValues({ allowedAddresses, allowedOrigins }),
     ],
   );
   if (changed === 0) throw new GatewayError("not_found", "This account has no such key.");
@@ -72,9 +72,9 @@ export async function changeKey(
 
 /** The names to remove from the column, and the members to add. */
 function accessValues(change: { [Name in keyof KeyAccess]: KeyAccess[Name] | undefined }): [string[], string] {
-  const { allowedAddresses } = change;
-  const changed = allowedAddresses === undefined ? [] : ["allowedAddresses"];
-  return [changed, JSON.stringify(encodeAccess({ allowedAddresses: allowedAddresses ?? null }))];
+  const { allowedAddresses = null, allowedOrigins = null } = change;
+  const changed = ACCESS_NAMES.filter((name) => change[name] !== undefined);
+  return [changed, JSON.stringify(encodeAccess({ allowedAddresses, allowedOrigins }))];
 }
 
 async function checkLimitsAreKnown(database: Queryable, key: { accountId: string; publicId: string }): Promise<void> {

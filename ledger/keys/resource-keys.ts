@@ -100,8 +100,8 @@ const SPENT = `
 
 function toResourceKey(row: z.infer<typeof keyRow>): ResourceKey {
   const { name, isDisabled, expiresAt, allowedModels, limits: stored, dayNanoUsd, monthNanoUsd, ...key } = row;
-  const { limits, unknownLimits, allowedAddresses } = stored;
-  const settings = { name, isDisabled, expiresAt, allowedModels, limits, allowedAddresses };
+  const { unknownLimits, ...settled } = stored;
+  const settings = { name, isDisabled, expiresAt, allowedModels, ...settled };
   return { ...key, settings, unknownLimits, spent: { dayNanoUsd, monthNanoUsd } };
 }
 

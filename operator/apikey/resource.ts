@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { COUNT_LIMITS, LIMITS } from "../../contract/limits.ts";
 import { PROJECT_NAME_LENGTH } from "../../ledger/projects/projects.ts";
-import { explain } from "../crd/explain.ts";
+import { celPattern, explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { MAX_NETWORK_CHARACTERS, parseNetwork } from "../../runtime/ip-network.ts";
+import { MAX_ORIGIN_CHARACTERS, WEB_ORIGIN } from "../../runtime/web-origin.ts";
 import { durationSchema } from "../model/duration.ts";
 import { describeProblems, must } from "../model/field-message.ts";
 import { metadataSchema, modelName } from "../model/resource.ts";
@@ -54,6 +55,24 @@ const network = z
     context.addIssue({ code: "custom", message: parsed.kind === "wider" ? WIDER : NETWORK });
     return z.NEVER;
   });
+
+const ORIGIN = "must be an origin of web pages such as https://app.example.com or http://localhost:5173, in lower case";
+const OWN_PORT = "must leave out the scheme's own port: https://app.example.com instead of https://app.example.com:443";
+const WITH_OWN_PORT = /^(https:.*:443|http:.*:80)$/;
+
+const origin = z
+  .string(must("be a string"))
+  .max(MAX_ORIGIN_CHARACTERS, `must be at most ${MAX_ORIGIN_CHARACTERS} characters`)
+  .refine((text) => WEB_ORIGIN.test(text), ORIGIN)
+  .refine((text) => !WITH_OWN_PORT.test(text), OWN_PORT)
+  .meta(
+    explain("An origin of web pages: scheme, host and port.", {
+      rules: [
+        { rule: `self.matches(${celPattern(WEB_ORIGIN)})`, message: ORIGIN },
+        { rule: `!self.matches(${celPattern(WITH_OWN_PORT)})`, message: OWN_PORT },
+      ],
+    }),
+  );
 
 const rotation = z.strictObject(
   {
@@ -122,6 +141,16 @@ export const apiKeySpecSchema = z
             "IP addresses and ranges (CIDR) from which the key may be used, as the gateway sees them; from anywhere if empty or absent.",
             { list: "set" },
           ),
+        ),
+      allowedOrigins: z
+        .array(origin, must("be a list of origins"))
+        .max(ACCOUNT_BOUNDS.originsOfKey, `must have at most ${ACCOUNT_BOUNDS.originsOfKey} entries`)
+        .refine((origins) => new Set(origins).size === origins.length, "must not name the same origin twice")
+        .default([])
+        .meta(
+          explain("Origins of the web pages that alone may use the key; no page, and any other program, if empty or absent.", {
+            list: "set",
+          }),
         ),
       spendLimit: spendLimit.optional().describe("Maximum that the key may spend in a period; requests beyond it are refused."),
       rateLimits: rateLimits.optional().describe("Rate limits of the key; one that is absent does not apply."),

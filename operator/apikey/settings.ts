@@ -12,6 +12,7 @@ export function toSettings({ metadata, spec }: ApiKeyResource): ResourceKeySetti
     allowedModels: spec.allowedModels.length === 0 ? null : [...spec.allowedModels],
     limits: toLimits(spec),
     allowedAddresses: spec.allowedAddresses.length === 0 ? null : [...spec.allowedAddresses],
+    allowedOrigins: spec.allowedOrigins.length === 0 ? null : [...spec.allowedOrigins],
   };
 }
 

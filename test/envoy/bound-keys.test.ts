@@ -3,6 +3,7 @@ import { request, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { UNBOUND } from "../../contract/key-access.ts";
 import { changeKey } from "../../ledger/keys/key-settings.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import { readPepper } from "../../local/demo.ts";
@@ -25,7 +26,12 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 const makeKey = (allowedAddresses: string[]) =>
-  createApiKey(stack.database, { accountId: customer.accountId, name: "bound", pepper, access: { allowedAddresses } });
+  createApiKey(stack.database, {
+    accountId: customer.accountId,
+    name: "bound",
+    pepper,
+    access: { ...UNBOUND, allowedAddresses },
+  });
 
 const setAddresses = (allowedAddresses: string[] | null) =>
   changeKey(stack.database, { accountId: customer.accountId, publicId: bound.publicId }, { allowedAddresses });

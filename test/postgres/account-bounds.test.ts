@@ -133,7 +133,15 @@ describe("an account's keys", () => {
       `INSERT INTO resource_key (uid, public_id, origin, namespace, name)
        SELECT gen_random_uuid(), public_id, 'here', 'team', name FROM api_key`,
     );
-    const settings = { name: "ci", isDisabled: false, expiresAt: null, allowedModels: null, limits: {}, allowedAddresses: null };
+    const settings = {
+      name: "ci",
+      isDisabled: false,
+      expiresAt: null,
+      allowedModels: null,
+      limits: {},
+      allowedAddresses: null,
+      allowedOrigins: null,
+    };
     const resource = { uid: "0190f5f0-0000-7000-8000-000000000001", origin: "here", namespace: "team", resourceName: "ci" };
     const key = {
       ...resource,

@@ -77,7 +77,28 @@ test("a key is bound to addresses on its page, which shows the visitor's own; th
   await ann.send(page, { name: "renamed", addresses });
   expect(await shown()).toMatchObject({ name: "renamed", allowedAddresses, limits: {} });
   await ann.send(page, { name: "renamed" });
-  expect(await shown()).toMatchObject({ allowedAddresses: null });
+  expect(await shown()).toMatchObject({ allowedAddresses: null, allowedOrigins: null });
+  const actions = await listActions(database, { accountId, limit: 20 });
+  const names = ["key.access_changed", "key.changed", "key.changed", "key.created"];
+  expect(actions.map(({ action }) => action)).toEqual(names);
+});
+
+test("a key is bound to origins on its page, beside its addresses; the account's log has it (S53)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId, personId } = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, { personId, accountId });
+  const form = { name: "page", addresses: "203.0.113.7", origins: "https://APP.example.com/\r\nhttps://app.example.com:443" };
+  await ann.send("/dashboard/keys/new", form);
+  const shown = async () => (await listAllKeys(database, { accountId }))[0];
+  const bound = { allowedAddresses: ["203.0.113.7"], allowedOrigins: ["https://app.example.com"], unknownLimits: [] };
+  expect(await shown()).toMatchObject(bound);
+  const page = `/dashboard/keys/${(await shown())?.publicId}`;
+  expect((await ann.open(page)).body).toContain(">https://app.example.com</textarea>");
+
+  await ann.send(page, { ...form, name: "renamed" });
+  expect(await shown()).toMatchObject({ name: "renamed", ...bound });
+  await ann.send(page, { name: "renamed", addresses: form.addresses });
+  expect(await shown()).toMatchObject({ ...bound, allowedOrigins: null });
   const actions = await listActions(database, { accountId, limit: 20 });
   const names = ["key.access_changed", "key.changed", "key.changed", "key.created"];
   expect(actions.map(({ action }) => action)).toEqual(names);
@@ -208,6 +229,12 @@ test.for([
   [{ name: "x", expires: "tomorrow" }, "Choose a day."],
   [{ name: "x", addresses: "10.1.2.3/8" }, "write 10.0.0.0/8 for the range, or 10.1.2.3 for the address alone."],
   [{ name: "x", addresses: "203.0.113.7\nlaptop" }, "laptop&#34; is no IP address"],
+  [{ name: "x", origins: "https://app.example.com/chat" }, "write https://app.example.com, which stands for all of its pages."],
+  [{ name: "x", origins: "https://app.example.com *" }, "is no origin such as https://app.example.com"],
+  [
+    { name: "x", origins: Array.from({ length: 51 }, (_, port) => `http://localhost:${5_000 + port}`).join(" ") },
+    "At most 50 origins.",
+  ],
   [
     { name: "x", addresses: Array.from({ length: 51 }, (_, host) => `10.0.0.${host}`).join(" ") },
     "At most 50 addresses and ranges.",

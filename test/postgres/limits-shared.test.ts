@@ -23,6 +23,7 @@ function callerWith(limits: LimitSettings): Caller {
       expiresAt: null,
       allowedModels: null,
       allowedAddresses: null,
+      allowedOrigins: null,
       limits,
     },
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },

@@ -61,6 +61,40 @@ test("a key's addresses are set, kept, replaced and removed by themselves, and l
   }
 });
 
+test("a key's origins are set, kept, replaced and removed by themselves, and logged as a change of access (S53)", async () => {
+  const { program, database, accountId } = await open();
+  const bound = {
+    name: "page",
+    allowed_addresses: ["203.0.113.7"],
+    allowed_origins: ["HTTPS://app.example.com", "http://[::1]:80"],
+  };
+  const made = await program.call("POST", "/api/v1/keys", bound);
+  const path = `/api/v1/keys/${made.json().id}`;
+  const stored = { allowed_addresses: ["203.0.113.7"], allowed_origins: ["https://app.example.com", "http://[::1]"] };
+  expect([made.statusCode, made.json()]).toMatchObject([201, stored]);
+  expect((await program.call("PATCH", path, { limits: { requests_per_minute: 60 } })).json()).toMatchObject(stored);
+  expect((await program.call("PATCH", path, { allowed_addresses: null })).json()).toMatchObject({
+    allowed_addresses: null,
+    allowed_origins: stored.allowed_origins,
+  });
+  const moved = { allowed_origins: ["http://localhost:5173"] };
+  expect((await program.call("PATCH", path, moved)).json()).toMatchObject({ ...moved, limits: { requests_per_minute: 60 } });
+  expect((await program.call("PATCH", path, { allowed_origins: null })).json()).toMatchObject({ allowed_origins: null });
+  const actions = await listActions(database, { accountId, limit: 20 });
+  expect(actions.filter(({ action }) => action === "key.access_changed")).toHaveLength(3);
+
+  for (const [sent, field, words] of [
+    [[], "allowed_origins", "or send null for none"],
+    [["https://app.example.com/chat"], "allowed_origins.0", "write https://app.example.com, which"],
+    [["https://a.example", "*"], "allowed_origins.1", "is no origin"],
+    [Array.from({ length: 51 }, (_, port) => `http://localhost:${5_000 + port}`), "allowed_origins", "At most 50"],
+  ] as const) {
+    const [status, , at, message] = await refusal(program.call("PATCH", path, { allowed_origins: sent }));
+    expect([status, at]).toEqual([400, field]);
+    expect(message).toContain(words);
+  }
+});
+
 test("a key goes through its whole life; its value is returned only when it is created or rotated (S24)", async () => {
   const { program, database, accountId } = await open();
   const made = await program.call("POST", "/api/v1/keys", {
@@ -82,6 +116,7 @@ test("a key goes through its whole life; its value is returned only when it is c
     expires_at: "2099-01-01T00:00:00.000Z",
     allowed_models: ["modelx-chat"],
     allowed_addresses: null,
+    allowed_origins: null,
     limits: { spend_per_day_usd: "2.50", requests_per_minute: 60 },
     project_id: null,
     previous_value_until: null,

@@ -41,7 +41,15 @@ function newKey(changes: Partial<NewResourceKey> = {}): NewResourceKey {
     secret,
     pepper: PEPPER,
     rotation: 0,
-    settings: { name: "client", isDisabled: false, expiresAt: null, allowedModels: null, limits: {}, allowedAddresses: null },
+    settings: {
+      name: "client",
+      isDisabled: false,
+      expiresAt: null,
+      allowedModels: null,
+      limits: {},
+      allowedAddresses: null,
+      allowedOrigins: null,
+    },
     ...changes,
   };
 }
@@ -94,6 +102,7 @@ test("its settings become those of the resource, and reach every follower of the
     expiresAt: new Date("2027-01-31T00:00:00.000Z"),
     allowedModels: ["modelx"],
     allowedAddresses: ["203.0.113.0/24", "2001:db8::1"],
+    allowedOrigins: ["https://app.example.com"],
     limits: { requestsPerMinute: 7, spendPerDayUsd: "2.5" },
   };
   await changeResourceKey(database, { uid: UID, origin: "there", settings });

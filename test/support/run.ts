@@ -40,6 +40,7 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ..
           expiresAt: null,
           allowedModels: null,
           allowedAddresses: null,
+          allowedOrigins: null,
           limits: {},
         },
         account: {

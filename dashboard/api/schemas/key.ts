@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { KeyChange } from "../../../ledger/keys/key-settings.ts";
 import { addressesSchema, normalAddresses } from "../../keys/key-addresses.ts";
+import { normalOrigins, originsSchema } from "../../keys/key-origins.ts";
 import type { NewKeySettings } from "../../keys/key-actions.ts";
 import { limits, readLimits, showLimits } from "./limits.ts";
 import { keyId, model, moment, projectId, showMoment, showMomentOrNull, showMoney, usd, words } from "./values.ts";
@@ -23,6 +24,13 @@ export const key = z
         description: "IP addresses and ranges from which it may be used; null: from anywhere",
         examples: [["203.0.113.7"]],
       }),
+    allowed_origins: z
+      .array(z.string())
+      .nullable()
+      .meta({
+        description: "Origins of the web pages that alone may use it; null: no page, and any other program",
+        examples: [["https://app.example.com"]],
+      }),
     limits,
     project_id: z.uuid().nullable(),
     previous_value_until: moment.nullable().meta({ description: "When the value from before the last rotation stops working" }),
@@ -43,6 +51,10 @@ const allowedAddresses = addressesSchema
   .min(1, "Name an address, or send null for all.")
   .nullable()
   .meta({ description: "IP addresses and ranges in CIDR notation, as the gateway sees its clients; null: from anywhere" });
+const allowedOrigins = originsSchema
+  .min(1, "Name an origin, or send null for none.")
+  .nullable()
+  .meta({ description: "Origins of web pages, such as https://app.example.com; null: no page, and any other program" });
 const expiresAt = z.iso
   .datetime({ error: "Must be a UTC timestamp such as 2026-12-31T00:00:00Z." })
   .refine((text) => Date.parse(text) > Date.now(), "Must be in the future.")
@@ -53,6 +65,7 @@ export const newKey = z.strictObject({
   project_id: projectId.nullable().optional(),
   allowed_models: allowedModels.optional(),
   allowed_addresses: allowedAddresses.optional(),
+  allowed_origins: allowedOrigins.optional(),
   expires_at: expiresAt.optional(),
   limits: limits.optional(),
 });
@@ -63,6 +76,7 @@ export const keyChange = z
     project_id: projectId.nullable().optional().meta({ description: "null takes the key out of its project." }),
     allowed_models: allowedModels.optional(),
     allowed_addresses: allowedAddresses.optional(),
+    allowed_origins: allowedOrigins.optional(),
     expires_at: expiresAt.optional(),
     limits: limits.optional().meta({ description: "Replaces all limits of the key." }),
     disabled: z.boolean("Must be true or false.").optional(),
@@ -80,7 +94,8 @@ export function readNewKey(sent: z.infer<typeof newKey>): NewKeySettings {
   return {
     name: sent.name,
     allowedModels: sent.allowed_models ?? null,
-    allowedAddresses: readAddresses(sent.allowed_addresses) ?? null,
+    allowedAddresses: readList(sent.allowed_addresses, normalAddresses) ?? null,
+    allowedOrigins: readList(sent.allowed_origins, normalOrigins) ?? null,
     expiresAt: readMoment(sent.expires_at) ?? null,
     limits: readLimits(sent.limits ?? {}),
     projectId: sent.project_id,
@@ -91,7 +106,8 @@ export function readKeyChange(change: z.infer<typeof keyChange>): KeyChange {
   return {
     name: change.name,
     allowedModels: change.allowed_models,
-    allowedAddresses: readAddresses(change.allowed_addresses),
+    allowedAddresses: readList(change.allowed_addresses, normalAddresses),
+    allowedOrigins: readList(change.allowed_origins, normalOrigins),
     expiresAt: readMoment(change.expires_at),
     limits: change.limits && readLimits(change.limits),
     isDisabled: change.disabled,
@@ -99,8 +115,11 @@ export function readKeyChange(change: z.infer<typeof keyChange>): KeyChange {
   };
 }
 
-function readAddresses(sent: string[] | null | undefined): string[] | null | undefined {
-  return Array.isArray(sent) ? normalAddresses(sent) : sent;
+function readList(
+  sent: string[] | null | undefined,
+  normal: (texts: readonly string[]) => string[] | null,
+): string[] | null | undefined {
+  return Array.isArray(sent) ? normal(sent) : sent;
 }
 
 function readMoment(text: string | null | undefined): Date | null | undefined {
@@ -118,6 +137,7 @@ export function showKey(listed: ListedKey): z.infer<typeof key> {
     expires_at: showMomentOrNull(listed.expiresAt),
     allowed_models: listed.allowedModels,
     allowed_addresses: listed.allowedAddresses === null ? null : [...listed.allowedAddresses],
+    allowed_origins: listed.allowedOrigins === null ? null : [...listed.allowedOrigins],
     limits: showLimits(listed.limits),
     project_id: listed.projectId,
     previous_value_until: showMomentOrNull(listed.previousUntil),

@@ -39,8 +39,17 @@ export function keyFormPage({ visitor, form, models, projects, key, address }: K
       {
         name: "addresses",
         label: "Allowed addresses",
-        rows: Math.min(10, Math.max(3, (form.values["addresses"] ?? "").split("\n").length)),
+        rows: rowsFor(form.values["addresses"]),
         help: `Optional. IP addresses and ranges such as 203.0.113.0/24, one per line: requests from elsewhere are refused. You came here from ${address}.`,
+      },
+      form,
+    )}
+    !${textArea(
+      {
+        name: "origins",
+        label: "Allowed origins",
+        rows: rowsFor(form.values["origins"]),
+        help: "Optional. For programs in web pages: origins such as https://app.example.com, one per line. Their pages alone may then use the key, and anyone who opens them can read it.",
       },
       form,
     )}
@@ -88,4 +97,9 @@ function modelChoice(models: readonly ListedModel[], { values, problems }: FormS
     <div class="grid">!${boxes.join("")}</div>
     !${problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`}
   </fieldset>`;
+}
+
+/** Of a field with one text per line. */
+function rowsFor(text = ""): number {
+  return Math.min(10, Math.max(3, text.split("\n").length));
 }

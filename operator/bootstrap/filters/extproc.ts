@@ -1,3 +1,4 @@
+import { CROSS_ORIGIN_METADATA } from "../../../contract/cross-origin.ts";
 import { HEADERS, STAGE } from "../../../contract/headers.ts";
 import { HELD_ANSWER_METADATA } from "../../../contract/held-answer.ts";
 import { SPAN_METADATA } from "../../../contract/span-attributes.ts";
@@ -61,7 +62,9 @@ export function extprocFilter({ cluster, workers }: ExtprocFilterOptions): Envoy
       mutation_rules: { disallow_is_error: { value: true }, allow_envoy: { value: true } },
       // Distinguishes Envoy's own replies (413, 503) from the upstream's, which have "via_upstream".
       response_attributes: ["response.code_details"],
-      metadata_options: { receiving_namespaces: { untyped: [SPAN_METADATA, HELD_ANSWER_METADATA.namespace] } },
+      metadata_options: {
+        receiving_namespaces: { untyped: [SPAN_METADATA, HELD_ANSWER_METADATA.namespace, CROSS_ORIGIN_METADATA] },
+      },
     },
   };
 }

@@ -9,18 +9,23 @@ export const REQUEST_ID_AS_IT_IS: EnvoyConfig = {
   },
 };
 
+/** What the same filter does besides. */
+interface FurtherMutations {
+  request?: readonly EnvoyConfig[];
+  response?: readonly EnvoyConfig[];
+}
+
 /**
  * The HTTP filter that gives every response the request's id under its second name, too (S17): the last to touch a response, so
  * that it covers Envoy's own replies to invalid HTTP.
- * @param requestMutations what the same filter does to the headers of a request.
  */
-export function requestIdFilter(requestMutations: readonly EnvoyConfig[] = []): EnvoyConfig {
+export function requestIdFilter({ request = [], response = [] }: FurtherMutations = {}): EnvoyConfig {
   return {
     name: "envoy.filters.http.header_mutation",
     typed_config: {
       "@type": "type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
       mutations: {
-        ...(requestMutations.length === 0 ? {} : { request_mutations: requestMutations }),
+        ...(request.length === 0 ? {} : { request_mutations: request }),
         response_mutations: [
           {
             append: {
@@ -28,6 +33,7 @@ export function requestIdFilter(requestMutations: readonly EnvoyConfig[] = []): 
               append_action: "ADD_IF_ABSENT",
             },
           },
+          ...response,
         ],
       },
     },

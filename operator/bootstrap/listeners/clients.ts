@@ -8,6 +8,7 @@ import { CLIENT_STREAM_BYTES, CLIENT_WINDOW_BYTES, CONNECTION_BUFFER_BYTES, MAX_
 import { PEER_APPENDED } from "../filters/client-address.ts";
 import { clientMetadataFilter } from "../filters/client-metadata.ts";
 import { clientTransport, type ClientTls } from "../tls/client.ts";
+import { CROSS_ORIGIN_HEADERS } from "../filters/cross-origin.ts";
 import { dashboardRoutes } from "../routes/dashboard.ts";
 import { earlyAnswerRoute } from "./early-answers.ts";
 import { extprocEnabled, extprocFilter, type ExtprocFilterOptions } from "../filters/extproc.ts";
@@ -95,7 +96,7 @@ function connectionManager(options: ListenerOptions): EnvoyConfig {
     ...paths,
     ...identity,
     http_filters: [
-      requestIdFilter([PEER_APPENDED]),
+      requestIdFilter({ request: [PEER_APPENDED], response: CROSS_ORIGIN_HEADERS }),
       reconnectFilter(),
       clientMetadataFilter(),
       extprocFilter(options.extproc),

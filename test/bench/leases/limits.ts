@@ -87,6 +87,7 @@ function callerOf(accountId: string, requestsPerMinute: number): Caller {
       expiresAt: null,
       allowedModels: null,
       allowedAddresses: null,
+      allowedOrigins: null,
       limits: {},
     },
     account: {

@@ -42,6 +42,33 @@ const networks = mostly(
   ["203.0.113.7", "10.0.0.0/8", "0.0.0.0/0", "2001:db8::1", "2001:DB8::/32", "::/0"],
   ["", "10.1.2.3/8", "10.0.0.0/33", "10.0.0.0/08", "2001:db8::1/32", "::ffff:10.0.0.1", "fe80::1%eth0", "a.example", 7],
 );
+const origins = mostly(
+  [
+    "https://app.example.com",
+    "http://localhost:5173",
+    "http://203.0.113.7",
+    "https://[::1]:8443",
+    `https://${"a".repeat(63)}.example`,
+  ],
+  [
+    "",
+    "*",
+    "null",
+    "app.example.com",
+    "https://app.example.com/",
+    "https://App.example.com",
+    "https://a.example:443",
+    "http://a:80",
+    "https://*.example.com",
+    "https://a..b",
+    "https://-a",
+    "https://a:0",
+    "ftp://a",
+    "https://u@a",
+    `https://${"a".repeat(300)}`,
+    7,
+  ],
+);
 const labels = mostly(["a", "primary", "b-2", "a".repeat(63)], ["", "-a", "a-", "A", "a.b", "a".repeat(64), ...NOT_TEXT]);
 const secretNames = mostly(["provider", "a.b-c", "a".repeat(253)], ["", "Provider", "a_b", "-a", "a".repeat(254), ...NOT_TEXT]);
 const secretKeys = mostly(["api-key", "a".repeat(253)], ["", "a".repeat(254), 1]);
@@ -255,6 +282,7 @@ export const apiKeySpecs = object(
     expiresAt: times,
     allowedModels: fc.array(names, { maxLength: 3 }),
     allowedAddresses: fc.array(networks, { maxLength: 3 }),
+    allowedOrigins: fc.array(origins, { maxLength: 3 }),
     spendLimit: object({ amount: prices, window: mostly(["Day", "Month"], ["Total", "", 1]) }, ["amount", "window"]),
     rateLimits: object({ requestsPerMinute: counts, tokensPerMinute: counts, concurrentRequests: counts }, []),
     secretRef: reference,

@@ -7,6 +7,7 @@ const full = {
   project: "0199d8a0-0000-7000-8000-000000000000",
   expires: "2027-01-31",
   addresses: "203.0.113.7\n2001:db8::/32",
+  origins: "https://app.example.com\nhttp://localhost:5173",
   spendPerDayUsd: "5.00",
   spendPerMonthUsd: "50",
   requestsPerMinute: "60",
@@ -21,6 +22,7 @@ test("a key's form is read and written without loss", () => {
     allowedModels: ["modelx-v4-pro", "modelx-chat"],
     projectId: "0199d8a0-0000-7000-8000-000000000000",
     allowedAddresses: ["203.0.113.7", "2001:db8::/32"],
+    allowedOrigins: ["https://app.example.com", "http://localhost:5173"],
     // The last day counts whole.
     expiresAt: new Date("2027-02-01T00:00:00Z"),
     limits: {
@@ -40,6 +42,7 @@ test("empty fields are not limited", () => {
     name: "laptop",
     allowedModels: null,
     allowedAddresses: null,
+    allowedOrigins: null,
     projectId: null,
     expiresAt: null,
     limits: {},

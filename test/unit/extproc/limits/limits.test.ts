@@ -19,6 +19,7 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
       expiresAt: null,
       allowedModels: null,
       allowedAddresses: null,
+      allowedOrigins: null,
       limits: ofKey,
     },
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: ofAccount },

@@ -24,6 +24,7 @@ function keyOf(number: number, changes: Partial<WorldKey> = {}): WorldKey {
     expiresAt: null,
     allowedModels: null,
     allowedAddresses: null,
+    allowedOrigins: null,
     limits: {},
     ...changes,
   };

@@ -4,7 +4,10 @@ import type { AccountRow, KeyRow } from "../../../../ledger/feed/rows.ts";
 
 const NOTHING = { accounts: [], keys: [], models: [], unreadable: [] };
 
-function keyRow(publicId: string, changes: { isDisabled?: boolean; allowedModels?: string[] } = {}): KeyRow {
+function keyRow(
+  publicId: string,
+  changes: { isDisabled?: boolean; allowedModels?: string[]; allowedOrigins?: string[] } = {},
+): KeyRow {
   return {
     publicId,
     accountId: "acme",
@@ -15,6 +18,7 @@ function keyRow(publicId: string, changes: { isDisabled?: boolean; allowedModels
     expiresAt: null,
     allowedModels: null,
     allowedAddresses: null,
+    allowedOrigins: null,
     limits: {},
     ...changes,
   };
@@ -35,6 +39,29 @@ describe("the world", () => {
     here.apply({ ...NOTHING, keys: [{ publicId: "AbCd5678WxYz", isRevoked: true }] });
     expect(here.findKey("AbCd5678WxYz")).toBeUndefined();
     expect(here.keys).toBe(0);
+  });
+
+  test("knows an origin as long as a key names it, whatever else happens to the key (S53)", () => {
+    const here = world();
+    const [page, other] = ["https://app.example.com", "http://localhost:5173"];
+    const known = () => [here.hasOrigin(page), here.hasOrigin(other)];
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { allowedOrigins: [page, other] })] });
+    here.apply({ ...NOTHING, keys: [keyRow("BbCd5678WxYz", { allowedOrigins: [page] })] });
+    here.apply({ ...NOTHING, keys: [keyRow("CbCd5678WxYz", { allowedOrigins: [page, other] })] });
+    expect(known()).toEqual([true, true]);
+    // Sent again, as a whole and alone.
+    here.reload("begin");
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { allowedOrigins: [page, other] })] });
+    here.apply({ ...NOTHING, keys: [keyRow("BbCd5678WxYz", { allowedOrigins: [page] })] });
+    here.reload("end");
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { allowedOrigins: [page, other], isDisabled: true })] });
+    expect(known()).toEqual([true, true]);
+    here.apply({ ...NOTHING, keys: [keyRow("AbCd5678WxYz", { allowedOrigins: [page] })] });
+    expect(known()).toEqual([true, false]);
+    here.apply({ ...NOTHING, keys: [{ publicId: "BbCd5678WxYz", isRevoked: true }] });
+    expect(known()).toEqual([true, false]);
+    here.apply({ ...NOTHING, unreadable: [{ kind: "key", id: "AbCd5678WxYz", reason: "" }] });
+    expect(known()).toEqual([false, false]);
   });
 
   test("returns the current state of a key that was found before a change", () => {
