@@ -11,9 +11,9 @@ const WEEK = `week-${Math.floor(Date.now() / WEEK_MS)}`;
 /** For the environment of programs that tests start: they compile what they load once for all, as `npm start`'s parts do. */
 export const COMPILE_CACHE = { NODE_COMPILE_CACHE: path.join(DIRECTORY, WEEK) };
 
-/** Removes what was compiled before this week. A program that still uses it compiles again. */
+/** Removes what was compiled before this week. A program that still uses it compiles again; what it writes meanwhile stays. */
 export async function forgetEarlierWeeks(directory = DIRECTORY): Promise<void> {
   const names = await readdir(directory).catch(() => []);
   const earlier = names.filter((name) => name !== WEEK);
-  await Promise.all(earlier.map((name) => rm(path.join(directory, name), { recursive: true, force: true })));
+  await Promise.allSettled(earlier.map((name) => rm(path.join(directory, name), { recursive: true, force: true })));
 }
