@@ -46,7 +46,7 @@ test("every command of the guide works verbatim", async () => {
   expect(token).toHaveLength(48);
   const guide = await readFile(GUIDE, "utf8");
   const commands = [...guide.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block = ""]) => block.split(/\n(?=curl)/));
-  expect(commands).toHaveLength(30);
+  expect(commands).toHaveLength(32);
   const environment: Record<string, string> = { TOKEN: token, BASE_URL: stack.baseUrl, PATH: process.env["PATH"] ?? "" };
   const answers: string[] = [];
   for (const command of commands) {
@@ -59,7 +59,9 @@ test("every command of the guide works verbatim", async () => {
   expect(answers[0]).toMatch(/^\{"currency":"USD","balance":"5\.000000000"/);
   expect(answers[1]).toContain('"value":"sk-mg-');
   expect(answers[2]).toMatch(/"name":"build server 2".*"status":"disabled"/);
-  expect(answers[3]).toContain('"value":"sk-mg-');
+  expect(answers[3]).toContain('"allowed_addresses":["203.0.113.7","2001:db8::/32"]');
+  expect(answers[4]).toContain('"allowed_origins":["https://app.example.com","http://localhost:5173"]');
+  expect(answers[5]).toContain('"value":"sk-mg-');
   expect(answers.find((answer) => answer.includes('"name":"search"'))).toContain(`"id":"${environment["PROJECT_ID"]}"`);
   expect(answers.at(-1)).toBe("");
 });
