@@ -31,7 +31,8 @@ const NOT_VALID = "The API key is not valid: it was deleted, or it is mistyped."
  * A key is refused only by what the database said after the request came: it may have been made, rotated or enabled a moment
  * ago (docs/decisions/0036).
  * @returns the caller at once if the key is accepted by what is in memory.
- * @throws GatewayError `invalid_api_key`; `permission_denied` if the key is bound to other addresses or origins; `billing_unavailable` if the gateway cannot know the key now.
+ * @throws GatewayError `invalid_api_key`; `permission_denied` if the key is bound to other addresses or origins;
+ * `billing_unavailable` if the gateway cannot know the key now.
  */
 export function authenticate(input: AuthenticateInput): Caller | Promise<Caller> {
   const { headers, world, catchUp, nowMs, keysUrl } = input;

@@ -7,7 +7,7 @@ import type { Caller } from "./authenticate.ts";
 
 type Headers = ReadonlyMap<string, string>;
 
-/** Whether a browser asks for a page if it may send a request, and pages of that origin may use any key. */
+/** Whether a browser asks if a page may send a request, and some key may be used by pages of that origin. */
 export function isAllowedPreflight(headers: Headers, world: Pick<World, "hasOrigin">): boolean {
   const origin = headers.get("origin");
   return (
@@ -23,8 +23,8 @@ const REQUESTED_HEADERS = /^[\w!#$%&'*+.^`|~-]+(, ?[\w!#$%&'*+.^`|~-]+)*$/;
 const MAX_REQUESTED_CHARACTERS = 2_048;
 
 /**
- * The answer to a preflight, which has no key; that the page may read it is said as for all answers. It allows any headers: those that the gateway does not know are read by nobody. The
- * key decides about the request itself.
+ * The answer to a preflight, which has no key: the key decides about the request itself. It allows any headers, because nobody
+ * reads those that the gateway does not know. Whether the page may read it is said as for all answers.
  */
 export function answerPreflight(headers: Headers, requestId: string): ImmediateAnswer {
   const requested = headers.get("access-control-request-headers") ?? "";
