@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
-import { portVariable, readEnv } from "../runtime/env.ts";
+import { orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
 import { startDashboard } from "./dashboard.ts";
@@ -14,7 +14,7 @@ import { SIGN_UP_VARIABLES, signUpRules } from "./config/sign-up-rules.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
 import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
 
-const environment = readEnv(
+const environment = readEnvOrExit(
   {
     ...DATABASE_VARIABLES,
     DATABASE_REPORTS_URL: z.string().min(1).optional(),
@@ -63,7 +63,7 @@ await startDashboard(
     providerDomains: providerDomains(environment, providers),
     payments: paymentsConfig(environment),
     operator: operatorConfig(environment),
-    trustedProxies: trustedProxies(environment),
+    trustedProxies: orExit(() => trustedProxies(environment)),
     webhookNetworks: environment.WEBHOOK_NETWORKS,
   },
   { ...counted, lifecycle },

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
-import { deprecatedInUse, portVariable, readEnv } from "../runtime/env.ts";
+import { deprecatedInUse, orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
@@ -18,7 +18,7 @@ const DEPRECATED_NAMES = {
   MAX_BODY_MIB: "MOST_BODY_MIB",
   MAX_OPEN_REQUESTS: "MOST_OPEN_REQUESTS",
 };
-const environment = readEnv(
+const environment = readEnvOrExit(
   {
     ...DATABASE_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
@@ -103,7 +103,7 @@ async function serve(): Promise<void> {
       maxBodyBytes: environment.MAX_BODY_MIB * 1024 * 1024,
       maxStoredBytes: environment.MAX_STORED_MIB * 1024 * 1024,
       accessLog: environment.ACCESS_LOG,
-      trustedProxies: trustedProxies(environment),
+      trustedProxies: orExit(() => trustedProxies(environment)),
       isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
       drainMs: environment.DRAIN_SECONDS * 1000,
     },

@@ -2,7 +2,7 @@ import { getCACertificates } from "node:tls";
 import * as z from "zod";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { cidrsVariable } from "../runtime/address/cidr.ts";
-import { portVariable, readEnv } from "../runtime/env.ts";
+import { orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
 import { internalCertificatesVariable, type InternalTlsConfig } from "./internal-tls/config.ts";
@@ -17,7 +17,7 @@ const namesVariable = z
 
 const hoursVariable = z.coerce.number().positive();
 
-const environment = readEnv(
+const environment = readEnvOrExit(
   {
     ...DATABASE_VARIABLES,
     /** Source of Models: a folder of manifests on one machine, or the cluster of this Pod. */
@@ -70,8 +70,8 @@ exitOnSignals(lifecycle);
 await startOperator(
   {
     databaseUrl: databaseUrl(environment),
-    source: readSource(),
-    xds: readDiscovery(),
+    source: orExit(readSource),
+    xds: orExit(readDiscovery),
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with the additions of NODE_EXTRA_CA_CERTS: the same on every machine, whatever Envoy's image contains.
     pepper: environment.KEY_PEPPER === undefined ? undefined : Buffer.from(environment.KEY_PEPPER, "base64"),

@@ -1,3 +1,4 @@
+import process from "node:process";
 import * as z from "zod";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,6 +27,23 @@ export function readEnv<Shape extends z.ZodRawShape>(
     return `${used}: ${merged[name] === undefined ? "is required" : issue.message}`;
   });
   throw new Error(`Invalid environment: ${wrong.join("; ")}.`);
+}
+
+/** The same in a main.ts: ends the process with the sentence alone, because nobody needs the stack of a setting. */
+export function readEnvOrExit<Shape extends z.ZodRawShape>(
+  ...parameters: Parameters<typeof readEnv<Shape>>
+): z.infer<z.ZodObject<Shape>> {
+  return orExit(() => readEnv<Shape>(...parameters));
+}
+
+/** For settings that are checked together. */
+export function orExit<Settings>(read: () => Settings): Settings {
+  try {
+    return read();
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import process from "node:process";
 import * as z from "zod";
 import { drainEnvoy, resumeEnvoy } from "../../runtime/envoy-drain.ts";
-import { deprecatedInUse, portVariable, readEnv } from "../../runtime/env.ts";
+import { deprecatedInUse, portVariable, readEnvOrExit } from "../../runtime/env.ts";
 import { createLog } from "../../runtime/log.ts";
 
 /**
@@ -9,7 +9,7 @@ import { createLog } from "../../runtime/log.ts";
  * runs when the container starts, because it may have been stopped alone.
  */
 const DEPRECATED_NAMES = { ENVOY_DRAIN_MIN_SECONDS: "ENVOY_DRAIN_LEAST_SECONDS" };
-const environment = readEnv(
+const environment = readEnvOrExit(
   {
     ENVOY_ADMIN_PORT: portVariable.default(9901),
     ENVOY_DRAIN_MIN_SECONDS: z.coerce.number().nonnegative().default(10),

@@ -1,12 +1,12 @@
 import process from "node:process";
 import { GatewayError } from "../../contract/errors.ts";
-import { readEnv } from "../../runtime/env.ts";
+import { readEnvOrExit } from "../../runtime/env.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { describeDatabaseFailure } from "../postgres/failure.ts";
 import { runAccountCommand } from "./command.ts";
 
-const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger account" });
 try {
   await runAccountCommand(process.argv.slice(2), { database, print: (line) => console.log(line) });

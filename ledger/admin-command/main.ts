@@ -1,12 +1,12 @@
 import process from "node:process";
 import { GatewayError } from "../../contract/errors.ts";
-import { readEnv } from "../../runtime/env.ts";
+import { readEnvOrExit } from "../../runtime/env.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { describeDatabaseFailure } from "../postgres/failure.ts";
 import { runAdminCommand } from "./command.ts";
 
-const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger admin" });
 try {
   await runAdminCommand(process.argv.slice(2), { database, print: (line) => console.log(line) });

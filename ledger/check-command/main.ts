@@ -1,10 +1,10 @@
 import process from "node:process";
-import { readEnv } from "../../runtime/env.ts";
+import { readEnvOrExit } from "../../runtime/env.ts";
 import { checkLedger } from "../upkeep/check.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 
-const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger check" });
 try {
   const differences = await checkLedger(database);

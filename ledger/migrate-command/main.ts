@@ -1,5 +1,5 @@
 import process from "node:process";
-import { readEnv } from "../../runtime/env.ts";
+import { readEnvOrExit } from "../../runtime/env.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { migrate } from "../postgres/migrate.ts";
@@ -12,7 +12,7 @@ const FINAL_FAILURE = 2;
  * Brings the schema to this program's version. Repeating it does nothing, and any number may run at once. Exit codes: 0, done; 1,
  * a retry may help; 2, it cannot.
  */
-const environment = readEnv({ ...DATABASE_VARIABLES }, process.env);
+const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger migration" });
 try {
   const onLocked = (name: string) => console.log(`${name} waits for a table that is in use`);

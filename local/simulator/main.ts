@@ -2,10 +2,10 @@ import process from "node:process";
 import * as z from "zod";
 import { createLifecycle, exitOnSignals } from "../../runtime/lifecycle.ts";
 import { createLog } from "../../runtime/log.ts";
-import { portVariable, readEnv } from "../../runtime/env.ts";
+import { portVariable, readEnvOrExit } from "../../runtime/env.ts";
 import { startSimulator } from "./simulator.ts";
 
-const settings = readEnv(
+const settings = readEnvOrExit(
   {
     SIMULATOR_HOST: z.string().default("127.0.0.1"),
     SIMULATOR_PORT: portVariable,

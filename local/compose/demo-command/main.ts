@@ -1,7 +1,7 @@
 import process from "node:process";
 import * as z from "zod";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
-import { readEnv } from "../../../runtime/env.ts";
+import { readEnvOrExit } from "../../../runtime/env.ts";
 import { prepareDemo } from "../../demo.ts";
 import { chatCommand, chooseModel, messagesCommand } from "../../screen.ts";
 import { listServed } from "../../served.ts";
@@ -10,7 +10,7 @@ import { listServed } from "../../served.ts";
  * `docker compose run --rm demo`: creates an account with play money, its key, and a person for the dashboard, once. Prints what
  * `npm start` shows; none of it is in a service's log.
  */
-const settings = readEnv(
+const settings = readEnvOrExit(
   {
     DATABASE_URL: z.string().min(1),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),

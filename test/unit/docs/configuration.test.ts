@@ -50,14 +50,14 @@ test.for(PROCESSES)("the variables of $heading, and their defaults, are those th
 test("every program that reads its environment has a section", async () => {
   const programs = await repositoryFiles("{contract,runtime,ledger,extproc,operator,dashboard,local}/**/*.ts");
   const texts = await Promise.all(programs.map(async (name) => ({ name, text: await source(name) })));
-  const readers = texts.filter(({ text }) => /\breadEnv\(\{?\s/.test(text)).map(({ name }) => name);
+  const readers = texts.filter(({ text }) => /\breadEnvOrExit\(\{?\s/.test(text)).map(({ name }) => name);
   const ledgerCommands = readers.filter((name) => name.startsWith("ledger/"));
   const documented = PROCESSES.flatMap(({ files }) => files.filter((name) => name.endsWith("main.ts")));
   expect(readers.toSorted()).toEqual([...new Set([...documented, ...ledgerCommands])].toSorted());
   for (const name of ledgerCommands) {
     const text = await source(name);
     expect(variablesIn(text), name).toEqual([]);
-    expect(text, name).toContain("readEnv({ ...DATABASE_VARIABLES }, process.env)");
+    expect(text, name).toContain("readEnvOrExit({ ...DATABASE_VARIABLES }, process.env)");
     expect(page).toContain(path.basename(path.dirname(name)));
   }
   const spread = texts.filter(({ text }) => /\b[A-Z_]+_VARIABLES = \{/.test(text)).map(({ name }) => name);
@@ -91,7 +91,7 @@ function lookedAt(text: string): string[] {
 
 /** Each `NAME: schema,` of a file that reads its environment with zod, and its default as the page writes it. */
 function variablesIn(text: string): { name: string; value: string }[] {
-  const starts = [...text.matchAll(/^ {2,4}([A-Z][A-Z_]+): (?!")|readEnv\(\{ ([A-Z][A-Z_]+): /gm)];
+  const starts = [...text.matchAll(/^ {2,4}([A-Z][A-Z_]+): (?!")|readEnvOrExit\(\{ ([A-Z][A-Z_]+): /gm)];
   return starts.map((match, index) => {
     const schema = text.slice(match.index, starts[index + 1]?.index ?? text.indexOf("process.env", match.index));
     return { name: match[1] ?? match[2] ?? "", value: defaultOf(schema) };

@@ -1,6 +1,10 @@
+import { execFile } from "node:child_process";
+import path from "node:path";
+import process from "node:process";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { deprecatedInUse, portVariable, readEnv } from "../../../runtime/env.ts";
+import { ROOT } from "../../../charts/generate/outputs.ts";
 
 const SHAPE = { MAX_ROWS: z.coerce.number().int().default(10), PORT: z.coerce.number().int().optional() };
 const DEPRECATED = { MAX_ROWS: "ROW_LIMIT" };
@@ -40,4 +44,13 @@ test("an error says what a text, a choice and an address must be", () => {
   expect(() => readEnv(shape, { NAME: "", LEVEL: "loud", URL: "here", KEY: "?" })).toThrow(
     "Invalid environment: NAME: must not be empty; LEVEL: must be one of: info, warn; URL: must be a URL; KEY: must be base64.",
   );
+});
+
+test("a program with a wrong environment ends with the sentence alone", async () => {
+  const main = path.join(ROOT, "ledger/check-command/main.ts");
+  const { promise, resolve } = Promise.withResolvers<{ code: unknown; output: string }>();
+  execFile(process.execPath, [main], { env: {}, timeout: 50_000 }, (error, stdout, stderr) =>
+    resolve({ code: error?.code, output: stdout + stderr }),
+  );
+  expect(await promise).toEqual({ code: 1, output: "Invalid environment: DATABASE_URL: is required.\n" });
 });
