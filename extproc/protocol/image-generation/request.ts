@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { ImageTraits } from "../../../contract/units.ts";
 import { measureInstruction } from "../instruction.ts";
 import type { RequestBody } from "../json/request-body.ts";
-import { checkGuardedNames, IMAGE_NAMES } from "../output/guarded-names.ts";
+import { checkGuardedNames, findField, IMAGE_NAMES } from "../output/guarded-names.ts";
 import { requestError } from "../request-error.ts";
 
 /** OpenAI's maximum for one request. */
@@ -56,12 +56,13 @@ export function readImageRequest(body: RequestBody, hasImagePrices: boolean): Im
   if (!result.success) throw requestError(result.error.issues, body.whole());
   const { n, size, quality, stream } = result.data;
   if (stream === true) throw refuse("stream", "is not supported for images: the answer comes when all are made. Leave it out.");
-  if (isAsked(body, "partial_images") && body.outline["partial_images"] !== 0)
+  const partial = body.outline["partial_images"] ?? 0;
+  if (partial !== 0)
     throw refuse("partial_images", "is not supported: images are not streamed. Leave it out.");
-  const picture = PICTURES.find((name) => isAsked(body, name));
+  const picture = findField(body, PICTURES);
   if (picture !== undefined)
     throw refuse(picture, "is not supported: images are made from `prompt` alone, and edits are not served. Leave it out.");
-  const otherSize = hasImagePrices ? OTHER_SIZES.find((name) => isAsked(body, name)) : undefined;
+  const otherSize = hasImagePrices ? findField(body, OTHER_SIZES) : undefined;
   if (otherSize !== undefined) throw refuse(otherSize, "is not accepted: the price depends on `size`. Send `size` instead.");
   return {
     count: n ?? 1,
@@ -84,10 +85,6 @@ function readPrompt(body: RequestBody): number {
   if (bytes > 0) return bytes;
   const issue = { code: "custom" as const, path: ["prompt"], message: "a text of at least one character" };
   throw requestError([issue], body.whole());
-}
-
-function isAsked({ outline }: RequestBody, name: string): boolean {
-  return (outline[name] ?? null) !== null;
 }
 
 /** The model server decides what is open. */

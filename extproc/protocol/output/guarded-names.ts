@@ -188,6 +188,28 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
   for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0, guarded, client });
 }
 
+/**
+ * Looks for fields that are not served, in every spelling that some model server accepts, and where proxies merge an object into
+ * the request.
+ * @param names as servers spell them.
+ * @returns the first one's path, as the client wrote it; clients write null for fields that they leave unset.
+ */
+export function findField(body: RequestBody, names: readonly string[]): string | undefined {
+  const wanted = new Set(names.map(foldName));
+  const seen = new Set<string>();
+  for (const { name } of body.members()) {
+    const value = body.outline[name];
+    // Of two values, some servers read the first.
+    const isSet = value !== null || seen.has(name);
+    seen.add(name);
+    if (isSet && wanted.has(foldName(name))) return name;
+    if (!MERGED.has(foldName(name)) || !isObject(value)) continue;
+    const member = Object.keys(value).find((each) => value[each] !== null && wanted.has(foldName(each)));
+    if (member !== undefined) return `${name}.${member}`;
+  }
+  return undefined;
+}
+
 function guardedFor(client: Interface): ReadonlyMap<string, string> {
   if (client === "rerank") return RERANK_GUARDED;
   if (client === "speech") return SPEECH_GUARDED;

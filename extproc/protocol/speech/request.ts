@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { measureInstruction } from "../instruction.ts";
 import { inWords } from "../in-words.ts";
 import type { RequestBody } from "../json/request-body.ts";
-import { checkGuardedNames, SPEECH_NAMES } from "../output/guarded-names.ts";
+import { checkGuardedNames, findField, SPEECH_NAMES } from "../output/guarded-names.ts";
 import { requestError } from "../request-error.ts";
 
 /** About two hours of speech; OpenAI's own models take 4,096. */
@@ -32,7 +32,7 @@ const fieldsSchema = z.object({
 /** All but the instructions, which a server reads with the text. */
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(SPEECH_NAMES.filter((name) => name !== "instructions"));
 /** Names under which some servers take the text. */
-const OTHER_TEXTS = ["text", "texts", "inputs", "prompt", "messages", "script", "ssml", "transcript"];
+const OTHER_TEXTS = ["text", "texts", "inputs", "input_text", "prompt", "messages", "script", "ssml", "transcript"];
 
 /**
  * The content of a request for speech, in OpenAI's form. Fields that only the model server knows pass unread.
@@ -43,7 +43,7 @@ export function readSpeechRequest(body: RequestBody): SpeechRequest {
   const result = fieldsSchema.safeParse(body.outline);
   // An error describes what it found, and a long string is not in the outline.
   if (!result.success) throw requestError(result.error.issues, body.whole());
-  const other = OTHER_TEXTS.find((name) => (body.outline[name] ?? null) !== null);
+  const other = findField(body, OTHER_TEXTS);
   if (other !== undefined) throw refuse(other, "is not supported: speech is made from `input` alone. Leave it out.");
   const bytes = body.raw("input")?.length ?? 0;
   return { characters: readCharacters(body, bytes), textBytes: bytes + measureInstruction(body, KNOWN_FIELDS) };

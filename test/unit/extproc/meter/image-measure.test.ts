@@ -170,6 +170,11 @@ describe("a request for images is refused", () => {
     ["prompt", { prompt: "" }],
     ["prompt", { prompt: ["A cat"] }],
     ["width", { width: 4_096 }],
+    ["Width", { Width: 4_096 }],
+    ["imageSize", { imageSize: "4096x4096" }],
+    ["extra_body.width", { extra_body: { width: 4_096 } }],
+    ["imageUrl", { imageUrl: "https://example.com/cat.png" }],
+    ["extra_body.image", { extra_body: { image: "https://example.com/cat.png" } }],
   ] as const)("for its %s, which is named (S21, S30)", ([field, request]) => {
     expect(() => sizeOf(request, { price: BY_QUALITY })).toThrow(
       expect.objectContaining({ code: "invalid_request", field, message: expect.stringContaining(`\`${field}\``) }),
@@ -177,7 +182,7 @@ describe("a request for images is refused", () => {
   });
 
   test("but for a size under another name only if the price depends on it", () => {
-    expect(sizeOf({ width: 512, height: 512 }).hold.fullNanoUsd).toBe(40_000_000n);
+    expect(sizeOf({ width: 512, Height: 512, mask: null, image: null }).hold.fullNanoUsd).toBe(40_000_000n);
   });
 });
 

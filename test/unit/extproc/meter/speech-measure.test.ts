@@ -132,6 +132,9 @@ describe("a request for speech is refused", () => {
     ["text", { text: "Something longer" }],
     ["messages", { messages: [{ role: "user", content: "Something longer" }] }],
     ["ssml", { ssml: "<speak>Something longer</speak>" }],
+    ["Text", { Text: "Something longer" }],
+    ["inputText", { inputText: "Something longer" }],
+    ["extra_body.TEXT", { extra_body: { TEXT: "Something longer" } }],
     ["extra_body.input", { extra_body: { input: "Something longer" } }],
     ["stream_format", { stream_format: "SSE" }],
     ["streamFormat", { streamFormat: "sse" }],
@@ -148,8 +151,12 @@ describe("a request for speech is refused", () => {
     expect(() => sizeOf('{"model":"m","input":"a","voice":"v","input":"Something longer"}')).toThrow("`input` appears twice");
   });
 
+  test("for another text that it has twice, once as null, of which servers read one or the other", () => {
+    expect(() => sizeOf('{"model":"m","input":"a","text":"Something longer","text":null}')).toThrow("`text` is not supported");
+  });
+
   test("but not for a voice, a format, a speed or a field that only its server knows", () => {
-    const fields = { voice: undefined, response_format: "mulaw", speed: 99, instructions: null, stream: true, lang_code: "a" };
+    const fields = { voice: undefined, response_format: "mulaw", speed: 99, instructions: null, stream: true, lang_code: "a", text: null };
     expect(sizeOf(fields).hold.fullNanoUsd).toBe(30_000n);
   });
 });
