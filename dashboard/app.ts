@@ -15,6 +15,7 @@ import { answerError, answerNotFound } from "./http/failure.ts";
 import { MAX_HEADER_BYTES } from "./http/mutual-tls.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
+import { forgetPorts } from "./http/client-address.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
 import { isTrustedHop } from "../runtime/trusted-proxies.ts";
 
@@ -51,6 +52,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     ...(deps.serverFactory === undefined ? { http: { maxHeaderSize: MAX_HEADER_BYTES } } : { serverFactory: deps.serverFactory }),
     routerOptions: { ignoreTrailingSlash: true },
   });
+  app.addHook("onRequest", forgetPorts);
   if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);
   await app.register(compress, { encodings: ["br", "gzip"], brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } } });
   await app.register(cookie);

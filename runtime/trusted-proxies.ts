@@ -37,11 +37,28 @@ export function isTrustedHop({ hops, networks }: TrustedProxies): IsTrustedHop {
 }
 
 /**
+ * The addresses of `x-forwarded-for` alone: some proxies append the port too, and each connection of a client would count as another
+ * client.
+ */
+export function withoutPorts(forwarded: string): string {
+  return forwarded.split(",").map(withoutPort).join(", ");
+}
+
+/** `203.0.113.9:51234`, `[2001:db8::9]:51234`, and `[2001:db8::9]`. */
+const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([^[\]]+)\])(?::\d{1,5})?$/;
+
+function withoutPort(entry: string): string {
+  const text = entry.trim();
+  const [, ipv4, ipv6] = WITH_PORT.exec(text) ?? [];
+  return ipv4 ?? ipv6 ?? text;
+}
+
+/**
  * The address of the client. Everything before the last entry is as the client sent it, unless a trusted proxy wrote it.
  * @param forwarded `x-forwarded-for` as Envoy passes it on: Envoy has appended its peer.
  */
 export function clientAddress(forwarded: string, isTrusted: IsTrustedHop): string {
-  const addresses = forwarded.split(",").map((address) => address.trim());
+  const addresses = forwarded.split(",").map(withoutPort);
   for (let hop = 1; hop < addresses.length; hop++) {
     const address = addresses[addresses.length - hop] ?? "";
     if (!isTrusted(address, hop)) return address;
