@@ -57,8 +57,7 @@ export function readImageRequest(body: RequestBody, hasImagePrices: boolean): Im
   const { n, size, quality, stream } = result.data;
   if (stream === true) throw refuse("stream", "is not supported for images: the answer comes when all are made. Leave it out.");
   const partial = body.outline["partial_images"] ?? 0;
-  if (partial !== 0)
-    throw refuse("partial_images", "is not supported: images are not streamed. Leave it out.");
+  if (partial !== 0) throw refuse("partial_images", "is not supported: images are not streamed. Leave it out.");
   const picture = findField(body, PICTURES);
   if (picture !== undefined)
     throw refuse(picture, "is not supported: images are made from `prompt` alone, and edits are not served. Leave it out.");

@@ -156,7 +156,15 @@ describe("a request for speech is refused", () => {
   });
 
   test("but not for a voice, a format, a speed or a field that only its server knows", () => {
-    const fields = { voice: undefined, response_format: "mulaw", speed: 99, instructions: null, stream: true, lang_code: "a", text: null };
+    const fields = {
+      voice: undefined,
+      response_format: "mulaw",
+      speed: 99,
+      instructions: null,
+      stream: true,
+      lang_code: "a",
+      text: null,
+    };
     expect(sizeOf(fields).hold.fullNanoUsd).toBe(30_000n);
   });
 });
