@@ -21,12 +21,18 @@ const OPEN = {
   vary: "accept-encoding",
 };
 let isFailing: boolean;
+let isCut: boolean;
 beforeEach(() => {
   isFailing = false;
+  isCut = false;
 });
 const stack = useScriptedModels(
   (_request, response, body) => {
     if (isFailing) return void response.writeHead(400, OPEN).end('{"error":{"message":"no"}}');
+    if (isCut) {
+      response.writeHead(200, { ...OPEN, "content-type": "application/json", "content-length": "1000" });
+      return void response.write("{", () => response.destroy());
+    }
     const isStream = /"stream": ?true/.test(body);
     response.writeHead(200, { ...OPEN, "content-type": isStream ? "text/event-stream" : "application/json" });
     response.end(isStream ? makeCompletionStream() : makeCompletion());
@@ -212,6 +218,18 @@ test("a body beyond Envoy's bound is refused for the page", async () => {
   expect(response.status).toBe(413);
   expect(openTo(response)).toEqual(openToPage);
 });
+
+test.for(["/v1/chat/completions", "/v1/messages"])(
+  "Envoy's own error on %s is for the page, in place of a complete answer that breaks off (S53)",
+  async (path) => {
+    isCut = true;
+    const response = await call({ path });
+    expect(response.status).toBe(502);
+    expect(openTo(response)).toEqual(openToPage);
+    const others = await call({ path, key: free });
+    expect([others.status, openTo(others)]).toEqual([502, {}]);
+  },
+);
 
 test.for(["/v1/models", "/v1/balance", "/v1/chat/completions", "/v1/messages"])(
   "from elsewhere, a key with origins gets a 403 on %s in its protocol that says what to do (S17, S53)",

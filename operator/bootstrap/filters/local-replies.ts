@@ -4,6 +4,7 @@ import type { Dialect } from "../../../contract/protocol.ts";
 import { MAX_CLIENT_HEADERS_KIB } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
 import { CLIENT_METADATA, CLIENT_PATH, CLIENT_VERSION } from "./client-metadata.ts";
+import { CROSS_ORIGIN_FORMATTERS } from "./cross-origin.ts";
 import { ANSWER_IS_TOO_LARGE, detailsMatch, statusFrom, statusIs } from "./reply-filters.ts";
 
 /**
@@ -150,7 +151,7 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
 
 /** The only reply to plain HTTP on a TLS port, whatever was requested. */
 export function plainHttpReplies(error: GatewayError): EnvoyConfig {
-  const stage = { filter: null, messagesClient: EARLY.messagesClient, requestIds: LATE.requestIds };
+  const stage = { filter: null, messagesClient: EARLY.messagesClient, headers: REQUEST_IDS };
   return { mappers: inBothDialects({ filter: statusFrom(400), error }, stage) };
 }
 
@@ -158,8 +159,8 @@ interface Stage {
   /** Whether the mapper applies to the reply. */
   filter: EnvoyConfig | null;
   messagesClient: EnvoyConfig;
-  /** Envoy's formatters for the request's id, by its header names here. */
-  requestIds: Readonly<Record<string, string>>;
+  /** Envoy's formatters for headers that errors of this stage have. */
+  headers: Readonly<Record<string, string>>;
 }
 
 function inBothDialects({ filter, error }: OwnReply, stage: Stage): EnvoyConfig[] {
@@ -170,10 +171,10 @@ function inBothDialects({ filter, error }: OwnReply, stage: Stage): EnvoyConfig[
   ];
 }
 
-function reply(error: GatewayError, dialect: Dialect, { requestIds }: Stage): EnvoyConfig {
+function reply(error: GatewayError, dialect: Dialect, { headers }: Stage): EnvoyConfig {
   return {
     status_code: error.status,
-    headers_to_add: Object.entries({ ...requestIds, ...error.headers }).map(([key, value]) => ({
+    headers_to_add: Object.entries({ ...headers, ...error.headers }).map(([key, value]) => ({
       header: { key, value },
       append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
     })),
@@ -191,7 +192,12 @@ const EARLY: Stage = {
   filter: clientMetadata({ key: CLIENT_PATH, match: { exact: "" }, orAbsent: true }),
   messagesClient: { header_filter: { header: { name: ":path", string_match: messagesPath } } },
   // Envoy has not assigned an id yet, and each use of this one differs: `requestIdFilter` adds the second name.
-  requestIds: { [HEADERS.requestId]: "%UNIQUE_ID%" },
+  headers: { [HEADERS.requestId]: "%UNIQUE_ID%" },
+};
+
+const REQUEST_IDS = {
+  [HEADERS.requestId]: `%REQ(${HEADERS.requestId})%`,
+  [HEADERS.requestIdMessages]: `%REQ(${HEADERS.requestId})%`,
 };
 
 const LATE: Stage = {
@@ -205,11 +211,8 @@ const LATE: Stage = {
       ],
     },
   },
-  // Under both names: a reply in the middle of a complete answer passes no further filter.
-  requestIds: {
-    [HEADERS.requestId]: `%REQ(${HEADERS.requestId})%`,
-    [HEADERS.requestIdMessages]: `%REQ(${HEADERS.requestId})%`,
-  },
+  // A reply in the middle of a complete answer passes no further filter, which would add them.
+  headers: { ...REQUEST_IDS, ...CROSS_ORIGIN_FORMATTERS },
 };
 
 function clientMetadata({ key, match, orAbsent = false }: { key: string; match: EnvoyConfig; orAbsent?: boolean }): EnvoyConfig {
