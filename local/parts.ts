@@ -64,6 +64,8 @@ export function operatorPart(options: {
   xdsSocket: string;
   adminPort: number;
   upstreams: object;
+  /** Variables about this machine's identity at Google. */
+  google: Readonly<Record<string, string>>;
 }): Part {
   return nodePart({
     name: "operator",
@@ -76,6 +78,7 @@ export function operatorPart(options: {
       // The user writes the Models; the simulator is on the loopback.
       BACKEND_ALLOW_PRIVATE: "true",
       BACKEND_ALLOW_CIDRS: "127.0.0.0/8,::1/128",
+      ...options.google,
       XDS_SOCKET: options.xdsSocket,
       ADMIN_PORT: String(options.adminPort),
       LOG_LEVEL: "info",

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { GOOGLE_METADATA } from "../operator/address/google.ts";
 import { errorCode } from "../runtime/error-code.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { migrate } from "../ledger/postgres/migrate.ts";
@@ -169,6 +170,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   // With 0.0.0.0, a container's port may be published under any address: the machine's own is usually right.
   const baseUrl = `http://${host === "0.0.0.0" ? LOOPBACK : host}:${port}`;
   const proxies = pickTrustedProxies(environment);
+  const google = pickGoogle(environment);
   const binary = await findEnvoy({ environment, onProgress, signal });
 
   onProgress("Starting Postgres …");
@@ -200,7 +202,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onProgress("Starting the gateway …");
   await start(simulatorPart(simulatorPort));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
-  await start(operatorPart({ databaseUrl, pepper, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin }));
+  await start(operatorPart({ databaseUrl, pepper, manifestsDirectory, upstreams, google, xdsSocket, adminPort: operatorAdmin }));
   await start(
     extprocPart({
       databaseUrl,
@@ -308,4 +310,12 @@ function pickIdentity(environment: StackOptions["environment"]): Record<string, 
       name.startsWith("AWS_") && value !== undefined ? [[name, value] as const] : [],
     ),
   );
+}
+
+/** The user writes the Models, and so may use the machine's identity; without one, nothing answers there. */
+function pickGoogle({ GCE_METADATA_HOST, BACKEND_GOOGLE_HOSTS }: StackOptions["environment"]): Record<string, string> {
+  return {
+    GCE_METADATA_HOST: GCE_METADATA_HOST ?? GOOGLE_METADATA,
+    ...(BACKEND_GOOGLE_HOSTS === undefined ? {} : { BACKEND_GOOGLE_HOSTS }),
+  };
 }

@@ -5,6 +5,7 @@ import { cidrsVariable } from "../runtime/address/cidr.ts";
 import { orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
+import { parseMetadataHost } from "./address/google.ts";
 import { internalCertificatesVariable, type InternalTlsConfig } from "./internal-tls/config.ts";
 import { startOperator, type OperatorConfig } from "./operator.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
@@ -14,6 +15,13 @@ import { HOUR_MS } from "../contract/days.ts";
 const namesVariable = z
   .string()
   .transform((text) => text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()])));
+
+const metadataHostVariable = z.string().transform((text, context) => {
+  const address = parseMetadataHost(text);
+  if (address !== undefined) return address;
+  context.addIssue({ code: "custom", message: "must be a host, or a host and a port, such as 169.254.169.254:80" });
+  return z.NEVER;
+});
 
 const hoursVariable = z.coerce.number().positive();
 
@@ -28,6 +36,10 @@ const environment = readEnvOrExit(
     BACKEND_ALLOW_PRIVATE: z.stringbool().default(false),
     BACKEND_ALLOW_CIDRS: cidrsVariable.default([]),
     BACKEND_ALLOW_NAMESPACES: namesVariable.default([]),
+    /** Where tokens of this machine's or the pods' identity at Google come from, as `host` or `host:port`; off if absent. */
+    GCE_METADATA_HOST: metadataHostVariable.optional(),
+    /** Servers besides Vertex AI that may get them. */
+    BACKEND_GOOGLE_HOSTS: namesVariable.default([]),
     POD_NAME: z.string().default(""),
     POD_NAMESPACE: z.string().default(""),
     LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
@@ -80,6 +92,10 @@ await startOperator(
       allowPrivate: environment.BACKEND_ALLOW_PRIVATE,
       allowCidrs: environment.BACKEND_ALLOW_CIDRS,
       allowNamespaces: environment.BACKEND_ALLOW_NAMESPACES,
+      google:
+        environment.GCE_METADATA_HOST === undefined
+          ? null
+          : { metadata: environment.GCE_METADATA_HOST, hosts: environment.BACKEND_GOOGLE_HOSTS },
     },
   },
   { ...counted, lifecycle },

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { matcherOf } from "../../runtime/address/cidr.ts";
+import type { GoogleOptions } from "./google.ts";
 import { NEVER_RANGES, PRIVATE_RANGES, type AddressRange } from "../../runtime/address/ranges.ts";
 
 /** Allowed locations of Models' backends, besides the public internet. */
@@ -10,6 +11,8 @@ export interface AddressPolicyOptions {
   allowCidrs: readonly string[];
   /** Namespaces whose Services may be backends, by full name: `vllm.models.svc`. */
   allowNamespaces: readonly string[];
+  /** If absent or null, no backend gets tokens of the gateway's identity at Google. */
+  google?: GoogleOptions | null;
 }
 
 /** Addresses that Envoy must not connect to, whatever a name resolves to at that moment. */
@@ -19,6 +22,7 @@ export interface AddressGuard {
 }
 
 export interface AddressPolicy {
+  google: GoogleOptions | null;
   /** Whether the answer for this host depends on its resolution. */
   needsAddresses(host: string): boolean;
   /**
@@ -32,7 +36,8 @@ export interface AddressPolicy {
 
 const LOCALHOST = ["127.0.0.1", "::1"];
 
-export function createAddressPolicy({ allowPrivate, allowCidrs, allowNamespaces }: AddressPolicyOptions): AddressPolicy {
+export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
+  const { allowPrivate, allowCidrs, allowNamespaces, google = null } = options;
   const isOpen = matcherOf(allowCidrs);
   const never = NEVER_RANGES.map((range) => ({ ...range, holds: matcherOf([range.cidr]) }));
   const ofItsOwn = PRIVATE_RANGES.map((range) => ({ ...range, holds: matcherOf([range.cidr]) }));
@@ -45,6 +50,7 @@ export function createAddressPolicy({ allowPrivate, allowCidrs, allowNamespaces 
     isOpen(address) ? undefined : shutFor(host).find(({ holds }) => holds(address));
 
   return {
+    google,
     needsAddresses: (host) => isIP(host) === 0 && !isLocalhost(host),
     objection(host, resolved) {
       const addresses = isIP(host) > 0 ? [host] : isLocalhost(host) ? LOCALHOST : resolved;

@@ -19,6 +19,7 @@ const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway app
 const NEEDS_MESSAGES = "needs protocol Messages";
 const NEEDS_HTTPS = "needs an https url";
 const NEEDS_CREDENTIAL = "needs a credentialRef";
+const OWN_TLS = "must not accompany credential.google, whose tokens go only to servers with a certificate of a public authority";
 const TWO_CREDENTIALS = "must not accompany credentialRef; remove one of them";
 
 const tls = z.strictObject(
@@ -137,6 +138,7 @@ export const backendResourceSchema = z
   })
   .refine(({ betas, protocol }) => betas === undefined || protocol === "Messages", { path: ["betas"], message: NEEDS_MESSAGES })
   .refine(({ tls, url }) => tls === undefined || url.startsWith("https:"), { path: ["tls"], message: NEEDS_HTTPS })
+  .refine(({ tls, credential }) => tls === undefined || credential?.google === undefined, { path: ["tls"], message: OWN_TLS })
   .refine(({ credentialHeader, credentialRef }) => credentialHeader === undefined || credentialRef !== undefined, {
     path: ["credentialHeader"],
     message: NEEDS_CREDENTIAL,
@@ -152,6 +154,7 @@ export const backendResourceSchema = z
         { rule: `!has(self.platform) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "platform" },
         { rule: `!has(self.betas) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "betas" },
         { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
+        { rule: "!has(self.tls) || !has(self.credential) || !has(self.credential.google)", message: OWN_TLS, field: "tls" },
         { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
         { rule: "!has(self.credential) || !has(self.credentialRef)", message: TWO_CREDENTIALS, field: "credential" },
       ],

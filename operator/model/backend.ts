@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Interface, Protocol } from "../../contract/protocol.ts";
 import type { Fingerprint } from "../../runtime/credential-fingerprint.ts";
+import { googleObjection } from "../address/google.ts";
 import { clusterName } from "../xds/cluster-name.ts";
 import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
@@ -62,6 +63,8 @@ export function resolveBackend(
     const objection = policy.objection(host, addresses.get(host) ?? []);
     if (objection !== null) return unready("AddressNotAllowed", `${field}: ${objection}`);
   }
+  const refusal = resource.credential?.google === undefined ? null : googleObjection(policy.google, resource.url);
+  if (refusal !== null) return unready("AddressNotAllowed", refusal);
   const used = new Map<string, SecretContent>();
   let rootsSecret = SYSTEM_ROOTS;
 
@@ -80,7 +83,7 @@ export function resolveBackend(
     };
   };
   const find: FindValue = (reference) => findSecret({ secrets, forbiddenSecrets }, namespace, reference);
-  const resolved = resolveCredential(resource, { find, serverAt });
+  const resolved = resolveCredential(resource, { find, serverAt, google: policy.google });
   if (resolved.kind === "missing") return unready(resolved.reason, resolved.message);
   const { credential } = resolved;
   for (const [name, content] of resolved.secrets) used.set(name, content);

@@ -63,15 +63,21 @@ const oauth = z
   )
   .describe("OAuth 2: Envoy fetches a token with a client's credentials, renews it in time, and sends it as a bearer token.");
 
-const ONE_KIND = "must have exactly one of aws and oauth";
+const google = z
+  .strictObject({}, must("be {}"))
+  .describe(
+    "Google Cloud: Envoy gets access tokens of the identity of the gateway's pods from the metadata server, renews them in time, and sends them to Vertex AI. Excludes tls.",
+  );
+
+const ONE_KIND = "must have exactly one of aws, google and oauth";
 
 /** How Envoy proves the gateway's identity to servers that take no fixed key. */
 export const cloudCredential = z
-  .strictObject({ aws: aws.optional(), oauth: oauth.optional() }, must("have aws or oauth"))
+  .strictObject({ aws: aws.optional(), google: google.optional(), oauth: oauth.optional() }, must("have aws, google or oauth"))
   .refine((kinds) => Object.values(kinds).filter((kind) => kind !== undefined).length === 1, ONE_KIND)
   .meta(
     explain("A credential in place of a fixed key, of one kind. Excludes credentialRef.", {
-      rules: [{ rule: "has(self.aws) != has(self.oauth)", message: ONE_KIND }],
+      rules: [{ rule: "[has(self.aws), has(self.google), has(self.oauth)].exists_one(isGiven, isGiven)", message: ONE_KIND }],
     }),
   );
 

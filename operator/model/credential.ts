@@ -1,3 +1,4 @@
+import type { GoogleOptions } from "../address/google.ts";
 import type { AwsKeys, Endpoint, EndpointCredential } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { BackendResource } from "./backend-resource.ts";
@@ -25,12 +26,14 @@ interface CredentialDeps {
   find: FindValue;
   /** Of the server at an address. */
   serverAt(url: string): Endpoint;
+  google: GoogleOptions | null;
 }
 
-export function resolveCredential(resource: BackendResource, { find, serverAt }: CredentialDeps): ResolvedCredential {
+export function resolveCredential(resource: BackendResource, { find, serverAt, google }: CredentialDeps): ResolvedCredential {
   const { credential, credentialRef } = resource;
   if (credential?.aws !== undefined) return resolveAws(credential.aws, find);
   if (credential?.oauth !== undefined) return resolveOauth(credential.oauth, { find, serverAt });
+  if (credential?.google !== undefined && google !== null) return resolveGoogle(google);
   if (credentialRef === undefined) return { kind: "ready", credential: null, secrets: new Map(), words: [] };
   const found = findWord(find, credentialRef);
   if (found.kind === "missing") return found;
@@ -66,7 +69,7 @@ function resolveAws({ region, service, secretRef }: NonNullable<CloudCredential[
 
 function resolveOauth(
   { secretRef, ...oauth }: NonNullable<CloudCredential["oauth"]>,
-  { find, serverAt }: CredentialDeps,
+  { find, serverAt }: Pick<CredentialDeps, "find" | "serverAt">,
 ): ResolvedCredential {
   const found = findWord(find, secretRef);
   if (found.kind === "missing") return found;
@@ -76,6 +79,17 @@ function resolveOauth(
     credential: { oauth: { ...oauth, server: serverAt(oauth.tokenUrl), secret } },
     secrets: new Map([[secret, { kind: "credential", headerValue: found.value }]]),
     words: [found.value],
+  };
+}
+
+function resolveGoogle({ metadata }: GoogleOptions): ResolvedCredential {
+  // Envoy's client for tokens wants one; the request for the metadata server goes without (bootstrap/listeners/tokens.ts).
+  const secret = "client-secret/google";
+  return {
+    kind: "ready",
+    credential: { google: { metadata, secret } },
+    secrets: new Map([[secret, { kind: "credential", headerValue: "unused" }]]),
+    words: [],
   };
 }
 

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import type { AddressGuard } from "../address/policy.ts";
-import { tokenCluster } from "../bootstrap/listeners/tokens.ts";
+import type { ServerAddress } from "../address/google.ts";
+import { METADATA_CLUSTER, tokenCluster } from "../bootstrap/listeners/tokens.ts";
 
 /** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
 export interface Endpoint {
@@ -22,7 +23,11 @@ export interface EndpointTls {
   rootsSecret: string;
 }
 
-export type EndpointCredential = HeaderCredential | { aws: AwsCredential } | { oauth: OauthCredential };
+export type EndpointCredential =
+  | HeaderCredential
+  | { aws: AwsCredential }
+  | { oauth: OauthCredential }
+  | { google: GoogleCredential };
 
 export interface HeaderCredential {
   /** Its name, in lower case. */
@@ -57,6 +62,13 @@ export interface OauthCredential {
   scopes: readonly string[];
 }
 
+/** Gets tokens of the identity of the machine or pod. */
+export interface GoogleCredential {
+  metadata: ServerAddress;
+  /** Name of an SDS secret that is not sent. */
+  secret: string;
+}
+
 /** Names of the SDS secrets that it uses. */
 export function secretNamesOf({ credential, tls }: Endpoint): string[] {
   return [...secretNamesIn(credential), ...(tls === null ? [] : [tls.rootsSecret])];
@@ -64,17 +76,22 @@ export function secretNamesOf({ credential, tls }: Endpoint): string[] {
 
 function secretNamesIn(credential: EndpointCredential | null): string[] {
   if (credential === null || "aws" in credential) return [];
+  if ("google" in credential) return [credential.google.secret];
   return "oauth" in credential ? [credential.oauth.secret] : [credential.secret];
 }
 
 /** An upstream's clusters by name: its own and, if it needs tokens, that of the server which issues them. */
 export function clustersOf(name: string, endpoint: Endpoint): [name: string, endpoint: Endpoint][] {
-  const { credential } = endpoint;
-  if (credential === null || !("oauth" in credential)) return [[name, endpoint]];
-  return [
-    [name, endpoint],
-    [tokenCluster(name), credential.oauth.server],
-  ];
+  return [[name, endpoint], ...issuersOf(name, endpoint.credential)];
+}
+
+function issuersOf(name: string, credential: EndpointCredential | null): [name: string, endpoint: Endpoint][] {
+  if (credential === null) return [];
+  if ("oauth" in credential) return [[tokenCluster(name), credential.oauth.server]];
+  if (!("google" in credential)) return [];
+  const { metadata } = credential.google;
+  // No guard: the administrator chose the address. It answers within the machine, or not at all.
+  return [[METADATA_CLUSTER, { ...metadata, tls: null, credential: null, guard: null, connectTimeoutMs: 1_000 }]];
 }
 
 /** Of requests to it. */

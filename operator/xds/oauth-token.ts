@@ -9,19 +9,35 @@ import { TOKEN_TIMEOUT_MS, TOKENS_CLUSTER } from "../bootstrap/listeners/tokens.
 import { overAds } from "./ads-source.ts";
 import type { OauthCredential } from "./endpoint.ts";
 
+export function oauthToken({ tokenUrl, clientId, secret, scopes }: OauthCredential, cluster: string) {
+  return fetchedToken({ cluster, path: new URL(tokenUrl).pathname, scopes, clientId, secret });
+}
+
+export interface FetchedToken {
+  /** Of the server that issues it. */
+  cluster: string;
+  path: string;
+  scopes: readonly string[];
+  clientId: string;
+  /** Name of the SDS secret with the client's secret. */
+  secret: string;
+}
+
 /**
  * A bearer token, which Envoy fetches when it gets the cluster, and renews before it expires; not at a request. Without one, a
  * request is answered with 401 (`failed_to_inject_credential`).
  */
-export function oauthToken(
-  { tokenUrl, clientId, secret, scopes }: OauthCredential,
-  cluster: string,
-): MessageInitShape<typeof TypedExtensionConfigSchema> {
-  const { pathname } = new URL(tokenUrl);
+export function fetchedToken({
+  cluster,
+  path,
+  scopes,
+  clientId,
+  secret,
+}: FetchedToken): MessageInitShape<typeof TypedExtensionConfigSchema> {
   const oauth = create(OAuth2Schema, {
     tokenEndpoint: {
       // The listener that it passes through sends it to this cluster, with the server's name as its host.
-      uri: `http://${cluster}${pathname}`,
+      uri: `http://${cluster}${path}`,
       httpUpstreamType: { case: "cluster", value: TOKENS_CLUSTER },
       timeout: durationFromMs(TOKEN_TIMEOUT_MS),
     },

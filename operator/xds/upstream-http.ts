@@ -10,6 +10,7 @@ import { overAds } from "./ads-source.ts";
 import { UPSTREAM_STREAMS, UPSTREAM_WINDOW_BYTES } from "../bootstrap/buffers.ts";
 import { awsSigning } from "./aws-signing.ts";
 import { tokenCluster } from "../bootstrap/listeners/tokens.ts";
+import { googleToken } from "./google-token.ts";
 import { hostHeader, type Endpoint, type EndpointCredential, type HeaderCredential } from "./endpoint.ts";
 import { oauthToken } from "./oauth-token.ts";
 import { upstreamGuard } from "./upstream-guard.ts";
@@ -50,6 +51,7 @@ function credentialFilter(
   { name, host }: { name: string; host: string },
 ): MessageInitShape<typeof HttpFilterSchema> {
   if ("aws" in credential) return awsSigning(credential.aws, host);
+  if ("google" in credential) return injector(googleToken(credential.google));
   return injector("oauth" in credential ? oauthToken(credential.oauth, tokenCluster(name)) : headerFrom(credential));
 }
 

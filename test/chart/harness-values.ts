@@ -175,7 +175,12 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
       },
       operator: {
         ...PODS,
-        backends: { allowPrivateAddresses: true, allowNamespaces: ["inference"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] },
+        backends: {
+          allowPrivateAddresses: true,
+          allowNamespaces: ["inference"],
+          allowCidrs: ["10.0.0.0/8", "fd00::/8"],
+          google: { enabled: true, hosts: ["vertex.example"] },
+        },
         extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=400" }],
       },
       dashboard: {

@@ -206,6 +206,15 @@ describe("the network policies", () => {
     ]);
   });
 
+  test("allow Envoy to reach Google's metadata servers only if Models may use the pods' identity there", async () => {
+    const egressWith = async (google: object) => {
+      const objects = await render(helm(), { ...ALL, operator: { backends: { google } } });
+      return JSON.stringify(policySchema.parse(only(objects, "NetworkPolicy", `${NAME}-gateway`)).spec.egress);
+    };
+    expect(await egressWith({ enabled: true })).toContain('"cidr":"169.254.169.254/32"');
+    expect(await egressWith({})).not.toContain('"cidr":"169.254.');
+  });
+
   test("give the operator the same ranges", async () => {
     const backends = { allowPrivateAddresses: true, allowNamespaces: ["a", "b"], allowCidrs: ["10.0.0.0/8", "fd00::/8"] };
     const pods = podsOf(await render(helm(), { ...ALL, operator: { backends } }));

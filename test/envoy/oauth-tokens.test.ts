@@ -23,6 +23,7 @@ let away: TokenEndpoint;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 let stack: TestStack;
 let client: OpenAI;
+const issuers: TokenEndpoint[] = [];
 const asked: { isValid: boolean; token: string }[] = [];
 beforeEach(() => void (asked.length = 0));
 
@@ -55,7 +56,7 @@ beforeAll(async () => {
   hasty.clients.set("hasty", OLD_SECRET);
   server = await startRecordingUpstream((request, response, body) => {
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
-    const isValid = token === KEY || [issuer, hasty, away].some((each) => each.isValid(token));
+    const isValid = token === KEY || [issuer, hasty, away, ...issuers].some((each) => each.isValid(token));
     asked.push({ isValid, token });
     if (!isValid) return void response.writeHead(401, { "content-type": "application/json" }).end('{"error":"expired"}');
     const isStream = body.includes('"stream":true');
@@ -70,7 +71,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack?.stop();
-  for (const each of [server, issuer, hasty, away]) await each?.stop();
+  for (const each of [server, issuer, hasty, away, ...issuers]) await each?.stop();
   await manifests?.remove();
 });
 
@@ -154,6 +155,24 @@ test("the next backend is asked instead, and the first one again once it has a t
   });
   // It fetches a token of its own.
   expect(await eventually(() => ask("away"))).toBe("one two three");
+});
+
+test("an answer that is no usable token is followed by another request, a second later", async () => {
+  const issuing = await startTokenEndpoint(() => 3_600_000);
+  issuing.clients.set("gateway", OLD_SECRET);
+  issuers.push(issuing);
+  const url = `http://127.0.0.1:${server.port}`;
+  const oauth = { tokenUrl: issuing.url, clientId: "gateway", secret: OLD_SECRET };
+  for (const behaviour of ["page", "late"] as const) {
+    issuing.behave(behaviour);
+    const before = issuing.requests.length;
+    const name = `after-${behaviour}`;
+    await manifests.write(models(NEW_SECRET, [{ name, backends: [{ name: "first", protocol: "chat", url, oauth }] }]));
+    await eventually(() => expect(issuing.requests.length).toBeGreaterThan(before + 1));
+    expect(issuing.requests.length).toBeLessThan(before + 5);
+    issuing.behave("issue");
+    expect(await eventually(() => ask(name))).toBe("one two three");
+  }
 });
 
 test("Envoy outlives backends that are removed while their token is fetched", async () => {

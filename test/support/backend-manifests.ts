@@ -29,6 +29,8 @@ export interface TestBackend {
   };
   /** Fetches tokens with the secret. */
   oauth?: { tokenUrl: string; clientId: string; scopes?: readonly string[]; secret: string };
+  /** Gets tokens from the metadata server. */
+  google?: object;
   /** PEM of the authority of an https server. */
   ca?: string;
 }
@@ -103,16 +105,17 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       // JSON leaves out what is undefined.
       limits: { maxOutputTokens, contextWindow },
       backends: backends.map(
-        ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, ...others }) => ({
+        ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, google, ...others }) => ({
           name: backend,
           protocol: PROTOCOL_NAMES[protocol],
-          url: protocol === "messages" ? url : `${url}/v1`,
+          url: protocol === "messages" || google !== undefined ? url : `${url}/v1`,
           ...others,
           priority,
           weight,
           ...(credential === undefined ? {} : { credentialRef: { name: secretName(name, backend) } }),
           ...(aws === undefined ? {} : { credential: { aws: toAws(aws, secretName(name, backend)) } }),
           ...(oauth === undefined ? {} : { credential: { oauth: toOauth(oauth, secretName(name, backend)) } }),
+          ...(google === undefined ? {} : { credential: { google } }),
           ...(ca === undefined ? {} : { tls: { caSecretRef: { name: secretName(name, backend) } } }),
         }),
       ),

@@ -1,6 +1,9 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 
+/** `page` is an answer of a proxy in front of it, and `late` a token that has expired. */
+type Behaviour = "issue" | "fail" | "stall" | "page" | "late";
+
 export interface TokenEndpoint {
   readonly url: string;
   /** Requests for tokens: the fields of the form. */
@@ -8,7 +11,7 @@ export interface TokenEndpoint {
   /** Secrets by client id. */
   readonly clients: Map<string, string>;
   /** From now on. */
-  behave(behaviour: "issue" | "fail" | "stall"): void;
+  behave(behaviour: Behaviour): void;
   /** Of a bearer token. */
   isValid(token: string): boolean;
   stop(): Promise<void>;
@@ -19,7 +22,7 @@ export async function startTokenEndpoint(lifetimeMs: () => number): Promise<Toke
   const requests: Record<string, string>[] = [];
   const clients = new Map<string, string>();
   const expiries = new Map<string, number>();
-  let behaviour: "issue" | "fail" | "stall" = "issue";
+  let behaviour: Behaviour = "issue";
 
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -31,6 +34,8 @@ export async function startTokenEndpoint(lifetimeMs: () => number): Promise<Toke
       const reply = (status: number, body: object) =>
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
       if (behaviour === "fail") return reply(503, {});
+      if (behaviour === "page") return void response.writeHead(200, { "content-type": "text/html" }).end("<html>");
+      if (behaviour === "late") return reply(200, { access_token: "late", token_type: "Bearer", expires_in: 0 });
       const isKnown = clients.get(asked["client_id"] ?? "") === asked["client_secret"];
       if (!isKnown || asked["grant_type"] !== "client_credentials") return reply(401, { error: "invalid_client" });
       const token = `token-${crypto.randomUUID()}`;

@@ -5,9 +5,11 @@ import { streamedBackendRoutes } from "../routes/backend.ts";
 import { brokenAnswerLog } from "../filters/broken-answer-log.ts";
 import { CONNECTION_BUFFER_BYTES } from "../buffers.ts";
 import type { EnvoyConfig } from "../envoy-config.ts";
+import { ROUTER_FILTER } from "../filters/router.ts";
+import { tokenFilter } from "../filters/tokens.ts";
 import { relayConnectionManager } from "./relay.ts";
 import { socketAddress, type EndpointAddress } from "../socket-address.ts";
-import { tokenRoute } from "./tokens.ts";
+import { METADATA_CLUSTER, tokenRoute } from "./tokens.ts";
 import { PRIVATE_HEADERS } from "../routes/upstream.ts";
 
 /**
@@ -56,6 +58,7 @@ export function earlyAnswersListener({ address, maxRequestBytes }: EarlyAnswersL
                 request_body_buffer_limit: maxRequestBytes,
                 routes: [...attemptsRoutes({ maxRequestBytes }), ...streamedBackendRoutes({}), tokenRoute()],
               }),
+              http_filters: [tokenFilter({ metadataCluster: METADATA_CLUSTER }), ROUTER_FILTER],
               // extproc may still be writing when a server has answered: its write must not fail before it has read the answer.
               delayed_close_timeout: "1s",
               // So that it is notified of a server that breaks off before the connection ends.

@@ -1,4 +1,5 @@
 import type { EnvoyConfig } from "../envoy-config.ts";
+import { tokenFilterEnabled } from "../filters/tokens.ts";
 import { endpointAddress, type EndpointAddress } from "../socket-address.ts";
 
 /**
@@ -19,6 +20,9 @@ export function tokenCluster(name: string): string {
 /** Allowed in a host, and in the name of no Model, backend or other cluster. */
 const SEPARATOR = "~";
 
+/** The metadata server of the machine or pod, for all Models. */
+export const METADATA_CLUSTER = `google${SEPARATOR}metadata`;
+
 /** The listener as an upstream. */
 export function tokensCluster(address: EndpointAddress): EnvoyConfig {
   return {
@@ -38,8 +42,14 @@ export function tokenRoute(): EnvoyConfig {
     name: "token",
     match: {
       prefix: "/",
-      headers: [{ name: ":authority", string_match: { safe_regex: { regex: `^model${SEPARATOR}.+${SEPARATOR}token$` } } }],
+      headers: [
+        {
+          name: ":authority",
+          string_match: { safe_regex: { regex: `^(model${SEPARATOR}.+${SEPARATOR}token|${METADATA_CLUSTER})$` } },
+        },
+      ],
     },
+    // The metadata server refuses requests that seem to have passed a proxy.
     request_headers_to_remove: ["x-forwarded-for", "x-forwarded-proto", "x-envoy-internal"],
     route: {
       cluster_header: ":authority",
@@ -47,5 +57,6 @@ export function tokenRoute(): EnvoyConfig {
       auto_host_rewrite: true,
       timeout: `${TOKEN_TIMEOUT_MS / 1_000}s`,
     },
+    typed_per_filter_config: tokenFilterEnabled,
   };
 }

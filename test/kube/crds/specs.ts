@@ -176,10 +176,12 @@ const oauth = object(
   },
   ["tokenUrl", "clientId", "secretRef"],
 );
+const google = object({}, []);
 const credential = fc.oneof(
   { weight: 8, arbitrary: object({ aws }, ["aws"]) },
   { weight: 8, arbitrary: object({ oauth }, ["oauth"]) },
-  { weight: 1, arbitrary: object({ aws, oauth }, []) },
+  { weight: 8, arbitrary: object({ google }, ["google"]) },
+  { weight: 1, arbitrary: object({ aws, google, oauth }, []) },
 );
 const tls = object({ serverName: words(253), caSecretRef: reference }, []);
 const BACKEND: ("name" | "protocol" | "url")[] = ["name", "protocol", "url"];

@@ -103,7 +103,8 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const publicBaseUrl = `http://${LOOPBACK}`;
   const { apiKey } = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
 
-  const operatorOptions = { databaseUrl, pepper, manifestsDirectory, upstreams, xdsSocket, adminPort: operatorAdmin };
+  const google = {};
+  const operatorOptions = { databaseUrl, pepper, manifestsDirectory, upstreams, google, xdsSocket, adminPort: operatorAdmin };
   const operator = await begin(member(operatorPart(operatorOptions), logs));
   const dashboardOptions = {
     databaseUrl,

@@ -40,6 +40,7 @@ const registry = createRegistry(
 function policyOf(options: Partial<AddressPolicyOptions>) {
   return createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], ...options });
 }
+const google = { metadata: { host: "169.254.169.254", port: 80 }, hosts: [] };
 /** What name servers say in the files. */
 const addresses = new Map([["inside.example", ["10.1.2.3"]]]);
 
@@ -94,7 +95,7 @@ test.for([
   { name: "refused", file: "test/unit/operator/model/reconcile/refused.in.yaml" },
   { name: "local-manifests", file: "local/manifests/models.yaml", allowCidrs: ["127.0.0.0/8", "::1/128"] },
 ])("manifests become a catalogue, clusters and statuses: $name", async ({ name, file, allowCidrs = [] }) => {
-  const plan = planFor(await readFile(file, "utf8"), { policy: policyOf({ allowCidrs }), addresses });
+  const plan = planFor(await readFile(file, "utf8"), { policy: policyOf({ allowCidrs, google }), addresses });
   await expect(render(plan)).toMatchFileSnapshot(`reconcile/${name}.out.yaml`);
 });
 
