@@ -1,13 +1,15 @@
-import type { GatewayError } from "../../../contract/errors.ts";
+import { GatewayError } from "../../../contract/errors.ts";
 import { noAnswer, type InputAnswer } from "../input-answer.ts";
 import { count } from "../json/count.ts";
 import { NO_MEDIA } from "../json/media.ts";
 import { parseObject, type JsonObject } from "../json/object.ts";
 import type { Outline } from "../json/outline.ts";
-import { scanMembers } from "../json/scan.ts";
+import { scanMembers, skipSpace } from "../json/scan.ts";
 
 /** An answer without its vectors. */
 interface Rest {
+  /** It had none. */
+  readonly isEmpty: boolean;
   /** The text with `data` empty. */
   readonly outline: Outline;
   readonly json: JsonObject;
@@ -25,6 +27,8 @@ const MAX_REST_BYTES = 64 * 1024;
 export function readEmbeddingsAnswer(body: Buffer): InputAnswer {
   const rest = betweenOuterBrackets(body) ?? byMembers(body);
   if (rest === null) throw readNoList(body);
+  // A request has at least one input.
+  if (rest.isEmpty) throw new GatewayError("upstream_error", "The model server's answer has no embedding.");
   const { usage } = rest.json;
   // Vectors are not tokens: only the prompt is counted.
   return { outline: rest.outline, inputTokens: count(usage, "prompt_tokens") ?? count(usage, "total_tokens") };
@@ -55,7 +59,8 @@ function without(body: Buffer, { start, end }: { start: number; end: number }): 
   // If other brackets were found, the rest is not JSON, or has no list.
   if (json === null || !Array.isArray(json["data"])) return null;
   const missing = end - start;
-  return { json, outline: { text, media: NO_MEDIA, toOriginal: (at) => (at < start ? at : at + missing) } };
+  const isEmpty = skipSpace(body, start) >= end;
+  return { json, isEmpty, outline: { text, media: NO_MEDIA, toOriginal: (at) => (at < start ? at : at + missing) } };
 }
 
 function readNoList(body: Buffer): GatewayError {

@@ -20,7 +20,6 @@ describe("an answer is read without its vectors", () => {
     ["with brackets in texts", { note: "[", data: [{ ...VECTOR, embedding: "AA==" }], ...REST, other: "]" }],
     ["with arrays inside another member", { meta: { a: [1], data: [2] }, data: [VECTOR], ...REST, more: { b: [3] } }],
     ["over several lines", JSON.stringify({ data: [VECTOR], ...REST }, null, 2)],
-    ["without vectors", { data: [], ...REST }],
   ])("%s", ([, answer]) => {
     const text = typeof answer === "string" ? answer : JSON.stringify(answer);
     const { inputTokens, outline } = read(text);
@@ -47,6 +46,8 @@ describe("invalid answers", () => {
     ["a page", "<html>[]</html>", "upstream_error", 502],
     ["a list", "[1,2]", "upstream_error", 502],
     ["no list", '{"data":{}}', "upstream_error", 502],
+    ["no vector", JSON.stringify({ data: [], ...REST }), "upstream_error", 502],
+    ["no vector beside other arrays", JSON.stringify({ tags: [1], data: [], ...REST }, null, 2), "upstream_error", 502],
     ["a cut answer", '{"data":[{"embedding":[1,2', "upstream_error", 502],
     ["more beside the vectors than is read", `{"data":[],"note":"${"a".repeat(100_000)}"}`, "upstream_error", 502],
     ["brackets alone", "[".repeat(100_000), "upstream_error", 502],
