@@ -1,3 +1,4 @@
+import { isInputInterface } from "../../contract/protocol.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import { fail } from "./interrupt.ts";
 
@@ -23,9 +24,16 @@ function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): 
   }
   // A client may hang up on the last event, before the upstream closes: that is not an abort.
   const outcome = answer?.kind === "stream" ? answer.stream.outcome() : "open";
-  if (run.settlement() !== null || outcome !== "open" || !isEnded) {
+  if (run.settlement() !== null || outcome !== "open") {
     brokenAnswers.forget(context.requestId);
-    run.settle(outcome === "open" ? "aborted" : outcome, outcome === "open" ? 499 : 200);
+    if (outcome !== "open") run.settle(outcome, 200);
+    return;
+  }
+  if (!isEnded) {
+    brokenAnswers.forget(context.requestId);
+    // Nobody knows what the client got. Speech is whole or free, so it must not count as left by its client.
+    if (isInputInterface(context.protocol)) run.settle("lost", 500);
+    else run.settle("aborted", 499);
     return;
   }
   if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, run.leave);

@@ -3,7 +3,7 @@ import type { Label } from "../../contract/labels.ts";
 import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
 import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
-import type { Settlement } from "../../ledger/settlement/settlement.ts";
+import type { Outcome, Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -14,8 +14,6 @@ import { STRETCH_TOKENS } from "../credit/hold-size.ts";
 import { bytesWithin, type Meter, type MeteredUsage } from "./meter.ts";
 import { release, type Reservation } from "../credit/reservation.ts";
 import type { RunWatch } from "./run-watch.ts";
-
-type Outcome = Exclude<Settlement["outcome"], "lost">;
 
 /** One request upstream, from the moment it is sent: it is settled exactly once, however many backends it tries. */
 export interface Run {

@@ -3,9 +3,10 @@ import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { startDataPlane, type DataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import type { TestProduct } from "../support/product.ts";
+import { onlyRow } from "../support/settlement.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
-/** extproc dies while speech is on its way, and before its charge has reached the database (S28, S52). */
+/** A process of the gateway dies while speech is on its way, and before its charge has reached the database (S28, S52). */
 let stack: TestProduct;
 let plane: DataPlane;
 beforeAll(async () => {
@@ -80,6 +81,22 @@ test("killed in the middle of an answer: it is cut off, nothing is charged, and 
   await eventually(async () => expect(await heldOf(apiKey)).toBe("0.000000000"), { withinMs: 30_000 });
   expect(await stack.usageOf(response.headers.get("x-request-id") ?? "")).toMatchObject([{ outcome: "lost", chargeNanoUsd: 0n }]);
   expect(await stack.balanceNanoUsd(accountId)).toBe(3_000_000n);
+});
+
+test("Envoy is killed in the middle of an answer: nothing is charged, because the client has not left it", async () => {
+  const { apiKey, accountId } = await stack.createAccount({ name: "unheard", creditNanoUsd: 3_000_000n });
+  const response = await eventually(async () => {
+    const begun = await speak("[[sim chunk-ms=200]] A long text that is spoken slowly, and not to its end", apiKey);
+    expect(begun.status).toBe(200);
+    return begun;
+  });
+  const reader = response.body?.getReader();
+  expect((await reader?.read())?.value?.length).toBeGreaterThan(0);
+  await plane.killEnvoy();
+  await expect(reader?.closed).rejects.toThrow("terminated");
+  expect(await onlyRow(stack, response.headers.get("x-request-id") ?? "")).toMatchObject({ outcome: "lost", chargeNanoUsd: 0n });
+  expect(await stack.balanceNanoUsd(accountId)).toBe(3_000_000n);
+  expect(await checkLedger(stack.database)).toEqual([]);
 });
 
 async function heldOf(apiKey: string): Promise<unknown> {

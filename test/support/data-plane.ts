@@ -31,6 +31,8 @@ export interface DataPlane {
   envoyStats(filter: string): Promise<ReadonlyMap<string, number>>;
   /** What its Envoy has allocated at this moment. */
   envoyMemoryMiB(): Promise<number>;
+  /** Envoy does not come back. */
+  killEnvoy(): Promise<void>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
   /** @returns Envoy's exit code; null where it crashed. */
@@ -120,6 +122,7 @@ export async function startDataPlane(
     journalDirectory,
     startExtproc,
     endExtproc,
+    killEnvoy: envoy.kill,
     signalExtproc: (signal) => void extproc?.kill(signal),
     async envoyStats(filter) {
       const lines = (await envoy.admin(`/stats?filter=${filter}`)).trim().split("\n");

@@ -68,6 +68,10 @@ export async function startEnvoyProcess(config: {
         .filter((line) => line !== "")
         .map((line): Record<string, unknown> => JSON.parse(line));
     },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
     async stop() {
       child.kill("SIGTERM");
       const timer = setTimeout(() => child.kill("SIGKILL"), 5_000);
