@@ -109,7 +109,7 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
     if (isClosed) return;
     isClosed = true;
     lane.close();
-    exchange.closed(isEnded);
+    exchange.closed(isEnded, stream.isConnected);
   }
 
   /** Envoy answers 503 and nothing goes upstream. A clean end would let it forward the request unprocessed. */

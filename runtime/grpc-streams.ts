@@ -26,6 +26,8 @@ export interface GrpcStream {
   /** Accepts no messages beyond those that have arrived, until `resume`: flow control stops the sender. */
   pause(): void;
   resume(): void;
+  /** False once the connection is gone, and every stream on it. True for a stream that is over by itself. */
+  isConnected(): boolean;
   /** Ends it with status OK. */
   end(): void;
   /** Ends it with UNAVAILABLE. */
@@ -174,6 +176,7 @@ function serve(
   let isEnded = false;
   let hasSpoken = false;
   let wasSilent = false;
+  const { session } = stream;
   const call: GrpcStream = {
     send(frame, rest = null) {
       if (isEnded || stream.destroyed) return;
@@ -189,6 +192,7 @@ function serve(
     },
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
+    isConnected: () => session?.destroyed === false,
     end: () => end(OK, ""),
     fail: (details) => end(UNAVAILABLE, details),
   };

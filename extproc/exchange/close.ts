@@ -1,20 +1,26 @@
 import { isInputInterface } from "../../contract/protocol.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
+import type { Run } from "../meter/run.ts";
 import { fail } from "./interrupt.ts";
+
+interface Ending {
+  /** Envoy has ended the stream; false if it was reset, or the connection to Envoy broke. */
+  isEnded: boolean;
+  isConnected(): boolean;
+}
 
 /**
  * Phase 5: Envoy's stream is over. Everything that the request has taken is returned, and tokens produced before the client left,
  * or the model server broke off, are charged (S28).
- * @param isEnded Envoy has ended the stream; false if the connection to Envoy broke.
  */
-export function close(context: ExchangeContext, isEnded: boolean): void {
+export function close(context: ExchangeContext, ending: Ending): void {
   context.client.aborted = true;
   for (const each of context.closers.splice(0)) each();
   if (context.forwarded === undefined) context.deps.brokenAnswers.forget(context.requestId);
-  else end(context, context.forwarded, isEnded);
+  else end(context, context.forwarded, ending);
 }
 
-function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): void {
+function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnected }: Ending): void {
   const { run, answer } = forwarded;
   const { brokenAnswers } = context.deps;
   if (forwarded.blameServer !== null) {
@@ -24,21 +30,22 @@ function end(context: ExchangeContext, forwarded: Forwarded, isEnded: boolean): 
   }
   // A client may hang up on the last event, before the upstream closes: that is not an abort.
   const outcome = answer?.kind === "stream" ? answer.stream.outcome() : "open";
-  if (run.settlement() !== null || outcome !== "open") {
+  if (run.settlement() !== null || outcome !== "open" || !isEnded) {
     brokenAnswers.forget(context.requestId);
     if (outcome !== "open") run.settle(outcome, 200);
-    return;
-  }
-  if (!isEnded) {
-    brokenAnswers.forget(context.requestId);
-    // Nobody knows what the client got. Speech is whole or free, so it must not count as left by its client.
-    if (isInputInterface(context.protocol)) run.settle("lost", 500);
+    else if (isInputInterface(context.protocol) && !isConnected()) loseSpeech(run);
     else run.settle("aborted", 499);
     return;
   }
-  if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, run.leave);
+  const leave = () => (isInputInterface(context.protocol) && !isConnected() ? loseSpeech(run) : run.leave());
+  if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, leave);
   brokenAnswers.forget(context.requestId);
   if (forwarded.isBroken) fail(context, forwarded);
   // Envoy answers itself for an upstream that fails before its headers. So this was the client.
   else run.leave();
+}
+
+/** Its client has not left it: Envoy has stopped, or died. Speech is paid whole or not at all. */
+function loseSpeech(run: Run): void {
+  run.settle("lost", 500);
 }

@@ -37,9 +37,10 @@ export interface Exchange {
   load(): AccountLoad | null;
   /**
    * Envoy's stream is over: normally, because the client left, or because the upstream broke off.
-   * @param isEnded Envoy has ended it; false if the connection to Envoy broke.
+   * @param isEnded Envoy has ended it; false if it was reset, or the connection to Envoy broke.
+   * @param isConnected to Envoy, still: one that stops ends its streams first.
    */
-  closed(isEnded: boolean): void;
+  closed(isEnded: boolean, isConnected: () => boolean): void;
 }
 
 export interface ExchangeFacts {
@@ -191,6 +192,6 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
       };
     },
     load: () => context.load,
-    closed: (isEnded) => close(context, isEnded),
+    closed: (isEnded, isConnected) => close(context, { isEnded, isConnected }),
   };
 }

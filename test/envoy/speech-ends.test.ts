@@ -18,8 +18,8 @@ afterAll(async () => {
   await stack.stop();
 });
 
-async function speak(input: string, apiKey: string): Promise<Response> {
-  return await fetch(`${plane.baseUrl}/v1/audio/speech`, {
+async function speak(input: string, apiKey: string, { baseUrl } = plane): Promise<Response> {
+  return await fetch(`${baseUrl}/v1/audio/speech`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
     body: JSON.stringify({ model: "modelx-speech", voice: "alloy", input }),
@@ -83,21 +83,31 @@ test("killed in the middle of an answer: it is cut off, nothing is charged, and 
   expect(await stack.balanceNanoUsd(accountId)).toBe(3_000_000n);
 });
 
-test("Envoy is killed in the middle of an answer: nothing is charged, because the client has not left it", async () => {
-  const { apiKey, accountId } = await stack.createAccount({ name: "unheard", creditNanoUsd: 3_000_000n });
-  const response = await eventually(async () => {
-    const begun = await speak("[[sim chunk-ms=200]] A long text that is spoken slowly, and not to its end", apiKey);
-    expect(begun.status).toBe(200);
-    return begun;
-  });
-  const reader = response.body?.getReader();
-  expect((await reader?.read())?.value?.length).toBeGreaterThan(0);
-  await plane.killEnvoy();
-  await expect(reader?.closed).rejects.toThrow("terminated");
-  expect(await onlyRow(stack, response.headers.get("x-request-id") ?? "")).toMatchObject({ outcome: "lost", chargeNanoUsd: 0n });
-  expect(await stack.balanceNanoUsd(accountId)).toBe(3_000_000n);
-  expect(await checkLedger(stack.database)).toEqual([]);
-});
+test.for(["SIGKILL", "SIGTERM"] as const)(
+  "Envoy ends in the middle of an answer, by %s: nothing is charged, because the client has not left it",
+  async (signal) => {
+    const { apiKey, accountId } = await stack.createAccount({ name: signal.toLowerCase(), creditNanoUsd: 3_000_000n });
+    const own = await startDataPlane(stack);
+    try {
+      const input = "[[sim chunk-ms=200]] A long text that is spoken slowly, and not to its end";
+      const response = await eventually(async () => {
+        const begun = await speak(input, apiKey, own);
+        expect(begun.status).toBe(200);
+        return begun;
+      });
+      const reader = response.body?.getReader();
+      expect((await reader?.read())?.value?.length).toBeGreaterThan(0);
+      await own.endEnvoy(signal);
+      await expect(reader?.closed).rejects.toThrow("terminated");
+      const row = await onlyRow(stack, response.headers.get("x-request-id") ?? "");
+      expect(row).toMatchObject({ outcome: "lost", chargeNanoUsd: 0n });
+    } finally {
+      await own.stop();
+    }
+    expect(await stack.balanceNanoUsd(accountId)).toBe(3_000_000n);
+    expect(await checkLedger(stack.database)).toEqual([]);
+  },
+);
 
 async function heldOf(apiKey: string): Promise<unknown> {
   const response = await fetch(`${plane.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });

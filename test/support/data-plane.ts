@@ -31,10 +31,10 @@ export interface DataPlane {
   envoyStats(filter: string): Promise<ReadonlyMap<string, number>>;
   /** What its Envoy has allocated at this moment. */
   envoyMemoryMiB(): Promise<number>;
-  /** Envoy does not come back. */
-  killEnvoy(): Promise<void>;
   /** Sends the signal and waits until the process is gone; resolves with its exit code. */
   endExtproc(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
+  /** The same for Envoy, which does not come back. */
+  endEnvoy(signal: "SIGKILL" | "SIGTERM"): Promise<void>;
   /** @returns Envoy's exit code; null where it crashed. */
   stop(): Promise<number | null>;
 }
@@ -122,7 +122,7 @@ export async function startDataPlane(
     journalDirectory,
     startExtproc,
     endExtproc,
-    killEnvoy: envoy.kill,
+    endEnvoy: envoy.end,
     signalExtproc: (signal) => void extproc?.kill(signal),
     async envoyStats(filter) {
       const lines = (await envoy.admin(`/stats?filter=${filter}`)).trim().split("\n");

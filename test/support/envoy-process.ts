@@ -16,6 +16,8 @@ export interface EnvoyProcess {
   accessLog(): Promise<Record<string, unknown>[]>;
   /** @returns its exit code; null where a signal or a crash ended it. */
   stop(): Promise<number | null>;
+  /** Before that, and for good. */
+  end(signal: "SIGKILL" | "SIGTERM"): Promise<void>;
 }
 
 /** A real Envoy on a bootstrap; its own log is shown only when it does not come up. */
@@ -68,8 +70,8 @@ export async function startEnvoyProcess(config: {
         .filter((line) => line !== "")
         .map((line): Record<string, unknown> => JSON.parse(line));
     },
-    async kill() {
-      child.kill("SIGKILL");
+    async end(signal) {
+      child.kill(signal);
       await exited;
     },
     async stop() {
