@@ -10,11 +10,11 @@ export const UPSTREAM_PATHS = {
 } as const satisfies Record<Protocol, string>;
 
 /**
- * Interfaces that are no conversations. A request is one JSON object, and it and its answer pass to and from a server that speaks
- * chat completions with nothing changed but the model's name. An answer is one JSON object, or sound for speech. It has no text:
- * only the input is charged, except for images, whose answers are.
+ * Interfaces that are no conversations. A request is one JSON object, or a form for transcriptions, and it and its answer pass to
+ * and from a server that speaks chat completions with nothing changed but the model's name. An answer is one JSON object, sound for
+ * speech, or a text for transcriptions. Only the input is charged, except for images and transcriptions, whose answers are as well.
  */
-export const INPUT_INTERFACES = ["embeddings", "rerank", "image_generation", "speech"] as const;
+export const INPUT_INTERFACES = ["embeddings", "rerank", "image_generation", "speech", "transcription"] as const;
 export type InputInterface = (typeof INPUT_INTERFACES)[number];
 
 /** Their endpoints on a server, below its base path. */
@@ -23,6 +23,7 @@ const INPUT_PATHS = {
   rerank: "/rerank",
   image_generation: "/images/generations",
   speech: "/audio/speech",
+  transcription: "/audio/transcriptions",
 } as const satisfies Record<InputInterface, string>;
 
 /** Interfaces for clients. A conversation reaches servers of every protocol. */
@@ -47,7 +48,11 @@ export const CLIENT_PATHS = {
   rerank: "/v1/rerank",
   image_generation: "/v1/images/generations",
   speech: "/v1/audio/speech",
+  transcription: "/v1/audio/transcriptions",
 } as const satisfies Record<Interface, string>;
+
+/** Of the same interface: the text is in English, whatever language was spoken. Clients add `/v1`. */
+export const TRANSLATIONS_PATH = "/audio/translations";
 
 /** The two formats of errors and lists: Responses and the input interfaces share those of chat completions. */
 export type Dialect = Exclude<Protocol, "responses">;

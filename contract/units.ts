@@ -7,6 +7,7 @@ const UNITS: Partial<Record<Interface, readonly [string, string]>> = {
   image_generation: ["image", "images"],
   // A Unicode code point of the text that is spoken.
   speech: ["character", "characters"],
+  transcription: ["second of sound", "seconds of sound"],
 };
 
 /** What is known of an image, on which its price may depend; null: it may be anything. */
@@ -28,10 +29,16 @@ export function unitsInWords({ interface: client, units }: Used): string {
 }
 
 /** As `UNITS_BY_KIND` in the ledger's sums. */
-export function unitsByKind({ interface: client, units }: Used): { searches: number; images: number; characters: number } {
+export function unitsByKind({ interface: client, units }: Used): {
+  searches: number;
+  images: number;
+  characters: number;
+  seconds: number;
+} {
   return {
     searches: client === "rerank" ? units : 0,
     images: client === "image_generation" ? units : 0,
     characters: client === "speech" ? units : 0,
+    seconds: client === "transcription" ? units : 0,
   };
 }

@@ -35,7 +35,20 @@ export function showPrices(price: Price, client: Interface | undefined) {
     search: pricePerThousand(unitOf("rerank")),
     image: pricePerImage(unitOf("image_generation")),
     character: pricePerMillion(unitOf("speech")),
+    minute: pricePerMinute(unitOf("transcription")),
   };
+}
+
+/** A published price of a minute of sound, in USD. */
+export function showMinutePrice(picoUsdPerSecond: bigint): string {
+  return `$${pricePerMinute(picoUsdPerSecond)}`;
+}
+
+const PICO_PER_MICRO = 1_000_000n;
+
+/** As it was published, with up to six decimals: that of a second was rounded up by less than a pico-USD. */
+export function pricePerMinute(picoUsdPerSecond: bigint): string {
+  return pricePerImage(((picoUsdPerSecond * 60n) / PICO_PER_MICRO) * PICO_PER_MICRO);
 }
 
 /** At least two decimals, as prices of tokens have them. */

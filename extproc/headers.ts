@@ -86,6 +86,8 @@ export function attemptsChanges({ headers, requestId, worker, isStream, early }:
 export interface ResponseChangesInput {
   headers: ReadonlyMap<string, string>;
   isStream: boolean;
+  /** Of a complete answer that is no JSON. */
+  contentType?: string | undefined;
   /** The body keeps the model server's length, or gets a new one. */
   hasLength: boolean;
   requestId: string;
@@ -100,6 +102,7 @@ export interface ResponseChangesInput {
 export function responseChanges({
   headers,
   isStream,
+  contentType = "application/json",
   hasLength,
   requestId,
   dropped,
@@ -110,7 +113,7 @@ export function responseChanges({
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
   if (isStream && isFramed(headers)) set["content-type"] = "text/event-stream";
-  if (!isStream) set["content-type"] = "application/json";
+  if (!isStream) set["content-type"] = contentType;
   const remove = [...headers.keys()].filter(
     (name) => !name.startsWith(":") && !PASSED_DOWNSTREAM.has(name) && !Object.hasOwn(set, name),
   );

@@ -51,6 +51,14 @@ export function parsePricePerImage(usd: string): bigint {
   return parsePrice(usd) * 1_000_000n;
 }
 
+/**
+ * The price of a minute of sound, "0.006" USD, as pico-USD for each second: 100000000n. What does not divide by sixty is rounded up,
+ * by less than a nano-USD for an hour. @throws as `parsePrice` does.
+ */
+export function parsePricePerMinute(usd: string): bigint {
+  return (parsePricePerImage(usd) + 59n) / 60n;
+}
+
 /** A price in USD per token or unit without trailing zeros: "0.000003". */
 export function formatPicoUsd(picoUsd: bigint): string {
   const digits = picoUsd.toString().padStart(PICO_PER_USD_DECIMALS + 1, "0");

@@ -18,11 +18,12 @@ export interface UpstreamOptions {
 const CHAT_PLACEHOLDER = "http://chat.simulator.localhost";
 const MESSAGES_PLACEHOLDER = "http://messages.simulator.localhost";
 const RESPONSES_PLACEHOLDER = "http://responses.simulator.localhost";
-/** A server given for conversations may have no embeddings, rankings, images or speech, and uses other model names for them. */
+/** A server given for conversations may have no embeddings, rankings, images, speech or transcriptions, and uses other model names for them. */
 const EMBEDDINGS_PLACEHOLDER = "http://embeddings.simulator.localhost";
 const RERANK_PLACEHOLDER = "http://rerank.simulator.localhost";
 const IMAGES_PLACEHOLDER = "http://images.simulator.localhost";
 const SPEECH_PLACEHOLDER = "http://speech.simulator.localhost";
+const TRANSCRIPTION_PLACEHOLDER = "http://transcription.simulator.localhost";
 
 /** Value of GATEWAY_LOCAL_UPSTREAMS: the real target of each placeholder in the manifests. */
 export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): LocalUpstreams {
@@ -39,5 +40,6 @@ export function mapUpstreams(options: UpstreamOptions, simulatorUrl: string): Lo
     [RERANK_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
     [IMAGES_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
     [SPEECH_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
+    [TRANSCRIPTION_PLACEHOLDER]: { url: `${simulatorUrl}/v1` },
   };
 }

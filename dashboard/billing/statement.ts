@@ -65,7 +65,7 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
   const amounts = exactAmounts(sums.map(({ chargeNanoUsd }) => chargeNanoUsd));
   const units = unitColumns([usageTotal]);
   const rows = sums.map(({ model, ...sum }, index) => {
-    const used = [sum.requests, promptTokensOf(sum), sum.outputTokens, ...units.map(({ name }) => sum[name])];
+    const used = [sum.requests, promptTokensOf(sum), sum.outputTokens, ...units.map(({ of }) => of(sum))];
     const counts = used.map((count) => count.toLocaleString("en-US"));
     return { cells: [model, ...counts, amounts[index] ?? ""], isBold: index === models.length };
   });

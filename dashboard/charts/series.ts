@@ -1,4 +1,5 @@
 import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../ledger/usage/sums.ts";
+import { minutesOf } from "../minutes.ts";
 import { totalTokensOf } from "../../contract/usage.ts";
 
 export const METRICS = {
@@ -8,6 +9,7 @@ export const METRICS = {
   searches: "Searches",
   images: "Images",
   characters: "Characters",
+  minutes: "Minutes of sound",
 } as const;
 export type Metric = keyof typeof METRICS;
 
@@ -87,5 +89,7 @@ function amountOf(usage: UsageSums, metric: Metric): number {
       return usage.images;
     case "characters":
       return usage.characters;
+    case "minutes":
+      return minutesOf(usage);
   }
 }

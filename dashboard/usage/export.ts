@@ -17,7 +17,7 @@ import { readLabelsOf, type LabelledRequest } from "../../ledger/usage/request-l
 import { momentsOf } from "../../contract/days.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { unitsByKind } from "../../contract/units.ts";
-import { perMillion, perThousand, pricePerImage } from "../money.ts";
+import { perMillion, perThousand, pricePerImage, pricePerMinute } from "../money.ts";
 
 /** A part of an account's usage. Totals know keys, projects and models; outcomes are only in the file of requests. */
 export interface UsageSelection {
@@ -43,6 +43,7 @@ const SUMS = [
   "searches",
   "images",
   "characters",
+  "seconds_of_sound",
   "charge_usd",
 ];
 
@@ -167,6 +168,7 @@ function sumCells(sums: UsageSums): Cell[] {
     { number: String(sums.searches) },
     { number: String(sums.images) },
     { number: String(sums.characters) },
+    { number: String(sums.seconds) },
     { number: formatNanoUsd(sums.chargeNanoUsd) },
   ];
 }
@@ -190,6 +192,7 @@ const REQUEST_COLUMNS = [
   "searches",
   "images",
   "characters",
+  "seconds_of_sound",
   "duration_ms",
   "first_token_ms",
   "input_usd_per_million",
@@ -199,6 +202,7 @@ const REQUEST_COLUMNS = [
   "search_usd_per_thousand",
   "usd_per_image",
   "character_usd_per_million",
+  "usd_per_minute",
   "image_terms",
   "price_version",
   "charge_usd",
@@ -212,7 +216,7 @@ function labelCells({ labels }: LabelledRequest): Cell[] {
 
 function requestCells(request: ListedRequest): Cell[] {
   const { price } = request;
-  const { searches, images, characters } = unitsByKind(request);
+  const { searches, images, characters, seconds } = unitsByKind(request);
   const unitOf = (kind: Interface) => (request.interface === kind ? price.unitPicoUsd : 0n);
   return [
     { text: request.requestId },
@@ -233,6 +237,7 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: String(searches) },
     { number: String(images) },
     { number: String(characters) },
+    { number: String(seconds) },
     { number: String(request.durationMs) },
     { number: request.firstTokenMs === null ? "" : String(request.firstTokenMs) },
     { number: perMillion(price.inputPicoUsd) },
@@ -242,6 +247,7 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: perThousand(unitOf("rerank")) },
     { number: pricePerImage(unitOf("image_generation")) },
     { number: perMillion(unitOf("speech")) },
+    { number: pricePerMinute(unitOf("transcription")) },
     { text: request.unitTerms ?? "" },
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },

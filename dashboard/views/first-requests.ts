@@ -54,6 +54,9 @@ export const FIRST_REQUESTS = {
   -H "content-type: application/json" \\
   -d '{ "model": "${model}", "voice": "alloy", "input": "Good morning" }' \\
   -o speech.mp3`,
+    transcription: ({ baseUrl, model }) => `curl ${baseUrl}/v1/audio/transcriptions \\
+  -H "authorization: Bearer $MODEL_GATEWAY_API_KEY" \\
+  -F model=${model} -F file=@speech.mp3`,
   },
   python: {
     chat: ({ baseUrl, model }) => `import os
@@ -113,6 +116,13 @@ with client.audio.speech.with_streaming_response.create(
     model="${model}", voice="alloy", input="Good morning"
 ) as speech:
     speech.stream_to_file("speech.mp3")`,
+    transcription: ({ baseUrl, model }) => `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${baseUrl}/v1", api_key=os.environ["MODEL_GATEWAY_API_KEY"])
+with open("speech.mp3", "rb") as file:
+    transcription = client.audio.transcriptions.create(model="${model}", file=file)
+print(transcription.text)`,
   },
   javascript: {
     chat: ({ baseUrl, model }) => `import OpenAI from "openai";
@@ -163,5 +173,12 @@ import OpenAI from "openai";
 const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
 const speech = await client.audio.speech.create({ model: "${model}", voice: "alloy", input: "Good morning" });
 writeFileSync("speech.mp3", Buffer.from(await speech.arrayBuffer()));`,
+    transcription: ({ baseUrl, model }) => `import { createReadStream } from "node:fs";
+import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${baseUrl}/v1", apiKey: process.env.MODEL_GATEWAY_API_KEY });
+const file = createReadStream("speech.mp3");
+const transcription = await client.audio.transcriptions.create({ model: "${model}", file });
+console.log(transcription.text);`,
   },
 } as const satisfies Record<Language, Record<Interface, Snippet>>;

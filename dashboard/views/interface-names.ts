@@ -9,4 +9,5 @@ export const INTERFACE_NAMES = {
   rerank: "Rerank",
   image_generation: "Image generation",
   speech: "Speech",
+  transcription: "Transcription",
 } as const satisfies Record<Interface, string>;

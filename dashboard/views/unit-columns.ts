@@ -1,14 +1,25 @@
 import type { UsageSums } from "../../ledger/usage/sums.ts";
+import type { Metric } from "../charts/series.ts";
+import { minutesOf } from "../minutes.ts";
 
-const KINDS = [
-  { head: "Searches", name: "searches" },
-  { head: "Images", name: "images" },
-  { head: "Characters", name: "characters" },
-] as const satisfies { head: string; name: keyof UsageSums }[];
+type Units = Pick<UsageSums, "searches" | "images" | "characters" | "seconds">;
 
-export type UnitKind = (typeof KINDS)[number]["name"];
+interface UnitColumn {
+  head: string;
+  metric: UnitKind;
+  of(sums: Units): number;
+}
+
+const COLUMNS: readonly UnitColumn[] = [
+  { head: "Searches", metric: "searches", of: ({ searches }) => searches },
+  { head: "Images", metric: "images", of: ({ images }) => images },
+  { head: "Characters", metric: "characters", of: ({ characters }) => characters },
+  { head: "Minutes of sound", metric: "minutes", of: minutesOf },
+];
+
+export type UnitKind = Extract<Metric, "searches" | "images" | "characters" | "minutes">;
 
 /** Columns for the kinds of units that at least one row has. */
-export function unitColumns(rows: readonly Pick<UsageSums, UnitKind>[]): readonly (typeof KINDS)[number][] {
-  return KINDS.filter(({ name }) => rows.some((row) => row[name] > 0));
+export function unitColumns(rows: readonly Units[]): readonly UnitColumn[] {
+  return COLUMNS.filter(({ of }) => rows.some((row) => of(row) > 0));
 }

@@ -33,6 +33,7 @@ export function createAnswers({ publicBaseUrl }: { publicBaseUrl: string }): Ans
         rerank: { base_url: publicBaseUrl, endpoint: `POST ${publicBaseUrl}/v1/rerank` },
         image_generation: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/images/generations` },
         speech: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/audio/speech` },
+        transcription: { base_url: `${publicBaseUrl}/v1`, endpoint: `POST ${publicBaseUrl}/v1/audio/transcriptions` },
         models: `${publicBaseUrl}/v1/models`,
       }),
   };

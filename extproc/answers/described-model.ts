@@ -1,6 +1,6 @@
 import type { Capability } from "../../contract/capability.ts";
 import { isInputOnly, type CatalogueModel } from "../../contract/catalogue.ts";
-import { CLIENT_PATHS } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
 import { imagePriceOf } from "../../ledger/models/image-price.ts";
 import { formatPicoUsd, type Price } from "../../ledger/money.ts";
 
@@ -54,7 +54,7 @@ function describeLifecycle({ deprecation }: Described, nowMs: number) {
   };
 }
 
-/** `search`, `image` and `character` are the prices of one, where a Model has them; that of an image is the highest. */
+/** `search`, `image`, `character` and `second` are the prices of one, where a Model has them; that of an image is the highest. */
 function describeTerms({ price, interfaces }: Described) {
   return {
     pricing: {
@@ -72,9 +72,15 @@ function describeUnits({ price, interfaces }: Pick<Described, "price" | "interfa
   const isImages = interfaces.includes("image_generation");
   const picoUsd = isImages ? imagePriceOf(price, { size: null, quality: null }).picoUsd : price.unitPicoUsd;
   if (picoUsd === 0n) return {};
-  const others = interfaces.includes("speech") ? "character" : "search";
-  return { [isImages ? "image" : others]: formatPicoUsd(picoUsd) };
+  const [name = "search"] = interfaces.map((each) => UNIT_PRICES[each]).filter((each) => each !== undefined);
+  return { [name]: formatPicoUsd(picoUsd) };
 }
+
+const UNIT_PRICES: Readonly<Partial<Record<Interface, string>>> = {
+  image_generation: "image",
+  speech: "character",
+  transcription: "second",
+};
 
 /** Anthropic lists every capability that it knows; those that a Model cannot state do not exist in the gateway. */
 function describeCapabilities(stated: ReadonlySet<Capability>) {

@@ -98,6 +98,7 @@ export function describeCharge(row: Omit<UsageSums, "requests">): object {
     searches: row.searches,
     images: row.images,
     characters: row.characters,
+    seconds: row.seconds,
     amount: formatNanoUsd(row.chargeNanoUsd),
   };
 }

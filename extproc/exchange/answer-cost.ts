@@ -42,6 +42,8 @@ const EDITS = {
   rerank: () => NONE,
   image_generation: () => NONE,
   speech: (_event, nanoUsd) => usageWith(nanoUsd()),
+  // A form has no place to ask for it.
+  transcription: () => NONE,
 } as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => Edits>;
 
 /** Usage that is null stays so. */

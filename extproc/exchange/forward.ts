@@ -8,7 +8,8 @@ import { readLabels } from "../labels/read-labels.ts";
 import { sizeInput } from "../meter/input-size.ts";
 import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun, type Run } from "../meter/run.ts";
-import { readCostRequest } from "../protocol/cost-request.ts";
+import { readCostRequest, type CostRequest } from "../protocol/cost-request.ts";
+import { parseForm } from "../protocol/form/form-body.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
@@ -42,7 +43,8 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   context.requestBytes = bytes.length;
   context.heldBytes?.resize(bytes.length);
   const bodyFacts = { headers, interface: protocol };
-  const { body, wantsCost } = readCostRequest(parseBody(bytes, bodyFacts), bodyFacts);
+  const { body, wantsCost } =
+    protocol === "transcription" ? readForm(bytes, headers) : readCostRequest(parseBody(bytes, bodyFacts), bodyFacts);
   context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
@@ -56,6 +58,11 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   return recalled instanceof Promise
     ? recalled.then((turn) => charged(context, () => hold(context, { ...turn, ...facts })))
     : hold(context, { ...recalled, ...facts });
+}
+
+/** Its `usage` would be a text: the cost is in a header. */
+function readForm(bytes: Buffer, headers: ReadonlyMap<string, string>): CostRequest {
+  return { body: parseForm(bytes, headers), wantsCost: false };
 }
 
 const NO_LABELS: readonly Label[] = [];

@@ -34,12 +34,15 @@ export function respond(
   if (isEarly) context.deps.events.answeredEarly(run.model.name);
   const kind = isEarly ? "stream" : judgeAnswer(forwarded, headers);
   const isStream = kind === "stream" || kind === "sound";
-  const { wantsStream, dropped } = dispatch.translation();
+  const { wantsStream, dropped, answerType } = dispatch.translation();
+  // A server that cannot stream a transcription answers as if it had not been asked to.
+  const asStream = wantsStream && answerType === undefined;
   const changes = responseChanges({
     headers,
     isStream,
     // Translation changes a stream's length, even of one that is made from a document.
-    hasLength: !wantsStream,
+    contentType: kind === "upstream_error" ? undefined : answerType?.(headers.get("content-type") ?? ""),
+    hasLength: !(isStream || asStream),
     requestId: context.requestId,
     dropped,
     limits: run.limitHeaders,
@@ -48,7 +51,7 @@ export function respond(
   if (kind === "upstream_error") forwarded.answer = { kind, status, headers };
   else if (kind === "sound") forwarded.answer = { kind: "stream", stream: startSound(context, forwarded) };
   else if (kind === "stream") forwarded.answer = { kind, stream: startStream(context, forwarded, isEarly) };
-  else forwarded.answer = { kind, asStream: wantsStream, coding: contentCoding(headers) };
+  else forwarded.answer = { kind, asStream, coding: contentCoding(headers) };
   if (!isStream) relayed?.ready();
   if (!isEarly) forwarded.deadlines.began(isStream);
   if (isEnd)
@@ -118,7 +121,7 @@ export function respondWhole(
   if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body: received });
   const asStream = answer.kind === "stream" || answer.asStream;
   // Over HTTP/2 trailers may follow a complete answer; those of a stream arrive over HTTP/1.1.
-  if (asStream && !isEnd) throw tooLargeAsStream();
+  if (dispatch.translation().wantsStream && !isEnd) throw tooLargeAsStream();
   const coding = answer.kind === "whole" ? answer.coding : null;
   const body = coding === null ? received : decodeContent(received, coding);
   if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);

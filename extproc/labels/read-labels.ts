@@ -50,6 +50,7 @@ const SOURCES = {
   rerank: { hasTags: false, endUser: ["user"] },
   image_generation: { hasTags: false, endUser: ["user"] },
   speech: { hasTags: false, endUser: ["user"] },
+  transcription: { hasTags: false, endUser: ["user"] },
   messages: { hasTags: false, endUser: ["metadata.user_id"] },
 } as const satisfies Record<Interface, { hasTags: boolean; endUser: readonly string[] }>;
 

@@ -8,6 +8,8 @@ interface UnitMeasure {
   max: number;
   /** The request tells, whatever its server reports. */
   isKnown?: boolean;
+  /** A report of more is charged up to the maximum. */
+  isCapped?: boolean;
 }
 
 /** What a request of an input interface may have its server read. */
@@ -20,8 +22,8 @@ export interface InputMeasure {
   maxTokens: number;
   /** Of an interface that has units (contract/units.ts). */
   units?: UnitMeasure;
-  /** Of an interface whose answers have tokens: the most of them, and our own count for each unit. */
-  output?: { tokens: number; eachTokens: number };
+  /** Of an interface whose answers have tokens: the most of them, and our own count for each unit of what has no text. */
+  output?: { tokens: number; eachTokens?: number };
   /** Of units whose price depends on what they are: the highest price that is possible by what is known of them. */
   unitPriceOf?(made: ImageTraits): UnitPrice;
   /** The answer passes as it comes. */

@@ -8,6 +8,7 @@ import { createMeter, type MeterBounds } from "./meter.ts";
 import { measureImages } from "./image-measure.ts";
 import { measureRerank } from "./rerank-measure.ts";
 import { measureSpeech } from "./speech-measure.ts";
+import { measureTranscription } from "./transcription-measure.ts";
 import type { RequestSize } from "./request-size.ts";
 
 interface MeasuredModel {
@@ -23,6 +24,7 @@ const MEASURES = {
   rerank: (body, { contextWindow }) => measureRerank(body, contextWindow),
   image_generation: measureImages,
   speech: (body, { contextWindow }) => measureSpeech(body, contextWindow),
+  transcription: measureTranscription,
 } as const satisfies Record<InputInterface, (body: RequestBody, model: MeasuredModel) => InputMeasure>;
 
 const NOTHING_MADE = { size: null, quality: null };
@@ -41,8 +43,15 @@ export function sizeInput(body: RequestBody, { client, model }: { client: InputI
     tokens: maxTokens,
     outputTokens: output?.tokens ?? 0,
     isTokenFree: isCharged && price.inputPicoUsd === 0n && price.outputPicoUsd === 0n,
-    ...(units && { units: { likely: isCharged ? units.likely : 0, max: units.max, priceOf: unitPriceOf } }),
-    ...(output && { eachTokens: output.eachTokens }),
+    ...(units && {
+      units: {
+        likely: isCharged ? units.likely : 0,
+        max: units.max,
+        isCapped: units.isCapped === true,
+        priceOf: unitPriceOf,
+      },
+    }),
+    ...(output?.eachTokens !== undefined && { eachTokens: output.eachTokens }),
   };
   return {
     hold: sizeInputHold({

@@ -15,7 +15,7 @@ export interface MeteredUsage {
 /**
  * Why an upstream's report was not charged as it stands:
  * - "impossible": no count of tokens or units, more than the model can read and write, or parts that exceed their total;
- * - "over_limit": more output than the limit that was sent allows;
+ * - "over_limit": more output than the limit that was sent allows, or more sound than the hold covers;
  * - "empty": a prompt of no tokens, or no units although they are charged;
  * - "falling": a prompt, or cumulative output, that becomes less;
  * - "short": fewer output tokens than the delivered text can have;
@@ -116,6 +116,8 @@ interface UnitBounds {
   /** Our own count, charged if none is reported; 0 if units are not charged. */
   likely: number;
   max: number;
+  /** A report of more is charged up to `max`; otherwise our own count is. */
+  isCapped?: boolean;
   /** The highest price that is possible by what is known of the units. */
   priceOf?: ((made: ImageTraits) => UnitPrice) | undefined;
 }
@@ -173,7 +175,10 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function reportUnits(reported: number): void {
     if (unitBounds === undefined) return;
-    if (!isCount(reported) || reported > unitBounds.max) anomalies.add("impossible");
+    if (isCount(reported) && reported > unitBounds.max && unitBounds.isCapped === true) {
+      anomalies.add("over_limit");
+      units = unitBounds.max;
+    } else if (!isCount(reported) || reported > unitBounds.max) anomalies.add("impossible");
     // Servers that bill by tokens write zero.
     else if (reported > 0) units = reported;
     else if (likelyUnits > 0) anomalies.add("empty");

@@ -88,4 +88,5 @@ const REMEDIES = {
   rerank: " The operator of this service can add a model with the interface Rerank.",
   image_generation: " The operator of this service can add a model with the interface ImageGeneration.",
   speech: " The operator of this service can add a model with the interface Speech.",
+  transcription: " The operator of this service can add a model with the interface Transcription.",
 } as const satisfies Record<Interface, string>;

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { CLIENT_PATHS, type Dialect, type Interface } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, TRANSLATIONS_PATH, type Dialect, type Interface } from "../../contract/protocol.ts";
 import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
@@ -60,6 +60,9 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "image_generation" });
     case CLIENT_PATHS.speech:
       return only(line, "POST", { kind: "generate", protocol: "speech" });
+    case CLIENT_PATHS.transcription:
+    case `/v1${TRANSLATIONS_PATH}`:
+      return only(line, "POST", { kind: "generate", protocol: "transcription" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":

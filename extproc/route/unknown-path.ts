@@ -1,4 +1,4 @@
-import { CLIENT_PATHS } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, TRANSLATIONS_PATH } from "../../contract/protocol.ts";
 /** Paths that are served, with their methods. */
 const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.chat],
@@ -9,6 +9,8 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.rerank],
   ["POST", CLIENT_PATHS.image_generation],
   ["POST", CLIENT_PATHS.speech],
+  ["POST", CLIENT_PATHS.transcription],
+  ["POST", `/v1${TRANSLATIONS_PATH}`],
   ["GET", "/v1/models"],
   ["GET", "/v1/balance"],
   ["GET", "/v1/usage"],
@@ -44,12 +46,8 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
     "Edits and variations of images are not supported. POST /v1/images/generations makes images from a text.",
   ],
   [
-    /^(\/v1)?\/audio\/(transcriptions|translations)$/,
-    "Transcriptions and translations of recordings are not supported. POST /v1/audio/speech makes speech from a text.",
-  ],
-  [
-    /^(\/v1)?\/(images(?!.*\/generations$)|audio(?!.*\/speech$)|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, and ranks documents.",
+    /^(\/v1)?\/(images(?!.*\/generations$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, transcribes recordings, and ranks documents.",
   ],
 ];
 

@@ -9,6 +9,7 @@ import { createInputPassthrough } from "./passthrough/input.ts";
 import { createMessagesPassthrough } from "./passthrough/messages.ts";
 import { createResponsesPassthrough } from "./passthrough/responses.ts";
 import { createSpeechPassthrough } from "./passthrough/speech.ts";
+import { createTranscriptionPassthrough } from "./passthrough/transcription.ts";
 import { onBedrock } from "./platform/bedrock.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
@@ -33,6 +34,7 @@ const ON_PLATFORMS = { bedrock: onBedrock } as const satisfies Record<
  */
 export function createTranslation(client: Interface, input: TranslationInput): Translation {
   if (client === "speech") return createSpeechPassthrough(input);
+  if (client === "transcription") return createTranscriptionPassthrough(input);
   if (isInputInterface(client)) return createInputPassthrough(client, input);
   const { protocol, platform } = input.backend;
   const translation = client === protocol ? PASSTHROUGHS[protocol](input) : translate(client, input);

@@ -37,6 +37,8 @@ export interface Translation {
   readonly wantsStream: boolean;
   /** The form of the speech that the client requested; absent for what is no speech. */
   readonly speech?: SpeechForm;
+  /** The type of a complete answer, if that is no JSON. @param given by the server. */
+  answerType?(given: string): string;
   /**
    * A complete JSON answer (2xx), as bytes for the client.
    * @throws GatewayError `upstream_error` when the body does not match the upstream's protocol.

@@ -22,6 +22,7 @@ const ROLLED = [
   "searches",
   "images",
   "characters",
+  "seconds",
   "charge_nano_usd",
 ];
 

@@ -91,7 +91,7 @@ export async function readServiceFigures(database: Reader, days: DaySpan): Promi
                (sum(charge_nano_usd) FILTER (WHERE input_pico_usd IS NOT NULL))::bigint AS "coveredNanoUsd",
                round(sum(input_tokens::numeric * input_pico_usd + cached_input_tokens::numeric * cached_input_pico_usd
                  + cache_write_tokens::numeric * cache_write_pico_usd + output_tokens::numeric * output_pico_usd
-                 + (searches + images + characters)::numeric * unit_pico_usd) / 1000)::bigint
+                 + (searches + images + characters + seconds)::numeric * unit_pico_usd) / 1000)::bigint
                  AS "costNanoUsd"
              FROM by_day LEFT JOIN LATERAL (
                SELECT input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, unit_pico_usd FROM model_cost

@@ -16,6 +16,8 @@ export interface UsageSums {
   images: number;
   /** Units of speech. */
   characters: number;
+  /** Units of transcription. */
+  seconds: number;
   chargeNanoUsd: bigint;
 }
 
@@ -29,6 +31,7 @@ export const NO_USAGE_SUMS: UsageSums = {
   searches: 0,
   images: 0,
   characters: 0,
+  seconds: 0,
   chargeNanoUsd: 0n,
 };
 
@@ -43,6 +46,7 @@ export function addUsage(a: UsageSums, b: UsageSums): UsageSums {
     searches: a.searches + b.searches,
     images: a.images + b.images,
     characters: a.characters + b.characters,
+    seconds: a.seconds + b.seconds,
     chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
   };
 }
@@ -58,6 +62,7 @@ export function subtractUsage(a: UsageSums, b: UsageSums): UsageSums {
     searches: a.searches - b.searches,
     images: a.images - b.images,
     characters: a.characters - b.characters,
+    seconds: a.seconds - b.seconds,
     chargeNanoUsd: a.chargeNanoUsd - b.chargeNanoUsd,
   };
 }
@@ -76,6 +81,7 @@ export const usageSumsShape = {
   searches: wholeNumber,
   images: wholeNumber,
   characters: wholeNumber,
+  seconds: wholeNumber,
   chargeNanoUsd: z.bigint(),
 } as const;
 
@@ -90,13 +96,15 @@ export const SUMMED_COLUMNS = [
   "searches",
   "images",
   "characters",
+  "seconds",
   "charge_nano_usd",
 ] as const;
 
 /** Part of a SELECT from usage_event: its units, which the rollups have by kind. */
 export const UNITS_BY_KIND = `CASE WHEN interface = 'rerank' THEN units ELSE 0 END AS searches,
   CASE WHEN interface = 'image_generation' THEN units ELSE 0 END AS images,
-  CASE WHEN interface = 'speech' THEN units ELSE 0 END AS characters`;
+  CASE WHEN interface = 'speech' THEN units ELSE 0 END AS characters,
+  CASE WHEN interface = 'transcription' THEN units ELSE 0 END AS seconds`;
 
 /** Part of a SELECT that groups rows under the same names, for a step before `USAGE_SUMS`. */
 export const SUMMED = SUMMED_COLUMNS.map((each) => `sum(${each}) AS ${each}`).join(", ");
@@ -106,7 +114,7 @@ export const USAGE_SUMS = `sum(requests)::bigint AS requests, sum(input_tokens):
   sum(cached_input_tokens)::bigint AS "cachedInputTokens", sum(cache_write_tokens)::bigint AS "cacheWriteTokens",
   sum(output_tokens)::bigint AS "outputTokens", sum(reasoning_tokens)::bigint AS "reasoningTokens",
   sum(searches)::bigint AS searches, sum(images)::bigint AS images, sum(characters)::bigint AS characters,
-  sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
+  sum(seconds)::bigint AS seconds, sum(charge_nano_usd)::bigint AS "chargeNanoUsd"`;
 
 /** The usage of an account, of one of its projects, or of one API key. */
 export type UsageSubject = { accountId: string; keyId?: string | undefined; projectId?: string | undefined } | { keyId: string };

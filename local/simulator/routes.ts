@@ -21,6 +21,8 @@ import { parseResponsesRequest } from "./responses/request.ts";
 import { responsesAnswer, responsesError, responsesErrorEvent, responsesEvents } from "./responses/response.ts";
 import { parseSpeechRequest } from "./speech/request.ts";
 import { soundPieces, speechEvents } from "./speech/response.ts";
+import { parseTranscriptionRequest } from "./transcription/request.ts";
+import { transcription, transcriptionEvents } from "./transcription/response.ts";
 import type { SimulatedError, SimulatedProtocol } from "./protocol.ts";
 
 const CHAT: SimulatedProtocol = {
@@ -76,6 +78,9 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
         return await makeImages(body, response);
       case "POST /v1/audio/speech":
         return await speak(body, response);
+      case "POST /v1/audio/transcriptions":
+      case "POST /v1/audio/translations":
+        return await transcribe(body, request, response);
       case "POST /v1/messages/count_tokens":
         return count(body, response);
       case "GET /v1/models":
@@ -162,6 +167,25 @@ async function speak(body: Buffer, response: ServerResponse): Promise<void> {
   if (directive.isJson || directive.isGarbage) return sendJson(response, 200, { text: asked.input });
   response.writeHead(200, { "content-type": asked.isPcm ? "audio/pcm" : "audio/wav" });
   await deliverSound(response, soundPieces(asked), directive);
+}
+
+/** A transcription. The prompt may contain a directive. */
+async function transcribe(body: Buffer, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const parsed = await parseTranscriptionRequest(body, request.headers["content-type"] ?? "").catch((error: unknown) => {
+    if (error instanceof PromptError) return error;
+    throw error;
+  });
+  if (parsed instanceof PromptError) return sendJson(response, 400, chatError(refusal(400, parsed.message)));
+  const directive = parseDirective(parsed.prompt);
+  if (await failsAsAsked(CHAT, directive, response)) return;
+  if (parsed.wantsStream && !directive.isJson) {
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+    const errorEvent = CHAT.errorEvent(fault(529, directive));
+    return await deliverStream(response, transcriptionEvents(parsed, directive), { directive, errorEvent });
+  }
+  const { type, body: answer } = transcription(parsed, directive);
+  response.setHeader("content-type", directive.isGarbage ? "application/json" : type);
+  await deliverBody(response, directive.isGarbage ? "{this is not JSON" : answer, directive);
 }
 
 /** @returns whether the directive requested no answer, or one of these instead. */

@@ -11,7 +11,7 @@ import { upstreamUrl } from "./upstream-url.ts";
 /** Protocols of servers, as in manifests. */
 export const UPSTREAM_PROTOCOLS = ["ChatCompletions", "Messages", "Responses"] as const;
 /** Interfaces that are no conversations: they reach servers of ChatCompletions only. */
-export const INPUT_INTERFACES = ["Embeddings", "Rerank", "ImageGeneration", "Speech"] as const;
+export const INPUT_INTERFACES = ["Embeddings", "Rerank", "ImageGeneration", "Speech", "Transcription"] as const;
 /** Interfaces for clients: a conversation reaches servers of every protocol. */
 export const INTERFACES = [...UPSTREAM_PROTOCOLS, ...INPUT_INTERFACES] as const;
 

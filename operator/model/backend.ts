@@ -35,6 +35,7 @@ export const INTERFACE_OF = {
   Rerank: "rerank",
   ImageGeneration: "image_generation",
   Speech: "speech",
+  Transcription: "transcription",
 } as const satisfies Record<(typeof INTERFACES)[number], Interface>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;

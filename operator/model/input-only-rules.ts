@@ -5,12 +5,14 @@ import { INPUT_INTERFACES } from "./backend-resource.ts";
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required";
 const EACH_OUTPUT = "must have outputPerMillion in each entry";
-const NO_CACHES = "must have no prices of caches for ImageGeneration: images are made anew";
+const NO_CACHES =
+  "must have no prices of caches for ImageGeneration and Transcription: nothing of a request is remembered for the next one";
 const INPUT_ONLY = "must have no prices of caches and output for Embeddings, Rerank and Speech: their answers have no tokens";
 const NO_OUTPUT_LIMIT = "must be absent for Embeddings, Rerank and Speech: their answers have no tokens";
-const NO_CAPABILITIES = "must be absent for Embeddings, Rerank, ImageGeneration and Speech: nothing else is asked of the Model";
+const NO_CAPABILITIES =
+  "must be absent for Embeddings, Rerank, ImageGeneration, Speech and Transcription: nothing else is asked of the Model";
 const CHAT_ONLY =
-  "must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration and Speech: Messages has none of them, and servers of Responses that have them take ChatCompletions";
+  "must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration, Speech and Transcription: Messages has none of them, and servers of Responses that have them take ChatCompletions";
 
 const anything = z.unknown().optional();
 
@@ -29,7 +31,8 @@ function prices() {
   return { cachedInputPerMillion: anything, cacheWritePerMillion: anything, outputPerMillion: anything };
 }
 
-const IMAGES = "ImageGeneration" satisfies (typeof INPUT_INTERFACES)[number];
+/** Interfaces whose answers have tokens. */
+const WITH_OUTPUT = ["ImageGeneration", "Transcription"] as const satisfies (typeof INPUT_INTERFACES)[number][];
 
 interface Problem {
   path: string[];
@@ -37,21 +40,21 @@ interface Problem {
 }
 
 /**
- * A Model of an input interface has no price but those of its input (input-price-rules.ts), and of images (image-price-rules.ts);
- * every other one has an output price.
+ * A Model of an input interface has no price but those of its input (input-price-rules.ts), and of images (image-price-rules.ts)
+ * and transcriptions, whose answers may have one; every other one has an output price.
  */
 export function inputOnlyProblems(spec: unknown): Problem[] {
   const parsed = pricedSpec.safeParse(spec);
   if (!parsed.success) return [];
   const { interfaces, capabilities, limits, pricing, cost, backends } = parsed.data;
-  const isImages = interfaces.includes(IMAGES);
-  const [allows, message] = isImages ? ([hasNoCaches, NO_CACHES] as const) : ([isInputOnly, INPUT_ONLY] as const);
+  const hasOutput = WITH_OUTPUT.some((each) => interfaces.includes(each));
+  const [allows, message] = hasOutput ? ([hasNoCaches, NO_CACHES] as const) : ([isInputOnly, INPUT_ONLY] as const);
   const checks: [isWrong: boolean, path: string[], message: string][] = interfaces.some(isInputInterfaceName)
     ? [
         [!allows(pricing), ["pricing"], message],
         [!pricing.schedule.every(allows), ["pricing", "schedule"], message],
         [cost !== undefined && !allows(cost), ["cost"], message],
-        [!isImages && limits.maxOutputTokens !== undefined, ["limits", "maxOutputTokens"], NO_OUTPUT_LIMIT],
+        [!hasOutput && limits.maxOutputTokens !== undefined, ["limits", "maxOutputTokens"], NO_OUTPUT_LIMIT],
         [capabilities !== undefined, ["capabilities"], NO_CAPABILITIES],
         [backends.some(({ protocol }) => protocol !== "ChatCompletions"), ["backends"], CHAT_ONLY],
       ]
@@ -82,7 +85,8 @@ const noCaches = (prices: string) => `!has(${prices}.cachedInputPerMillion) && !
 const inputOnly = (prices: string) => `${noCaches(prices)} && !has(${prices}.outputPerMillion)`;
 const ofInputOnly = (rule: string) => `!(${IS_INPUT_ONLY}) || ${rule}`;
 const ofInput = (rule: string) => `!(${IS_INPUT}) || ${rule}`;
-const ofImages = (rule: string) => `!(has(self.interfaces) && "${IMAGES}" in self.interfaces) || ${rule}`;
+const OF_OUTPUT = WITH_OUTPUT.map((each) => `"${each}" in self.interfaces`).join(" || ");
+const ofOutput = (rule: string) => `!(has(self.interfaces) && (${OF_OUTPUT})) || ${rule}`;
 const ofOthers = (rule: string) => `(${IS_INPUT}) || ${rule}`;
 
 /** The same for the API server. */
@@ -94,13 +98,13 @@ export const INPUT_ONLY_RULES: readonly Rule[] = [
     field: "pricing.schedule",
   },
   { rule: ofInputOnly(`!has(self.cost) || (${inputOnly("self.cost")})`), message: INPUT_ONLY, field: "cost" },
-  { rule: ofImages(`(${noCaches("self.pricing")})`), message: NO_CACHES, field: "pricing" },
+  { rule: ofOutput(`(${noCaches("self.pricing")})`), message: NO_CACHES, field: "pricing" },
   {
-    rule: ofImages(`!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${noCaches("each")})`),
+    rule: ofOutput(`!has(self.pricing.schedule) || self.pricing.schedule.all(each, ${noCaches("each")})`),
     message: NO_CACHES,
     field: "pricing.schedule",
   },
-  { rule: ofImages(`!has(self.cost) || (${noCaches("self.cost")})`), message: NO_CACHES, field: "cost" },
+  { rule: ofOutput(`!has(self.cost) || (${noCaches("self.cost")})`), message: NO_CACHES, field: "cost" },
   {
     rule: ofInputOnly("!has(self.limits) || !has(self.limits.maxOutputTokens)"),
     message: NO_OUTPUT_LIMIT,

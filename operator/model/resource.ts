@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parsePrice, parsePricePerImage, parsePricePerThousand } from "../../ledger/money.ts";
+import { parsePrice, parsePricePerImage, parsePricePerMinute, parsePricePerThousand } from "../../ledger/money.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
@@ -20,7 +20,8 @@ const EMPTY_WINDOW = "must have a daily window that is not empty";
 const TOO_EARLY = "must not precede deprecatedTime";
 const ABOVE_CONTEXT = "must not exceed contextWindow";
 const NO_WEIGHT = "must have at least one entry with a weight above 0";
-const ALONE = "must name Embeddings, Rerank, ImageGeneration or Speech alone; make another Model for the other interfaces";
+const ALONE =
+  "must name Embeddings, Rerank, ImageGeneration, Speech or Transcription alone; make another Model for the other interfaces";
 const REPEATED = "must not repeat modelName";
 
 export const modelName = z
@@ -40,13 +41,13 @@ const count = z.int(must("be a whole number above 0")).positive("must be a whole
 const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
 
 const HAVE_PRICES = must(
-  "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both; for ImageGeneration, perImage, outputPerMillion or both; for Speech, charactersPerMillion, inputPerMillion or both",
+  "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both; for ImageGeneration, perImage, outputPerMillion or both; for Speech, charactersPerMillion, inputPerMillion or both; for Transcription, perMinute, or inputPerMillion and outputPerMillion, or all",
 );
 
 const prices = {
   inputPerMillion: price
     .describe(
-      "USD per million prompt tokens. Required, except beside searchPerThousand or charactersPerMillion, and for ImageGeneration.",
+      "USD per million prompt tokens. Required, except beside searchPerThousand, charactersPerMillion or perMinute, and for ImageGeneration.",
     )
     .transform(parsePrice)
     .optional(),
@@ -60,7 +61,7 @@ const prices = {
     .optional(),
   outputPerMillion: price
     .describe(
-      "USD per million output tokens, including reasoning. Required, except for Embeddings, Rerank and Speech, which have none, and for ImageGeneration with perImage.",
+      "USD per million output tokens, including reasoning. Required, except for Embeddings, Rerank and Speech, which have none, for ImageGeneration with perImage and for Transcription with perMinute.",
     )
     .transform(parsePrice)
     .optional(),
@@ -75,6 +76,12 @@ const prices = {
       "USD per million characters of the text that is spoken, for Speech alone. Instead of inputPerMillion, or in addition to it.",
     )
     .transform(parsePrice)
+    .optional(),
+  perMinute: price
+    .describe(
+      "USD per minute of sound, for Transcription alone: each second that begins is charged a sixtieth of it. Instead of inputPerMillion and outputPerMillion, or in addition to them.",
+    )
+    .transform(parsePricePerMinute)
     .optional(),
   perImage: price
     .describe("USD per image, for ImageGeneration alone. Instead of prices of tokens, or in addition to them.")
@@ -208,7 +215,7 @@ const limits = z
       contextWindow: count
         .optional()
         .describe(
-          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document; for ImageGeneration, of the prompt; for Speech, of the text.",
+          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document; for ImageGeneration, of the prompt; for Speech, of the text; for Transcription, of the sound and the prompt.",
         ),
       maxOutputTokens: count
         .optional()
@@ -316,17 +323,25 @@ export const modelSpecSchema = z
       suspended: z.boolean(must("be true or false")).default(false).describe("Whether the Model is not served for now."),
       interfaces: z
         .array(
-          z.enum(INTERFACES, must("be ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration or Speech")),
-          must("be a list of ChatCompletions, Messages and Responses, or of Embeddings, Rerank, ImageGeneration or Speech alone"),
+          z.enum(
+            INTERFACES,
+            must("be ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration, Speech or Transcription"),
+          ),
+          must(
+            "be a list of ChatCompletions, Messages and Responses, or of Embeddings, Rerank, ImageGeneration, Speech or Transcription alone",
+          ),
         )
-        .min(1, "must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration and Speech")
+        .min(
+          1,
+          "must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration, Speech and Transcription",
+        )
         .max(INTERFACES.length, "must not name an interface twice")
         .refine(isDistinct, "must not name an interface twice")
         .refine((names) => names.length === 1 || !names.some(isInputInterfaceName), ALONE)
         .optional()
         .meta(
           explain(
-            "Interfaces on which clients may use the Model: Embeddings alone, Rerank alone, ImageGeneration alone, Speech alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
+            "Interfaces on which clients may use the Model: Embeddings alone, Rerank alone, ImageGeneration alone, Speech alone, Transcription alone, or any of the others. If absent: ChatCompletions and Messages, or Responses alone if every backend speaks Responses.",
             { list: "set", rules: [{ rule: `self.size() == 1 || !${anyOf("self")}`, message: ALONE }] },
           ),
         ),

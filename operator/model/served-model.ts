@@ -30,6 +30,8 @@ type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
 const DEFAULT_MAX_OUTPUT_TOKENS = 32_768;
 /** The most that widely used models count for an image is 6,240. */
 const DEFAULT_IMAGE_TOKENS = 8_192;
+/** The recording bounds it: seven hours of speech have fewer. */
+const DEFAULT_TRANSCRIPTION_TOKENS = 200_000;
 
 /** @param refusedAliases names that another Model keeps. */
 export function serveModel(
@@ -72,6 +74,7 @@ export function serveModel(
 /** Of an answer, or of an image. */
 function outputOf(client: InputInterface | undefined, limits: SourcedModel["resource"]["spec"]["limits"]): number {
   if (client === "image_generation") return limits.maxOutputTokens ?? DEFAULT_IMAGE_TOKENS;
+  if (client === "transcription") return limits.maxOutputTokens ?? DEFAULT_TRANSCRIPTION_TOKENS;
   return client === undefined ? maxOutputTokensOf(limits) : 0;
 }
 
@@ -136,6 +139,7 @@ type Prices = Pick<
   | "outputPerMillion"
   | "searchPerThousand"
   | "charactersPerMillion"
+  | "perMinute"
   | "perImage"
 > & { images?: SourcedModel["resource"]["spec"]["pricing"]["images"] | undefined };
 
@@ -149,7 +153,7 @@ function toPrice(prices: Prices): Price {
     cacheWritePicoUsd: prices.cacheWritePerMillion ?? inputPicoUsd,
     // Absent only for input interfaces, whose answers have no tokens, or none with a price.
     outputPicoUsd: prices.outputPerMillion ?? 0n,
-    unitPicoUsd: prices.searchPerThousand ?? prices.charactersPerMillion ?? prices.perImage ?? 0n,
+    unitPicoUsd: prices.searchPerThousand ?? prices.charactersPerMillion ?? prices.perMinute ?? prices.perImage ?? 0n,
     ...(prices.images === undefined ? {} : { imagePrices: prices.images.map(toImagePrice) }),
   };
 }

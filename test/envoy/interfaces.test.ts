@@ -141,6 +141,7 @@ describe.for(MODELS)("chat completions, answered by a $upstream server", ({ mode
       "modelx-reasoner",
       "modelx-rerank",
       "modelx-speech",
+      "modelx-transcribe",
       "modelx-v4-flash",
       "modelx-v4-pro",
     ]);

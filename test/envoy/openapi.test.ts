@@ -1,3 +1,4 @@
+import { wavFile } from "../support/forms.ts";
 import { copyFile } from "node:fs/promises";
 import nodePath from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -55,11 +56,14 @@ const response = { model: "modelx-v4-pro", input: "Hello" };
 const embedding = { model: "modelx-embed", input: ["Hello", "Good morning"] };
 const image = { model: "modelx-image", prompt: "Hello" };
 const speech = { model: "modelx-speech", voice: "alloy", input: "Hello" };
+const form = { model: "modelx-transcribe", file: wavFile(1, 8_000) };
 const ranking = { model: "modelx-rerank", query: "Hello", documents: ["Hello", { text: "Good morning" }] };
 
 interface Case {
   id: string;
   status: number;
+  /** Its fields, in place of a body. */
+  form?: Partial<typeof form>;
   body?: unknown;
   path?: string;
   method?: string;
@@ -123,6 +127,14 @@ const CASES: readonly Case[] = [
   { id: "createSpeech", status: 404, body: { ...speech, model: "modelx-v4-pro" } },
   { id: "createSpeech", status: 405, method: "GET" },
   { id: "createSpeech", status: 500, body: { ...speech, input: "[[sim status=500]] Hello" } },
+  { id: "createTranscription", status: 200, form },
+  { id: "createTranscription", status: 400, form: { model: form.model } },
+  { id: "createTranscription", status: 401, form, key: "none" },
+  { id: "createTranscription", status: 402, form: { ...form, file: wavFile(600, 1_000) }, key: "empty" },
+  { id: "createTranscription", status: 404, form: { ...form, model: "modelx-v4-pro" } },
+  { id: "createTranscription", status: 405, method: "GET" },
+  { id: "createTranslation", status: 200, form },
+  { id: "createTranslation", status: 400, form: { file: form.file } },
   { id: "createResponse", status: 200, body: response },
   { id: "createResponse", status: 400, body: { ...response, previous_response_id: "resp_1" } },
   { id: "createResponse", status: 401, body: response, key: "none" },
@@ -156,14 +168,14 @@ const CASES: readonly Case[] = [
   { id: "getAddresses", status: 200, key: "none" },
 ];
 
-test.for(CASES)("$id answers $status as described", async ({ id, status, body, path, method, headers = {}, key }) => {
+test.for(CASES)("$id answers $status as described", async ({ id, status, body, form, path, method, headers = {}, key }) => {
   const storedPaths: Record<string, string> = {
     stored: storedPath,
     settled: settledPath,
     items: `${storedPath}/input_items?limit=1`,
     badItems: `${storedPath}/input_items?limit=0`,
   };
-  const answer = await send({ id, body, path: storedPaths[path ?? ""] ?? path, method, headers, key });
+  const answer = await send({ id, body, form, path: storedPaths[path ?? ""] ?? path, method, headers, key });
   expect(answer.status, await answer.clone().text()).toBe(status);
   expect(answer.headers.get("content-type")).toBe("application/json");
   const validate = document.validatorOf(operation(id), status);
@@ -216,17 +228,25 @@ function operation(id: string) {
   return found;
 }
 
-function send({ id, body, path, method, headers = {}, key }: Partial<Case> & { id: string }): Promise<Response> {
+function send({ id, body, form, path, method, headers = {}, key }: Partial<Case> & { id: string }): Promise<Response> {
   const { path: documented, method: usual } = operation(id);
   const keys = { none: undefined, empty: emptyKey, own: stack.apiKey };
   const credential = keys[key ?? "own"];
   return fetch(stack.baseUrl + (path ?? documented), {
     method: method ?? usual,
     headers: {
-      "content-type": "application/json",
+      ...(form === undefined ? { "content-type": "application/json" } : {}),
       ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
       ...headers,
     },
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(form === undefined ? {} : { body: formOf(form) }),
   });
+}
+
+function formOf({ model, file }: Partial<typeof form>): FormData {
+  const data = new FormData();
+  if (model !== undefined) data.set("model", model);
+  if (file !== undefined) data.set("file", new File([new Uint8Array(file)], "speech.wav"));
+  return data;
 }

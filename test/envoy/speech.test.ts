@@ -174,12 +174,6 @@ describe("before a server is called", () => {
     expect(status).toBe(404);
     expect(text).toContain("chat-only");
   });
-
-  test.for(["transcriptions", "translations"])("%s are a 404 that names what is there", async (operation) => {
-    const { status, text } = await post({ model: "simulated" }, { path: `/v1/audio/${operation}` });
-    expect(status).toBe(404);
-    expect(text).toContain("POST /v1/audio/speech makes speech from a text.");
-  });
 });
 
 test("lists the model with its capability, endpoint and price (S45)", async () => {

@@ -123,9 +123,9 @@ test("logs, usage, a request's own page, prices and files show images, and why t
   expect(model).toMatch(
     /USD per image\. An image whose .*Image, 1024x1024, high Image, low Other images Standard now \$0\.16 \$0\.01 \$0\.04/,
   );
-  expect(await get("/dashboard/usage/csv/models?range=today")).toContain("painter,1,40,0,0,0,0,0,2,0,0.320000000");
+  expect(await get("/dashboard/usage/csv/models?range=today")).toContain("painter,1,40,0,0,0,0,0,2,0,0,0.320000000");
   expect(await get("/dashboard/usage/csv/requests?range=today")).toMatch(
-    /painter,image_generation,.*,0,0,2,0,420,,.*,0\.000000,0\.16,0\.000000,"1024x1024, high",1,0\.320000000/,
+    /painter,image_generation,.*,0,0,2,0,0,420,,.*,0\.000000,0\.16,0\.000000,0\.00,"1024x1024, high",1,0\.320000000/,
   );
 });
 

@@ -163,7 +163,7 @@ test("usage is reported by model and day, by key, in totals, and by request, in 
 
   const today = new Date().toISOString().slice(0, 10);
   const tokens = { input: 300, cached_input: 0, cache_write: 0, output: 150, reasoning: 30 };
-  const sums = { requests: 3, tokens, searches: 0, images: 0, characters: 0, amount: "0.000270000" };
+  const sums = { requests: 3, tokens, searches: 0, images: 0, characters: 0, seconds: 0, amount: "0.000270000" };
   const usage = (await program.get("/api/v1/usage")).json();
   expect(usage).toMatchObject({ currency: "USD", to: today, data: [{ day: today, model: "modelx-v4-pro", ...sums }] });
   expect((await program.get("/api/v1/usage/keys")).json().data).toEqual([

@@ -42,6 +42,7 @@ test("a key's usage is summed by UTC day and model, both ends included (S29)", a
     searches: 0,
     images: 0,
     characters: 0,
+    seconds: 0,
     chargeNanoUsd: 90_000n,
   };
   expect(await usageByModelAndDay(database, { keyId: customer.keyId, fromDay: "2026-11-20", toDay: "2026-11-21" })).toEqual([
@@ -57,6 +58,7 @@ test("a key's usage is summed by UTC day and model, both ends included (S29)", a
       searches: 0,
       images: 0,
       characters: 0,
+      seconds: 0,
       chargeNanoUsd: 90_007n,
     },
     { ...row, day: "2026-11-21", model: "modelx-chat" },

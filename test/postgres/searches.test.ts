@@ -131,9 +131,9 @@ test("logs, usage, a request's own page, prices and files show searches (S27)", 
   expect(model).toMatch(
     /USD per 1,000 searches\. A search is a query with up to 100 documents.*1,000 searches Standard now \$2\.00/,
   );
-  expect(await get("/dashboard/usage/csv/models?range=today")).toContain("searcher,1,40,0,0,0,0,2,0,0,0.004000000");
+  expect(await get("/dashboard/usage/csv/models?range=today")).toContain("searcher,1,40,0,0,0,0,2,0,0,0,0.004000000");
   expect(await get("/dashboard/usage/csv/requests?range=today")).toMatch(
-    /searcher,rerank,.*,0,2,0,0,420,,.*,2\.000000,0\.00,0\.000000,,1,0\.004000000/,
+    /searcher,rerank,.*,0,2,0,0,0,420,,.*,2\.000000,0\.00,0\.000000,0\.00,,1,0\.004000000/,
   );
 });
 

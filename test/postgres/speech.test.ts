@@ -110,9 +110,9 @@ test("logs, usage, a request's own page, prices and files show characters (S27)"
   expect(await textOf("/dashboard/models/speaker")).toMatch(
     /USD per million characters\..* Million characters Standard now \$15\.00/,
   );
-  expect(await get("/dashboard/usage/csv/models?range=today")).toContain("speaker,1,40,0,0,0,0,0,0,1200,0.018000000");
+  expect(await get("/dashboard/usage/csv/models?range=today")).toContain("speaker,1,40,0,0,0,0,0,0,1200,0,0.018000000");
   expect(await get("/dashboard/usage/csv/requests?range=today")).toMatch(
-    /speaker,speech,.*,0,0,0,1200,420,,.*,0\.000000,0\.00,15\.000000,,1,0\.018000000/,
+    /speaker,speech,.*,0,0,0,1200,0,420,,.*,0\.000000,0\.00,15\.000000,0\.00,,1,0\.018000000/,
   );
 });
 

@@ -50,7 +50,7 @@ test("every request is in the file, once and with its exact charge, over any num
   expect(new Set(rows.map((row) => row.split(",")[0]))).toEqual(new Set(settlements.map(({ requestId }) => requestId)));
   expect(rows).toHaveLength(1203);
   expect(rows[0]).toMatch(
-    /,complete,no,100,0,0,50,10,0,0,0,420,,0\.300000,0\.030000,0\.300000,1\.200000,0\.000000,0\.00,0\.000000,,1,0\.000090000$/,
+    /,complete,no,100,0,0,50,10,0,0,0,0,420,,0\.300000,0\.030000,0\.300000,1\.200000,0\.000000,0\.00,0\.000000,0\.00,,1,0\.000090000$/,
   );
 });
 
@@ -58,7 +58,7 @@ test("totals by day, model and key equal those of the requests", async () => {
   const { database, rowsOf } = await setUp();
   const customer = await customerOf(database, "ada@example.com");
   await settle(database, [settlementOf(customer), settlementOf(customer)]);
-  const sums = "2,200,0,0,100,20,0,0,0,0.000180000";
+  const sums = "2,200,0,0,100,20,0,0,0,0,0.000180000";
   const today = new Date().toISOString().slice(0, 10);
   expect(await rowsOf(customer.token, "days?range=month")).toEqual([`${today},modelx-v4-pro,${sums}`]);
   expect(await rowsOf(customer.token, "models")).toEqual([`modelx-v4-pro,${sums}`]);

@@ -51,6 +51,7 @@ export interface TestModelOfMany {
     outputPerMillion?: string;
     searchPerThousand?: string;
     charactersPerMillion?: string;
+    perMinute?: string;
     /** US dollars an image. */
     perImage?: string;
     images?: readonly { size?: string; quality?: string; perImage: string }[];

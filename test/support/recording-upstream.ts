@@ -14,7 +14,7 @@ export interface RecordingUpstream {
 
 /** A model server that answers `{"ok":true}` or with `answer`, and records its requests. */
 export async function startRecordingUpstream(
-  answer?: (request: IncomingMessage, response: ServerResponse, body: string) => void,
+  answer?: (request: IncomingMessage, response: ServerResponse, body: string, bytes: Buffer) => void,
 ): Promise<RecordingUpstream> {
   const requests: RecordedRequest[] = [];
   const server = createServer((request, response) => {
@@ -26,7 +26,8 @@ export async function startRecordingUpstream(
     });
     request.on("end", () => {
       requests.push({ path: request.url ?? "", headers: request.headers, bodyBytes });
-      if (answer !== undefined) return answer(request, response, Buffer.concat(chunks).toString("utf8"));
+      const bytes = Buffer.concat(chunks);
+      if (answer !== undefined) return answer(request, response, bytes.toString("utf8"), bytes);
       response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}');
     });
   });

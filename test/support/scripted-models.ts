@@ -9,12 +9,15 @@ import { startTestStack, type TestStack } from "./stack.ts";
 /** Answers one request of the gateway. */
 export type ModelAnswer = (request: IncomingMessage, response: ServerResponse, body: string) => Promise<void> | void;
 
+/** The same with the body as it came, which may be no text. */
+type AnswerToBytes = (...asked: [...Parameters<ModelAnswer>, bytes: Buffer]) => Promise<void> | void;
+
 /**
  * The product in front of one model server that a test scripts, for all tests of a file. Accounts have 1,000 USD.
  * @param answer is called anew for each request
  * @param models which Models lead to the server's URL
  */
-export function useScriptedModels(answer: ModelAnswer, models: ModelsOf = eachProtocol): () => TestProduct {
+export function useScriptedModels(answer: AnswerToBytes, models: ModelsOf = eachProtocol): () => TestProduct {
   return useModels({ answer, models, start: borrowStack });
 }
 
@@ -30,7 +33,7 @@ function useModels<Product extends TestProduct>({
   models,
   start,
 }: {
-  answer: ModelAnswer;
+  answer: AnswerToBytes;
   models: ModelsOf;
   start: (options: BorrowOptions) => Promise<Product>;
 }): () => Product {
@@ -38,7 +41,7 @@ function useModels<Product extends TestProduct>({
   const stops: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const upstream = await startRecordingUpstream((request, response, body) => void answer(request, response, body));
+    const upstream = await startRecordingUpstream((...asked) => void answer(...asked));
     stops.push(upstream.stop);
     const manifests = await makeBackendManifests([...models(`http://127.0.0.1:${upstream.port}`)]);
     stops.push(manifests.remove);

@@ -22,7 +22,9 @@ const images = z.int().meta({ description: "Generated images" });
 
 const characters = z.int().meta({ description: "Characters of spoken text: Unicode code points" });
 
-export const sumsShape = { requests: z.int(), tokens, searches, images, characters, amount: usd };
+const seconds = z.int().meta({ description: "Seconds of transcribed sound" });
+
+export const sumsShape = { requests: z.int(), tokens, searches, images, characters, seconds, amount: usd };
 
 export const rangeQuery = {
   from: day.optional().meta({ description: "First UTC day; default: 30 days up to `to`" }),
@@ -44,8 +46,8 @@ export const labelQuery = {
 };
 
 export function showSums(sums: UsageSums) {
-  const { requests, searches, images, characters, chargeNanoUsd } = sums;
-  return { requests, tokens: showTokens(sums), searches, images, characters, amount: showMoney(chargeNanoUsd) };
+  const { requests, searches, images, characters, seconds, chargeNanoUsd } = sums;
+  return { requests, tokens: showTokens(sums), searches, images, characters, seconds, amount: showMoney(chargeNanoUsd) };
 }
 
 export const listedRequest = z
@@ -66,6 +68,7 @@ export const listedRequest = z
     searches,
     images,
     characters,
+    seconds,
     amount: usd,
     price: z
       .object({
@@ -76,10 +79,11 @@ export const listedRequest = z
         search: z.string(),
         image: z.string(),
         character: z.string(),
+        minute: z.string(),
       })
       .meta({
         description:
-          "Prices charged, in USD per million tokens, per thousand searches, per image and per million characters, as decimal strings",
+          "Prices charged, in USD per million tokens, per thousand searches, per image, per million characters and per minute of sound, as decimal strings",
       }),
     image_terms: z.string().nullable().meta({
       description: "Size and quality that the price of an image is for, such as `1024x1024, high`; null or empty if any",
@@ -115,7 +119,7 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
 }
 
 function showTokens(
-  used: Omit<UsageSums, "requests" | "searches" | "images" | "characters" | "chargeNanoUsd">,
+  used: Omit<UsageSums, "requests" | "searches" | "images" | "characters" | "seconds" | "chargeNanoUsd">,
 ): z.infer<typeof tokens> {
   return {
     input: used.inputTokens,

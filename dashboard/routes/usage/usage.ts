@@ -26,7 +26,7 @@ const SHOWN_KEYS = 50;
 const SHOWN_MEMBERS = 50;
 const SHOWN_PROJECTS = 50;
 const choiceSchema = z.object({
-  unit: z.enum(["money", "requests", "tokens", "searches", "images", "characters"]).catch("money"),
+  unit: z.enum(["money", "requests", "tokens", "searches", "images", "characters", "minutes"]).catch("money"),
   by: z.enum(["model", "key", "project", "member", "tag", "user", "class"]).catch("model"),
   tag: z.string().optional().catch(undefined),
   project: z.uuid().optional().catch(undefined),

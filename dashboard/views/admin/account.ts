@@ -126,7 +126,7 @@ function usageTable(models: readonly UsageByModel[]): string {
         <td data-label="Requests" class="number">${requests.toLocaleString("en-US")}</td>
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(sums))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
-        !${units.map(({ head, name }) => html`<td data-label="${head}" class="number">!${compactCell(sums[name])}</td>`).join("")}
+        !${units.map(({ head, of }) => html`<td data-label="${head}" class="number">!${compactCell(of(sums))}</td>`).join("")}
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
       </tr>`,
   );

@@ -88,7 +88,7 @@ function modelTable(models: readonly ModelFigures[]): string {
         <td data-label="Errors" class="number">${rate(answered, failed)}</td>
         <td data-label="Input tokens" class="number">!${compactCell(promptTokensOf(sums))}</td>
         <td data-label="Output tokens" class="number">!${compactCell(outputTokens)}</td>
-        !${units.map(({ head, name }) => html`<td data-label="${head}" class="number">!${compactCell(sums[name])}</td>`).join("")}
+        !${units.map(({ head, of }) => html`<td data-label="${head}" class="number">!${compactCell(of(sums))}</td>`).join("")}
         <td data-label="Charged" class="number">!${usd(chargeNanoUsd)}</td>
         !${hasMargins ? marginCells(margin) : ""}
       </tr>`,

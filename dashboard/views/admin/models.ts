@@ -15,13 +15,18 @@ export function adminModelsPage({ visitor, models }: { visitor: Member; models: 
   const charged = new Set(
     models
       .filter(({ versions }) => versions.some(({ unitPicoUsd }) => unitPicoUsd > 0n))
-      .map(({ model }) => model?.interfaces.find((each) => each === "image_generation" || each === "speech") ?? "rerank"),
+      .map(
+        ({ model }) =>
+          model?.interfaces.find((each) => each === "image_generation" || each === "speech" || each === "transcription") ??
+          "rerank",
+      ),
   );
   const units = [
     "million tokens",
     ...(charged.has("rerank") ? ["1,000 searches"] : []),
     ...(charged.has("image_generation") ? ["image"] : []),
     ...(charged.has("speech") ? ["million characters"] : []),
+    ...(charged.has("transcription") ? ["minute of sound"] : []),
   ];
   const body = html`<h1>Models</h1>
     <p class="muted">

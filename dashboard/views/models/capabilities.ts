@@ -10,6 +10,7 @@ const NAMES = {
   rerank: "Rerank",
   image_generation: "Image generation",
   speech: "Speech",
+  transcription: "Transcription",
 } as const satisfies Record<Capability, string>;
 
 export function capabilityNames(capabilities: readonly Capability[]): string[] {

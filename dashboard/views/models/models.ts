@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
-import { showImagePrice, showPrice, showUnitPrice } from "../../money.ts";
+import { showImagePrice, showMinutePrice, showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { isLegacy } from "../default-model.ts";
 import { empty } from "../empty.ts";
@@ -97,6 +97,7 @@ function inputPrice({ interfaces }: CatalogueModel, price: Price): string {
 function unitPrice(interfaces: CatalogueModel["interfaces"], price: Price): [price: string, per: string] {
   if (interfaces.includes("image_generation")) return [imagePriceRange(price), "per image"];
   if (interfaces.includes("speech")) return [showPrice(price.unitPicoUsd), "per million characters"];
+  if (interfaces.includes("transcription")) return [showMinutePrice(price.unitPicoUsd), "per minute of sound"];
   return [showUnitPrice(price.unitPicoUsd), "per 1,000 searches"];
 }
 

@@ -1,7 +1,7 @@
 import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts";
 import { termsOf } from "../../../ledger/models/image-price.ts";
 import type { Price } from "../../../ledger/money.ts";
-import { showImagePrice, showPrice, showUnitPrice } from "../../money.ts";
+import { showImagePrice, showMinutePrice, showPrice, showUnitPrice } from "../../money.ts";
 
 /** A part of a price, as a column. */
 export interface PriceClass {
@@ -19,16 +19,23 @@ const TOKENS: readonly PriceClass[] = [
   OUTPUT,
 ];
 const CHARACTERS: PriceClass = { name: "Million characters", of: ({ unitPicoUsd }) => showPrice(unitPicoUsd) };
+const MINUTES: PriceClass = { name: "Minute of sound", of: ({ unitPicoUsd }) => showMinutePrice(unitPicoUsd) };
 const SEARCHES: PriceClass = { name: "1,000 searches", of: ({ unitPicoUsd }) => showUnitPrice(unitPicoUsd) };
 
 /** What a Model with these prices charges at any time. */
 export function priceClasses(model: Pick<CatalogueModel, "interfaces">, prices: readonly Price[]): readonly PriceClass[] {
   if (model.interfaces.includes("image_generation")) return imageClasses(prices);
   const hasUnits = prices.some(({ unitPicoUsd }) => unitPicoUsd > 0n);
-  const units = hasUnits ? [model.interfaces.includes("speech") ? CHARACTERS : SEARCHES] : [];
+  const units = hasUnits ? [unitClass(model)] : [];
   if (!isInputOnly(model)) return [...TOKENS, ...units];
   const hasTokens = !hasUnits || prices.some(({ inputPicoUsd }) => inputPicoUsd > 0n);
-  return [...(hasTokens ? [INPUT] : []), ...units];
+  const hasOutput = prices.some(({ outputPicoUsd }) => outputPicoUsd > 0n);
+  return [...(hasTokens ? [INPUT] : []), ...(hasOutput ? [OUTPUT] : []), ...units];
+}
+
+function unitClass({ interfaces }: Pick<CatalogueModel, "interfaces">): PriceClass {
+  if (interfaces.includes("speech")) return CHARACTERS;
+  return interfaces.includes("transcription") ? MINUTES : SEARCHES;
 }
 
 /** Tokens, and each size and quality that has a price of its own at any time, and all others. */
@@ -64,6 +71,7 @@ export function unitsOf(classes: readonly PriceClass[]): string {
     ...(hasSearches ? ["per 1,000 searches"] : []),
     ...(hasImages ? ["per image"] : []),
     ...(classes.includes(CHARACTERS) ? ["per million characters"] : []),
+    ...(classes.includes(MINUTES) ? ["per minute of sound"] : []),
   ];
   const about =
     " A search is a query with up to 100 documents; a document of more than 500 tokens, query included, counts once for each 500 of them.";

@@ -1,11 +1,11 @@
 import { html } from "ghtml";
 import { endUserIn, tagsIn } from "../../../contract/labels.ts";
-import { isInputInterface } from "../../../contract/protocol.ts";
+import { isInputInterface, type Interface } from "../../../contract/protocol.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
-import { showImagePrice, showPrice, showUnitPrice } from "../../money.ts";
+import { showImagePrice, showMinutePrice, showPrice, showUnitPrice } from "../../money.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { grouped, tokensPerSecond } from "../figures.ts";
@@ -114,6 +114,9 @@ function charge(request: ListedRequest): string {
     </p>`;
 }
 
+/** Those whose answers have tokens. */
+const WITH_OUTPUT: ReadonlySet<Interface> = new Set(["image_generation", "transcription"]);
+
 function tokenParts({ price, units, interface: client, ...tokens }: ListedRequest): Part[] {
   const input: [string, number, bigint] = [units > 0 ? "Input tokens" : "Input", tokens.inputTokens, price.inputPicoUsd];
   const others: [string, number, bigint][] = [
@@ -121,7 +124,7 @@ function tokenParts({ price, units, interface: client, ...tokens }: ListedReques
     ["Cache write", tokens.cacheWriteTokens, price.cacheWritePicoUsd],
     ["Output", tokens.outputTokens, price.outputPicoUsd],
   ];
-  const shown = others.filter(([name]) => !isInputInterface(client) || (client === "image_generation" && name === "Output"));
+  const shown = others.filter(([name]) => !isInputInterface(client) || (WITH_OUTPUT.has(client) && name === "Output"));
   return [input, ...shown].map(([name, count, picoUsd]) => ({
     name,
     count,
@@ -138,6 +141,10 @@ function unitParts({ interface: client, units, unitTerms, price: { unitPicoUsd }
   }
   if (client === "speech")
     return [{ name: "Characters", count: units, picoUsd: unitPicoUsd, price: `${showPrice(unitPicoUsd)} per million` }];
+  if (client === "transcription")
+    return [
+      { name: "Seconds of sound", count: units, picoUsd: unitPicoUsd, price: `${showMinutePrice(unitPicoUsd)} per minute` },
+    ];
   return [{ name: "Searches", count: units, picoUsd: unitPicoUsd, price: `${showUnitPrice(unitPicoUsd)} per 1,000` }];
 }
 

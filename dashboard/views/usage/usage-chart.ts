@@ -141,6 +141,7 @@ const UNITS: Record<Metric, Unit> = {
   tokens: { axis: "Tokens", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   searches: { axis: "Searches", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   images: { axis: "Images", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
+  minutes: { axis: "Minutes", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
   characters: { axis: "Characters", show: (value) => value.toLocaleString("en-US"), tick: tickCount },
 };
 

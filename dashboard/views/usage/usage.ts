@@ -12,6 +12,7 @@ import type { Member } from "../../session/visitor.ts";
 import { LABEL_BOUNDS, tagName } from "../../../contract/labels.ts";
 import { nameOfNone, shownValue, type LabelChoices, type LabelUsage } from "../../usage/labels.ts";
 import { NO_PROJECT } from "../../usage/projects.ts";
+import { minutesOf } from "../../minutes.ts";
 import { runway } from "../../usage/days-left.ts";
 import type { DayRange } from "../../usage/range.ts";
 import { empty } from "../empty.ts";
@@ -67,6 +68,7 @@ export function usagePage(view: UsageView): string {
       !${all.searches === 0 ? "" : figure({ name: "Searches", value: compact(all.searches) })}
       !${all.images === 0 ? "" : figure({ name: "Images", value: compact(all.images) })}
       !${all.characters === 0 ? "" : figure({ name: "Characters", value: compact(all.characters) })}
+      !${all.seconds === 0 ? "" : figure({ name: "Minutes of sound", value: compact(minutesOf(all)) })}
     </div>
     !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
@@ -106,7 +108,7 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, units: unitColumns(models).map(({ name }) => name), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, units: unitColumns(models).map(({ metric }) => metric), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}
@@ -197,6 +199,7 @@ const COUNTS: readonly { name: string; of: (sums: UsageSums) => number }[] = [
   { name: "Searches", of: ({ searches }) => searches },
   { name: "Images", of: ({ images }) => images },
   { name: "Characters", of: ({ characters }) => characters },
+  { name: "Minutes of sound", of: minutesOf },
 ];
 
 /** @param rows `name` is HTML. */

@@ -92,6 +92,7 @@ const MEMBERS = {
   rerank: "`model`, `query` and `documents`",
   image_generation: "`model` and `prompt`",
   speech: "`model`, `input` and `voice`",
+  transcription: "`model` and `file`",
 } as const satisfies Record<Interface, string>;
 
 /** The apparent format of the text, and how to send it as JSON. */

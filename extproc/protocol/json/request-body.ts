@@ -1,11 +1,14 @@
+import type { Form } from "../form/form.ts";
 import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import { itself, type Outline } from "./outline.ts";
 import { scanMembers, type Member } from "./scan.ts";
 import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
 
-/** A request's body, a JSON object, parsed only as far as needed: passthrough parts need not be parsed. */
+/** A request's body, a JSON object or a form, parsed only as far as needed: passthrough parts need not be parsed. */
 export interface RequestBody {
+  /** Of a transcription, whose texts are members; absent for JSON. */
+  readonly form?: Form;
   /** As received. */
   readonly bytes: Buffer;
   /** Parsed, with long strings empty (outline.ts): for names, numbers and flags, and for the presence of members. */

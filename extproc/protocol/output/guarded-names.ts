@@ -111,6 +111,9 @@ export const IMAGE_NAMES = [
 /** Those of a request for speech. */
 export const SPEECH_NAMES = ["input", "voice", "instructions", "response_format", "stream_format", "speed", "stream"];
 
+/** Those of a request for a transcription. */
+const TRANSCRIPTION_NAMES = ["file", "response_format", "stream", "language", "prompt", "temperature"];
+
 /** Names of the number of images, folded: servers read them beside `n`, or instead. */
 const IMAGE_COUNT = /^(?:n|num|number|numberof)images?(?:perprompt)?$|^images?count$|^batch(?:size|count)$|^niter$|^samples$/;
 
@@ -118,6 +121,7 @@ const GUARDED = byFoldedName(GUARDED_NAMES);
 const RERANK_GUARDED = byFoldedName([...GUARDED_NAMES, ...RERANK_NAMES]);
 const IMAGE_GUARDED = byFoldedName([...GUARDED_NAMES, ...IMAGE_NAMES]);
 const SPEECH_GUARDED = byFoldedName([...GUARDED_NAMES, ...SPEECH_NAMES]);
+const TRANSCRIPTION_GUARDED = byFoldedName([...GUARDED_NAMES, ...TRANSCRIPTION_NAMES]);
 const LIMITS_AND_COUNTS = byFoldedName([...LIMIT_NAMES, ...COUNT_NAMES]);
 const STREAM_OPTIONS = byFoldedName(["include_usage", "continuous_usage_stats"]);
 
@@ -213,6 +217,7 @@ export function findField(body: RequestBody, names: readonly string[]): string |
 function guardedFor(client: Interface): ReadonlyMap<string, string> {
   if (client === "rerank") return RERANK_GUARDED;
   if (client === "speech") return SPEECH_GUARDED;
+  if (client === "transcription") return TRANSCRIPTION_GUARDED;
   return client === "image_generation" ? IMAGE_GUARDED : GUARDED;
 }
 
@@ -263,6 +268,7 @@ const REMEDIES = {
   rerank: { count: "Leave it out.", limit: "Leave it out." },
   image_generation: { count: "Send `n`.", limit: "Leave it out." },
   speech: { count: "Leave it out.", limit: "Leave it out." },
+  transcription: { count: "Leave it out.", limit: "Leave it out." },
 } as const satisfies Record<Interface, { count: string; limit: string }>;
 
 function isForeign(folded: string, client: Interface): boolean {

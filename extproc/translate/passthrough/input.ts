@@ -11,7 +11,7 @@ import type { Translation, TranslationInput } from "../translation.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 
 /** Interfaces whose answers are JSON. */
-type WholeInterface = Exclude<InputInterface, "speech">;
+type WholeInterface = Exclude<InputInterface, "speech" | "transcription">;
 
 /**
  * A request of an input interface and its answer: every byte passes unchanged, except for the model's name. The request is checked

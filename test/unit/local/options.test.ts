@@ -73,6 +73,7 @@ describe("upstreams", () => {
       "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://images.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://speech.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://transcription.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 
@@ -86,6 +87,7 @@ describe("upstreams", () => {
       "http://rerank.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://images.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
       "http://speech.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
+      "http://transcription.simulator.localhost": { url: "http://127.0.0.1:5/v1" },
     });
   });
 });

@@ -80,17 +80,17 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "no interface",
       spec({ interfaces: [] }),
-      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration and Speech",
+      "spec.interfaces must name at least one of ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration, Speech and Transcription",
     ],
     [
       "an unknown interface",
       spec({ interfaces: ["Completions"] }),
-      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration or Speech",
+      "spec.interfaces[0] must be ChatCompletions, Messages, Responses, Embeddings, Rerank, ImageGeneration, Speech or Transcription",
     ],
     [
       "embeddings beside another interface",
       spec({ interfaces: ["Embeddings", "Messages"], pricing: { inputPerMillion: "1" } }),
-      "spec.interfaces must name Embeddings, Rerank, ImageGeneration or Speech alone; make another Model for the other interfaces",
+      "spec.interfaces must name Embeddings, Rerank, ImageGeneration, Speech or Transcription alone; make another Model for the other interfaces",
     ],
     [
       "embeddings with an output price",
@@ -104,7 +104,7 @@ describe("a Model is rejected with the field and the remedy", () => {
         pricing: { inputPerMillion: "1" },
         backends: [{ name: "primary", protocol: "Messages", url: "https://x" }],
       }),
-      "spec.backends must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration and Speech: Messages has none of them, and servers of Responses that have them take ChatCompletions",
+      "spec.backends must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration, Speech and Transcription: Messages has none of them, and servers of Responses that have them take ChatCompletions",
     ],
     [
       "searches of another interface",
@@ -118,12 +118,39 @@ describe("a Model is rejected with the field and the remedy", () => {
         interfaces: ["Rerank"],
         pricing: { searchPerThousand: "2", schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "1" }] },
       }),
-      "spec.pricing.schedule must have inputPerMillion, searchPerThousand and charactersPerMillion in each entry if pricing has them, and only then",
+      "spec.pricing.schedule must have inputPerMillion, searchPerThousand, charactersPerMillion, perMinute and, for Transcription, outputPerMillion in each entry if pricing has them, and only then",
     ],
     [
       "characters of another interface",
       pricing({ charactersPerMillion: "15" }),
       "spec.pricing.charactersPerMillion must be absent, except for Speech: other interfaces do not count characters",
+    ],
+    [
+      "minutes of another interface",
+      pricing({ perMinute: "0.006" }),
+      "spec.pricing.perMinute must be absent, except for Transcription: other interfaces have no minutes of sound",
+    ],
+    [
+      "transcriptions without a price",
+      spec({ interfaces: ["Transcription"], pricing: {} }),
+      "spec.pricing.inputPerMillion is required",
+    ],
+    [
+      "transcriptions with a price of caches",
+      spec({ interfaces: ["Transcription"], pricing: { perMinute: "0.006", cachedInputPerMillion: "1" } }),
+      "spec.pricing must have no prices of caches for ImageGeneration and Transcription: nothing of a request is remembered for the next one",
+    ],
+    [
+      "a scheduled price that would make the tokens of a transcription free",
+      spec({
+        interfaces: ["Transcription"],
+        pricing: {
+          inputPerMillion: "6",
+          outputPerMillion: "10",
+          schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "6" }],
+        },
+      }),
+      "spec.pricing.schedule must have inputPerMillion, searchPerThousand, charactersPerMillion, perMinute and, for Transcription, outputPerMillion in each entry if pricing has them, and only then",
     ],
     ["speech without a price", spec({ interfaces: ["Speech"], pricing: {} }), "spec.pricing.inputPerMillion is required"],
     [
@@ -141,7 +168,7 @@ describe("a Model is rejected with the field and the remedy", () => {
           schedule: [{ from: "2027-01-31T00:00:00Z", inputPerMillion: "1" }],
         },
       }),
-      "spec.pricing.schedule must have inputPerMillion, searchPerThousand and charactersPerMillion in each entry if pricing has them, and only then",
+      "spec.pricing.schedule must have inputPerMillion, searchPerThousand, charactersPerMillion, perMinute and, for Transcription, outputPerMillion in each entry if pricing has them, and only then",
     ],
     [
       "a cost of searches in words",

@@ -1,0 +1,2 @@
+-- Units by kind: sums may be of Models of several interfaces.
+ALTER TABLE usage_by_day ADD COLUMN seconds bigint NOT NULL DEFAULT 0;

@@ -1,0 +1,119 @@
+import type { ServerResponse } from "node:http";
+import { parseDirective } from "../../local/simulator/directive.ts";
+import { parseTranscriptionRequest } from "../../local/simulator/transcription/request.ts";
+import { transcription, transcriptionEvents } from "../../local/simulator/transcription/response.ts";
+import type { TestBackend, TestModelOfMany } from "./backend-manifests.ts";
+import { formHeaders, writeForm, type FormPart } from "./forms.ts";
+import type { TestProduct } from "./product.ts";
+import { useScriptedModels } from "./scripted-models.ts";
+
+type TranscriptionServer = (response: ServerResponse) => void;
+
+/** Of a second, of the Models that charge minutes. */
+export const EACH_NANO_USD = 1_000_000n;
+
+interface Received {
+  path: string;
+  contentType: string;
+  bytes: Buffer;
+}
+
+interface Asked {
+  path?: string;
+  apiKey?: string;
+  signal?: AbortSignal;
+  headers?: ReadonlyMap<string, string>;
+}
+
+export interface TranscriptionModels {
+  stack(): TestProduct;
+  /** What the server of this name got last. */
+  received: Map<string, Received>;
+  /** From now on the server `scripted` does this. */
+  script(server: TranscriptionServer): void;
+  /** @returns the answer as soon as it begins. */
+  ask(form: readonly FormPart[] | Buffer, options?: Asked): Promise<{ response: Response; requestId: string }>;
+  /** @returns the whole answer. */
+  post(form: readonly FormPart[] | Buffer, options?: Asked): Promise<Transcribed>;
+}
+
+interface Transcribed {
+  status: number;
+  headers: Headers;
+  text: string;
+  requestId: string;
+}
+
+/** The product with Models of transcriptions, for all tests of a file. */
+export function useTranscriptionModels(): TranscriptionModels {
+  const received = new Map<string, Received>();
+  let answer: TranscriptionServer = () => {};
+  const stack = useScriptedModels(async (request, response, _body, bytes) => {
+    const [, name = ""] = (request.url ?? "").split("/");
+    const contentType = request.headers["content-type"] ?? "";
+    received.set(name, { path: request.url ?? "", contentType, bytes });
+    if (name === "scripted") return answer(response);
+    if (name === "failing")
+      return void response.writeHead(500, { "content-type": "application/json" }).end('{"error":{"message":"out of memory"}}');
+    await simulate(response, bytes, contentType);
+  }, transcriptionModels);
+
+  async function ask(form: readonly FormPart[] | Buffer, options: Asked = {}) {
+    const { path = "/v1/audio/transcriptions", apiKey = stack().apiKey, signal, headers = formHeaders() } = options;
+    const body = Buffer.isBuffer(form) ? form : writeForm(form);
+    const response = await fetch(stack().baseUrl + path, {
+      method: "POST",
+      headers: { ...Object.fromEntries(headers), authorization: `Bearer ${apiKey}` },
+      body: new Uint8Array(body),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return { response, requestId: response.headers.get("x-request-id") ?? "" };
+  }
+
+  return {
+    stack,
+    received,
+    script(server) {
+      answer = server;
+    },
+    ask,
+    async post(form, options = {}) {
+      const { response, requestId } = await ask(form, options);
+      return { status: response.status, headers: response.headers, text: await response.text(), requestId };
+    },
+  };
+}
+
+async function simulate(response: ServerResponse, bytes: Buffer, contentType: string): Promise<void> {
+  const asked = await parseTranscriptionRequest(bytes, contentType);
+  const directive = parseDirective(asked.prompt);
+  if (asked.wantsStream) {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const { data } of transcriptionEvents(asked, directive)) response.write(`data: ${data}\n\n`);
+    response.end();
+    return;
+  }
+  const { type, body } = transcription(asked, directive);
+  response.writeHead(200, { "content-type": type }).end(body);
+}
+
+function transcriptionModels(url: string): TestModelOfMany[] {
+  return [
+    model("simulated", [at(url, "simulated")]),
+    model("scripted", [at(url, "scripted")]),
+    model("falls-back", [
+      at(url, "failing"),
+      { ...at(url, "simulated"), name: "second", upstreamModel: "second-model", priority: 1 },
+    ]),
+    { ...model("by-tokens", [at(url, "scripted")]), pricing: { inputPerMillion: "600.00", outputPerMillion: "1000.00" } },
+    { name: "chat-only", backends: [at(url, "simulated")] },
+  ];
+}
+
+function model(name: string, backends: TestBackend[]): TestModelOfMany {
+  return { name, interfaces: ["Transcription"], pricing: { perMinute: "0.06" }, backends };
+}
+
+function at(url: string, name: string): TestBackend {
+  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
+}
