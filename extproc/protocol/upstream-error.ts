@@ -100,7 +100,7 @@ const OVERLOADED = { chat: 503, messages: 529 } as const satisfies Record<Dialec
 const UNPROCESSABLE = { chat: 422, messages: 400 } as const satisfies Record<Dialect, number>;
 
 const MISCONFIGURED =
-  /credit balance is too low|in(?:valid|correct) api key|provided model identifier is invalid|on-demand throughput isn.t supported/i;
+  /credit balance is too low|in(?:valid|correct) api key|provided model identifier is invalid|on-demand throughput isn.t supported|publisher model/i;
 
 /** The gateway's own credential, credit or configuration: not caused by the caller. */
 function isAccountTrouble(status: number, { code, type, message }: ErrorDetails): boolean {

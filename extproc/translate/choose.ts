@@ -11,6 +11,7 @@ import { createResponsesPassthrough } from "./passthrough/responses.ts";
 import { createSpeechPassthrough } from "./passthrough/speech.ts";
 import { createTranscriptionPassthrough } from "./passthrough/transcription.ts";
 import { onBedrock } from "./platform/bedrock.ts";
+import { onVertex } from "./platform/vertex.ts";
 import { createStream, translateWhole } from "./stream-driver.ts";
 import type { Translation, TranslationInput } from "./translation.ts";
 import { UPSTREAMS } from "./upstream.ts";
@@ -23,7 +24,7 @@ const PASSTHROUGHS = {
 } as const satisfies Record<Protocol, (input: TranslationInput) => Translation>;
 
 /** For servers of the messages protocol that a cloud runs. */
-const ON_PLATFORMS = { bedrock: onBedrock } as const satisfies Record<
+const ON_PLATFORMS = { bedrock: onBedrock, vertex: onVertex } as const satisfies Record<
   Platform,
   (translation: Translation, backend: Backend) => Translation
 >;

@@ -70,10 +70,10 @@ export const backendResourceSchema = z
         .enum(UPSTREAM_PROTOCOLS, must("be ChatCompletions, Messages or Responses: the protocol of the server at url"))
         .describe("Protocol of the server at url: ChatCompletions, Messages or Responses."),
       platform: z
-        .enum(["Bedrock"], must("be Bedrock"))
+        .enum(["Bedrock", "VertexAI"], must("be Bedrock or VertexAI"))
         .optional()
         .describe(
-          "Cloud in whose form the server speaks the Messages protocol: Bedrock, whose addresses end in /model/…/invoke; Anthropic's own form if absent.",
+          "Cloud in whose form the server speaks the Messages protocol: Bedrock, whose addresses end in /model/…/invoke, or VertexAI, whose addresses end in /publishers/anthropic/models/…:rawPredict; Anthropic's own form if absent.",
         ),
       betas: z
         .array(

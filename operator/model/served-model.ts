@@ -192,7 +192,10 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
   };
 }
 
-const PLATFORM_OF = { Bedrock: "bedrock" } as const satisfies Record<NonNullable<BackendResource["platform"]>, Platform>;
+const PLATFORM_OF = { Bedrock: "bedrock", VertexAI: "vertex" } as const satisfies Record<
+  NonNullable<BackendResource["platform"]>,
+  Platform
+>;
 
 /** The default preset of a server. */
 const PRESETS = { ChatCompletions: "generic", Messages: "anthropic", Responses: "openai" } as const satisfies Record<

@@ -24,7 +24,8 @@ const REFUSED = [
   },
   { pattern: /[?#]/, message: "must not contain a query or a fragment; if the server requires api-version, set apiVersion" },
   {
-    pattern: /\/(chat\/completions|messages|responses|invoke|invoke-with-response-stream)\/*$/,
+    pattern:
+      /\/(chat\/completions|messages|responses|invoke|invoke-with-response-stream|publishers\/anthropic\/models(\/[^/]*)?)\/*$/,
     message: "must be the base address only; the gateway appends the rest",
   },
 ];

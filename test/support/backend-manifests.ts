@@ -11,7 +11,7 @@ export interface TestBackend {
   /** Without `/v1`, whatever the protocol. */
   url: string;
   upstreamModel?: string;
-  platform?: "Bedrock";
+  platform?: "Bedrock" | "VertexAI";
   betas?: readonly string[];
   priority?: number;
   weight?: number;

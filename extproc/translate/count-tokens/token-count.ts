@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Backend } from "../../../contract/catalogue.ts";
 import { GatewayError } from "../../../contract/errors.ts";
+import { VERTEX_COUNT_PATH } from "../../../contract/platform.ts";
 import type { Protocol } from "../../../contract/protocol.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
@@ -10,6 +11,7 @@ import { estimateInputTokens } from "./estimate.ts";
 import { fieldsLeftOut, knownBetas } from "../passthrough/betas.ts";
 import { messagesHeaders } from "../passthrough/messages.ts";
 import { leaveForeignThinking } from "../passthrough/own-reasoning.ts";
+import { VERTEX_MEMBERS } from "../platform/vertex.ts";
 import type { Translation } from "../translation.ts";
 
 /** One request for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
@@ -48,7 +50,8 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
   return {
     upstream: QUESTIONS[backend.protocol]({ body, headers, backend }),
     answer(status, counted) {
-      if (status === 400)
+      // Vertex AI's count refuses what the model accepts.
+      if (status === 400 && backend.platform === undefined)
         throw readUpstreamError({ status, headers: NO_HEADERS, body: counted, upstream: backend.protocol, client: "messages" });
       return (status === 200 ? readCount(counted) : undefined) ?? estimate();
     },
@@ -58,7 +61,7 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
 
 /**
  * Chat completions cannot count; Responses can, but only its own items, and the estimate does not require translation into them.
- * Platforms count in other forms, or with other permissions.
+ * Bedrock counts with another permission.
  */
 const QUESTIONS = {
   chat: () => null,
@@ -67,7 +70,8 @@ const QUESTIONS = {
 } as const satisfies Record<Protocol, (input: TokenCountInput) => TokenCount["upstream"]>;
 
 function askMessages({ body, headers, backend }: TokenCountInput): TokenCount["upstream"] {
-  if (backend.platform !== undefined) return null;
+  if (backend.platform === "bedrock") return null;
+  if (backend.platform === "vertex") return askVertex({ body, headers, backend });
   const sent = messagesHeaders(headers);
   const known = knownBetas(sent, backend);
   const leftOut = Object.fromEntries(fieldsLeftOut(sent, known).map((field) => [field, remove]));
@@ -75,6 +79,16 @@ function askMessages({ body, headers, backend }: TokenCountInput): TokenCount["u
     path: "/v1/messages/count_tokens",
     body: body.edit({ ...leftOut, model: write(backend.upstreamModel), messages: leaveForeignThinking }),
     headers: known,
+  };
+}
+
+/** Without betas, of which it knows fewer than its models do. */
+function askVertex({ body, headers, backend }: TokenCountInput): TokenCount["upstream"] {
+  const leftOut = Object.fromEntries(fieldsLeftOut(messagesHeaders(headers), {}).map((field) => [field, remove]));
+  return {
+    path: VERTEX_COUNT_PATH,
+    body: body.edit({ ...leftOut, ...VERTEX_MEMBERS, model: write(backend.upstreamModel), messages: leaveForeignThinking }),
+    headers: {},
   };
 }
 

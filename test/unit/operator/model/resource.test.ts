@@ -53,11 +53,20 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "an unknown platform",
       backend({ protocol: "Messages", url: "https://a", platform: "bedrock" }),
-      "spec.backends[0].platform must be Bedrock",
+      "spec.backends[0].platform must be Bedrock or VertexAI",
     ],
     [
       "the whole address of a model on Bedrock",
       backend({ protocol: "Messages", platform: "Bedrock", url: "https://a.example/model/m/invoke" }),
+      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+    ],
+    [
+      "the whole address of a model on Vertex AI",
+      backend({
+        protocol: "Messages",
+        platform: "VertexAI",
+        url: "https://a.example/v1/publishers/anthropic/models/m:rawPredict",
+      }),
       "spec.backends[0].url must be the base address only; the gateway appends the rest",
     ],
     ["a misspelt field", spec({ modelname: "x" }), "spec.modelname is not a known field; remove it or correct its spelling"],
