@@ -67,7 +67,8 @@ function heldBytes(receivedBytes: number): number {
 
 /** Without a detour: most Models have one backend. */
 function straight(plan: DispatchPlan, { backend, translated }: { backend: Backend; translated: Translation }): Dispatch {
-  const { headers, model, requestId } = plan;
+  // The closures below live as long as the answer, and would retain the prompt with the plan.
+  const { headers, model, requestId, early } = plan;
   const { upstream, ...translation } = translated;
   // Released once it is sent: a prompt is large, and its answer may take minutes.
   let unsent: SentRequest | undefined = { upstream, isAsReceived: upstream.body === plan.received };
@@ -87,7 +88,7 @@ function straight(plan: DispatchPlan, { backend, translated }: { backend: Backen
         requestId,
         isTimed: model.timeouts !== undefined,
         isStream: translation.wantsStream,
-        early: plan.early,
+        early,
       });
       return reply.forwardRequest(isAsReceived ? "unchanged" : upstream.body, changes);
     },
