@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { createAddressSet } from "./ip-network.ts";
+import { createAddressSet, parseNetwork } from "./ip-network.ts";
 
 /** The proxies in front of Envoy whose `x-forwarded-for` is trusted. */
 export interface TrustedProxies {
@@ -16,8 +16,13 @@ export const TRUSTED_PROXY_VARIABLES = {
     .string()
     .default("")
     .transform((text) => text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()])))
-    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], "must be networks such as 10.0.0.0/8,fd00::/8"))),
+    .pipe(z.array(z.string().refine(isNetwork, "must be networks such as 10.0.0.0/8,fd00::/8, each from its first address"))),
 };
+
+/** `10.1.2.3/8` may stand for one proxy, and would trust sixteen million. */
+function isNetwork(text: string): boolean {
+  return text.includes("/") && parseNetwork(text).kind === "network";
+}
 
 export function trustedProxies(environment: { TRUSTED_PROXY_HOPS: number; TRUSTED_PROXY_NETWORKS: string[] }): TrustedProxies {
   const { TRUSTED_PROXY_HOPS: hops, TRUSTED_PROXY_NETWORKS: networks } = environment;
