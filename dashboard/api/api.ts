@@ -1,7 +1,7 @@
 import rateLimit from "@fastify/rate-limit";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AppDeps } from "../app-deps.ts";
@@ -22,6 +22,7 @@ import { projectApi } from "./routes/projects.ts";
 import { serviceApi } from "./routes/service.ts";
 import { usageApi } from "./routes/usage.ts";
 import { usageGroupsApi } from "./routes/usage-groups.ts";
+import { validatorCompiler } from "./validation.ts";
 
 const PREFIX = "/api/v1";
 

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import * as z from "zod";
 import { GatewayError, toGatewayError, type ErrorCode } from "../../contract/errors.ts";
 import type { Logger } from "../../runtime/log.ts";
 import type { ApiError } from "./schemas/error.ts";
+import { fieldOf } from "./validation.ts";
 
 /** Any failure as JSON: the caller gets a message for errors that they can act on, and "something failed" otherwise. */
 export function answerApiError({
@@ -37,9 +38,10 @@ function typeOf(code: ErrorCode): string {
 
 function knownError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
-  if (hasZodFastifySchemaValidationErrors(error)) {
-    const [first] = error.validation;
-    const field = first?.instancePath.replace(/^\//, "").replaceAll("/", ".") ?? "";
+  // The framework adds where it was: any other error of zod's is ours.
+  if (error instanceof z.ZodError && "validationContext" in error) {
+    const [first] = error.issues;
+    const field = first === undefined ? "" : fieldOf(first);
     return new GatewayError("invalid_request", first?.message ?? "The request could not be read.", {
       ...(field === "" ? {} : { field }),
       cause: error,
