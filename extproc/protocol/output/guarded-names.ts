@@ -57,9 +57,9 @@ const PRICE_NAMES = ["service_tier", "speed", "inference_geo"];
 /** Names under which servers accept a request for a search, or for plugins, which providers charge per use. */
 export const SEARCH_NAMES = ["web_search_options", "search_parameters", "enable_search", "plugins"] as const;
 
-/** Objects whose members proxies merge into the request that they send on, overriding its own. */
+/** Objects whose members proxies merge into the request that they send on, overriding its own, or servers read beside it. */
 const MERGED = new Set(
-  ["extra_body", "extra_args", "extra_kwargs", "litellm_params", "optional_params", "model_kwargs"].map(foldName),
+  ["extra_body", "extra_args", "extra_kwargs", "litellm_params", "optional_params", "model_kwargs", "parameters"].map(foldName),
 );
 
 /** The top-level members that decide what a request costs. */

@@ -172,6 +172,7 @@ describe("a request for images is refused", () => {
     ["width", { width: 4_096 }],
     ["Width", { Width: 4_096 }],
     ["imageSize", { imageSize: "4096x4096" }],
+    ["parameters.size", { parameters: { size: "4096x4096" } }],
     ["extra_body.width", { extra_body: { width: 4_096 } }],
     ["imageUrl", { imageUrl: "https://example.com/cat.png" }],
     ["extra_body.image", { extra_body: { image: "https://example.com/cat.png" } }],

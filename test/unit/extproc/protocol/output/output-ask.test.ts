@@ -191,6 +191,7 @@ describe("a limit or a count inside another object is refused", () => {
   // LiteLLM and others write these members over the request's own.
   test.for([
     [{ extra_body: { model: "another" } }, "extra_body.model"],
+    [{ parameters: { model: "another" } }, "parameters.model"],
     [{ extra_body: { Models: ["another"] } }, "extra_body.Models"],
     [{ extra_body: { service_tier: "priority" } }, "extra_body.service_tier"],
     [{ extra_body: { messages: [] } }, "extra_body.messages"],
