@@ -18,6 +18,7 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   const status = Number(headers.get(":status"));
   run.moveTo(dispatch.backend());
   const madeByRelay = headers.get(HEADERS.localReply);
+  forwarded.localReply = nameOf(madeByRelay);
   const failure = madeByRelay === undefined ? dispatch.failure() : localReplyError(status, madeByRelay);
   if (failure !== null) throw dispatch.described(failure);
   // Envoy passes it on over HTTP/1.1, where answers below 200 have no body: the end of this one would never come.
@@ -38,6 +39,11 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   }
   const isReadable = isFramed(headers) === (dispatch.backend().platform === "bedrock");
   return wantsStream && isEventStream(headers) && isReadable ? "stream" : "whole";
+}
+
+/** Envoy's details may go on with texts of the connection's. */
+function nameOf(details: string | undefined): string | null {
+  return /^[a-z_]+/.exec(details ?? "")?.[0] ?? null;
 }
 
 function judgeSpeech({ kind }: SpeechForm, headers: ReadonlyMap<string, string>): "stream" | "sound" {

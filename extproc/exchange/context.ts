@@ -61,6 +61,8 @@ export interface Forwarded {
   answer: Answer | null;
   /** The model server's own status, for the operator's log; the client's may differ. */
   upstreamStatus: number | null;
+  /** Why Envoy answered a stream in the model server's place, in its own words; null if it did not. */
+  localReply: string | null;
   /** Envoy's report of an attempt that broke off: it may overtake the answer's headers. */
   earlyReport: BrokenAnswer | null;
   isBroken: boolean;

@@ -154,6 +154,7 @@ function start(
     keep,
     answer: null,
     upstreamStatus: null,
+    localReply: null,
     earlyReport: null,
     isBroken: false,
     blameServer: null,

@@ -6,7 +6,7 @@ import { createAnswerRoom, type AnswerRoom } from "../load/answer-room.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { ExchangeContext } from "./context.ts";
-import { encodeRefusal, forPage } from "./refusal.ts";
+import { encodeRefusal, forPage, reasonOf } from "./refusal.ts";
 import { refuse } from "./refuse.ts";
 
 const METADATA = { [HELD_ANSWER_METADATA.key]: "1" };
@@ -54,11 +54,11 @@ function grow(context: ExchangeContext, room: AnswerRoom, bytes: number): Reply 
 function refuseForRoom(context: ExchangeContext, thrown: unknown, bytes: number): Reply {
   const { deps, forwarded, protocol, requestId } = context;
   if (forwarded === undefined) return refuse(context, thrown);
-  const { run, deadlines, upstreamStatus } = forwarded;
+  const { run, deadlines } = forwarded;
   const error = toGatewayError(thrown);
   context.errorCode = error.code;
   deps.events.answerRefused({ requestId, model: run.model.name, backend: run.backend().name, bytes, code: error.code });
   deadlines.over();
   run.settle("failed", error.status);
-  return reply.answerNow(forPage(context, encodeRefusal(protocol, error, requestId, upstreamStatus)));
+  return reply.answerNow(forPage(context, encodeRefusal(protocol, error, requestId, reasonOf(forwarded))));
 }

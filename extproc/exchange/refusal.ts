@@ -2,7 +2,7 @@ import { encodeError, type GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { requestIdHeaders } from "../headers.ts";
 import type { ImmediateAnswer } from "../reply.ts";
-import type { ExchangeContext } from "./context.ts";
+import type { ExchangeContext, Forwarded } from "./context.ts";
 
 /** In the middle of an answer, Envoy adds no headers for pages to the one that replaces it. */
 export function forPage({ crossOrigin }: Pick<ExchangeContext, "crossOrigin">, answer: ImmediateAnswer): ImmediateAnswer {
@@ -11,18 +11,25 @@ export function forPage({ crossOrigin }: Pick<ExchangeContext, "crossOrigin">, a
 
 /**
  * An error as the complete answer, in the caller's protocol (S17).
- * @param upstreamStatus of the model server, if its answer is the reason: for Envoy's access log.
+ * @param reason more than the error's code says, for Envoy's access log.
  */
 export function encodeRefusal(
   protocol: Interface,
   error: GatewayError,
   requestId: string,
-  upstreamStatus: number | null = null,
+  reason: string | null = null,
 ): ImmediateAnswer {
   return {
     status: error.status,
     headers: { "content-type": "application/json", ...requestIdHeaders(requestId), ...error.headers },
     body: Buffer.from(JSON.stringify(encodeError(protocol, error, requestId))),
-    details: upstreamStatus === null ? `gateway_${error.code}` : `gateway_${error.code}:upstream_status_${upstreamStatus}`,
+    details: reason === null ? `gateway_${error.code}` : `gateway_${error.code}:${reason}`,
   };
+}
+
+/** Null if no answer is the reason, neither the model server's nor Envoy's in its place. */
+export function reasonOf(forwarded: Pick<Forwarded, "upstreamStatus" | "localReply"> | undefined): string | null {
+  if (forwarded === undefined) return null;
+  const { upstreamStatus, localReply } = forwarded;
+  return upstreamStatus === null ? localReply : `upstream_status_${upstreamStatus}`;
 }

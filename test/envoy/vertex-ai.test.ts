@@ -1,5 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
@@ -116,8 +118,8 @@ test("Gemini is asked with the machine's token, streamed or not, by its path and
   for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? "";
   expect(text).toBe("one two three");
   expect(new Set(vertex.asked.map(tokenOf)).size).toBe(1);
-  for (const { path, body } of vertex.asked) {
-    expect({ path, body }).toMatchObject({
+  for (const { path: asked, body } of vertex.asked) {
+    expect({ path: asked, body }).toMatchObject({
       path: `${PROJECT}/chat/completions`,
       body: { model: "google/gemini-2.5-pro" },
     });
@@ -156,6 +158,8 @@ test("whatever else the metadata server answers, it is asked again each second, 
   await expect(ask("without")).rejects.toMatchObject({ status: 503, code: "upstream_unavailable" });
   const refused = anthropic().messages.create({ model: "without", max_tokens: 16, messages });
   await expect(refused).rejects.toMatchObject({ status: 503, error: { type: "error", error: { type: "overloaded_error" } } });
+  const streamed = client.chat.completions.create({ model: "without", messages, stream: true });
+  await expect(streamed).rejects.toMatchObject({ status: 503, code: "upstream_unavailable" });
   await eventually(() => expect(metadata.askedMs.length).toBe(askedBefore + failures.length), { withinMs: 20_000 });
   const times = metadata.askedMs.slice(askedBefore);
   for (const [index, ms] of times.slice(1).entries()) expect(ms - (times[index] ?? 0)).toBeGreaterThan(900);
@@ -164,6 +168,9 @@ test("whatever else the metadata server answers, it is asked again each second, 
   expect(await stack.balanceNanoUsd()).toBe(before);
   metadata.fail();
   expect(await eventually(() => ask("without"))).toBe("one two three");
+  const accessLog = await readFile(path.join(stack.directory.logs, "access.log"), "utf8");
+  expect(accessLog).toContain('"details":"failed_to_inject_credential"');
+  expect(accessLog).toContain('"details":"gateway_upstream_unavailable:failed_to_inject_credential"');
 });
 
 test("a token is replaced before it expires, and no request fails", async () => {
