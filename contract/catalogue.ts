@@ -39,6 +39,20 @@ const timeoutsSchema = z.strictObject({
 });
 export type Timeouts = z.infer<typeof timeoutsSchema>;
 
+/** A hook that checks the text of requests before a model server gets them. */
+const guardrailSchema = z.strictObject({
+  /** Envoy cluster that reaches it. */
+  cluster: z.string(),
+  path: z.string(),
+  /** Sent as `model`. */
+  model: z.string().optional(),
+  /** For the whole check. */
+  timeoutMs: z.int().positive(),
+  /** What happens to a request if there is no verdict. */
+  onFailure: z.enum(["refuse", "allow"]),
+});
+export type Guardrail = z.infer<typeof guardrailSchema>;
+
 export const catalogueModelSchema = z.strictObject({
   name: z.string(),
   aliases: z.array(z.string()),
@@ -63,6 +77,8 @@ export const catalogueModelSchema = z.strictObject({
   answerAfterMs: z.int().positive().optional(),
   /** How long responses are stored after their last use; not stored if absent. */
   storeHours: z.int().positive().optional(),
+  /** Requests are not checked if absent. */
+  guardrail: guardrailSchema.optional(),
   /** Announces the model's removal, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });

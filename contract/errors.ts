@@ -7,6 +7,7 @@ import { dialectOf, type Interface } from "./protocol.ts";
 export const ERRORS = {
   invalid_request: row(400, "invalid_request_error", null, "invalid_request_error"),
   context_too_long: row(400, "invalid_request_error", "context_length_exceeded", "invalid_request_error"),
+  content_refused: row(400, "invalid_request_error", "content_policy_violation", "invalid_request_error"),
   unsupported_version: row(400, "invalid_request_error", "unsupported_version", "invalid_request_error"),
   invalid_api_key: row(401, "invalid_request_error", "invalid_api_key", "authentication_error"),
   insufficient_balance: row(402, "insufficient_quota", "insufficient_balance", "billing_error"),
@@ -22,6 +23,7 @@ export const ERRORS = {
   upstream_unavailable: row(503, "server_error", "upstream_unavailable", "overloaded_error"),
   overloaded: row(503, "server_error", "overloaded", "overloaded_error"),
   billing_unavailable: row(503, "server_error", "billing_unavailable", "api_error"),
+  guardrail_unavailable: row(503, "server_error", "guardrail_unavailable", "api_error"),
   upstream_timeout: row(504, "server_error", "upstream_timeout", "timeout_error"),
 } as const satisfies Record<string, ErrorRow>;
 

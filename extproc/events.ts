@@ -1,10 +1,11 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
 import type { UnreadableKind } from "../ledger/feed/rows.ts";
 import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
+import type { CheckFailure, GuardrailResult } from "./guardrails/outcome.ts";
 import type { AdmissionRefusal } from "./load/admission.ts";
 import type { FreeRequestRefusal } from "./load/free-requests.ts";
 import type { Anomaly } from "./meter/meter.ts";
@@ -24,6 +25,17 @@ export interface Events {
   startDelayed(): void;
   /** The gateway answered a stream before its model server did. */
   answeredEarly(model: string): void;
+  /** A hook was asked about a request. */
+  guardrailChecked(check: { model: string; result: GuardrailResult; durationMs: number }): void;
+  /** In addition: why there is no verdict. Never what the hook said. */
+  guardrailFailed(failure: {
+    requestId: string;
+    model: string;
+    failure: CheckFailure;
+    /** Null if it did not answer. */
+    hookStatus: number | null;
+    isAllowed: boolean;
+  }): void;
   /** A bug: an error was thrown that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
   /** One of several backends failed; unless it was the last, another is tried. */
@@ -86,6 +98,9 @@ export interface EventsDeps {
   };
 }
 
+/** No check takes longer than five seconds. */
+const GUARDRAIL_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
 export function createEvents({ log, accessLog: choice, metrics, gauges }: EventsDeps): Events {
   const registers = [metrics];
   const requests = createRequestMetrics(metrics);
@@ -116,6 +131,19 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     name: "gateway_early_answers_total",
     help: "Streams that the gateway answered before their model server did, by model.",
     labelNames: ["model"],
+    registers,
+  });
+  const guardrailChecks = new Counter({
+    name: "gateway_guardrail_checks_total",
+    help: "Requests whose text a hook was asked about, by model and result.",
+    labelNames: ["model", "result"],
+    registers,
+  });
+  const guardrailSeconds = new Histogram({
+    name: "gateway_guardrail_duration_seconds",
+    help: "How long requests waited for their hook, by model.",
+    labelNames: ["model"],
+    buckets: GUARDRAIL_BUCKETS_S,
     registers,
   });
   const failures = new Counter({
@@ -236,6 +264,13 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     refusalDelayed: () => delayedRefusals.inc(),
     startDelayed: () => delayedStarts.inc(),
     answeredEarly: (model) => earlyAnswers.inc({ model }),
+    guardrailChecked({ model, result, durationMs }) {
+      guardrailChecks.inc({ model, result });
+      guardrailSeconds.observe({ model }, durationMs / 1000);
+    },
+    guardrailFailed(failure) {
+      log.warn(failure, "no verdict of the guardrail");
+    },
     exchangeFailed({ requestId, error }) {
       failures.inc();
       log.error({ requestId, err: error }, "internal error while handling a request");

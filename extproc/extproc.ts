@@ -28,6 +28,7 @@ import { createAnswers } from "./answers/answer.ts";
 import { createAddressCheck } from "./auth/address-check.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
+import { createGuardrails } from "./guardrails/guardrails.ts";
 import { createEarlyAnswers } from "./early-answers/early-answers.ts";
 import { relayTarget } from "./early-answers/relay.ts";
 import { createHeldAnswers } from "./held-answers.ts";
@@ -249,6 +250,11 @@ export async function startExtproc(
     brokenAnswers,
     heldAnswers,
     earlyAnswers,
+    guardrails: createGuardrails({
+      target: earlyAnswersAddress === null ? null : relayTarget(earlyAnswersAddress),
+      events,
+      clock: monotonic,
+    }),
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper,

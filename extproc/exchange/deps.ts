@@ -6,6 +6,7 @@ import type { BrokenAnswers } from "../broken-answers.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import type { HeldAnswers } from "../held-answers.ts";
 import type { Events } from "../events.ts";
+import type { Guardrails } from "../guardrails/guardrails.ts";
 import type { OpenAttempts } from "../fallback/open-attempts.ts";
 import type { AccountLoads } from "../load/account-load.ts";
 import type { Admission } from "../load/admission.ts";
@@ -42,6 +43,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   heldAnswers: HeldAnswers;
   /** Null if no stream is answered early. */
   earlyAnswers: EarlyAnswers | null;
+  /** For Models whose requests are checked. */
+  guardrails: Guardrails;
   /** Number of this process among those of one Envoy, from 0. */
   worker: number;
   /** HMAC key of the stored key hashes. */

@@ -16,6 +16,7 @@ import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
 import { pricedAt, type WorldModel } from "../world/world.ts";
 import { charged } from "./charged.ts";
+import { checkText } from "./check-text.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import { countTokens } from "./count-tokens.ts";
 import { startDeadlines } from "./deadlines.ts";
@@ -79,8 +80,24 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
   const request = { ...turn, size, model: priced };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise
-    ? reserved.then((reservation) => charged(context, () => send(context, request, reservation)))
-    : send(context, request, reserved);
+    ? reserved.then((reservation) => charged(context, () => sendChecked(context, request, reservation)))
+    : sendChecked(context, request, reserved);
+}
+
+/** The credit stays held while a hook checks the text. */
+function sendChecked(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step | Promise<Step> {
+  const { body, model, caller, size } = request;
+  const heldBytes = context.requestBytes + size.answerBytes;
+  const { accountId } = caller.account;
+  const check = orRelease(reservation, () => checkText(context, { body, model, accountId, heldBytes }));
+  if (check === null) return send(context, request, reservation);
+  return check.then(
+    () => charged(context, () => send(context, request, reservation)),
+    (thrown: unknown) => {
+      release(reservation);
+      throw thrown;
+    },
+  );
 }
 
 function send(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step {

@@ -22,7 +22,8 @@ const NEEDS_CREDENTIAL = "needs a credentialRef";
 const OWN_TLS = "must not accompany credential.google, whose tokens go only to servers with a certificate of a public authority";
 const TWO_CREDENTIALS = "must not accompany credentialRef; remove one of them";
 
-const tls = z.strictObject(
+/** How a server's certificate is verified. */
+export const serverTls = z.strictObject(
   {
     serverName: z
       .string(must("be a host name"))
@@ -123,7 +124,7 @@ export const backendResourceSchema = z
         .describe(
           "Version of the server's API, sent as the query parameter api-version: Azure's addresses of deployments require it.",
         ),
-      tls: tls.optional().describe("How the server's certificate is verified. Requires an https url."),
+      tls: serverTls.optional().describe("How the server's certificate is verified. Requires an https url."),
       timeouts: timeouts.optional().describe("Timeouts for the server."),
       profile: profile
         .optional()

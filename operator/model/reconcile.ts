@@ -4,6 +4,8 @@ import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import { clustersOf } from "../xds/endpoint.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
 import { hostsOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
+import type { BackendResource } from "./backend-resource.ts";
+import { asServer, GUARDRAIL } from "./guardrail.ts";
 import { findNameConflicts, type NameConflicts } from "./names.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
@@ -45,9 +47,14 @@ export interface Plan {
 /** Server names whose addresses decide whether a backend is allowed. */
 export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<string> {
   const hosts = models.flatMap(({ resource }) =>
-    resource.spec.backends.flatMap((backend) => hostsOf(backend).map(({ host }) => host)),
+    serversOf(resource.spec).flatMap((server) => hostsOf(server).map(({ host }) => host)),
   );
   return new Set(hosts.filter((host) => policy.needsAddresses(host)));
+}
+
+/** What Envoy is to reach for a Model. */
+function serversOf({ backends, guardrail }: SourcedModel["resource"]["spec"]): BackendResource[] {
+  return guardrail === undefined ? backends : [...backends, asServer(guardrail)];
 }
 
 /** The desired state, and each Model's status. Pure: all inputs are arguments. */
@@ -106,8 +113,8 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
   }
 
   const { set, rootsPem, policy, addresses, fingerprintsOf } = input;
-  const backends = model.resource.spec.backends.map((backend) =>
-    resolveBackend(backend, {
+  const servers = serversOf(model.resource.spec).map((server) =>
+    resolveBackend(server, {
       model,
       secrets: set.secrets,
       forbiddenSecrets: set.forbiddenSecrets,
@@ -117,27 +124,32 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
       fingerprintsOf,
     }),
   );
+  const backends = servers.filter((server) => !isHook(server));
+  const hook = servers.find(isHook) ?? null;
   const ready = backends.filter((backend) => backend.kind === "ready");
+  const reached = servers.filter((server) => server.kind === "ready");
   const report = (programmed: Condition): ModelStatus => ({
     conditions: [
-      addressesAccepted(backends),
+      addressesAccepted(servers),
       ...aliasesRefused(lostAliases),
-      resolvedReferences(backends),
-      ...hostsFound(ready, input.missingHosts),
+      resolvedReferences(servers),
+      ...hostsFound(reached, input.missingHosts),
       programmed,
     ],
     backends: backends.map((backend) => backendStatus(backend, input.rejected)),
   });
-  const wanted = ready.flatMap(clusterNamesOf);
+  const wanted = reached.flatMap(clusterNamesOf);
   const not = (programmed: Condition): Decision => ({ served: null, status: report(programmed), wanted, isStandIn: false });
 
   if (suspended) return not(programmed("Suspended", "spec.suspended is true"));
   if (!ready.some(({ resource }) => resource.weight > 0))
     return not(programmed("NotServed", "no backend with a weight is ready"));
+  // Its requests would pass unchecked.
+  if (hook?.kind === "unready") return not(programmed("NotServed", "its guardrail is not ready"));
   const refusal = refusalOf(wanted, input.rejected);
   if (refusal === undefined) {
     const pending = programmed("Pending", "waiting for Envoy and the catalogue");
-    const served = serveModel(model, ready, lostAliases);
+    const served = serveModel(model, ready, { hook, refusedAliases: lostAliases });
     return { served, status: { ...report(pending), names: namesFrom(served) }, wanted, isStandIn: false };
   }
   const standIn = input.serving.get(model.key) ?? null;
@@ -206,14 +218,23 @@ function hostsFound(backends: readonly ReadyBackend[], missingHosts: ReadonlySet
       { type: "Reachable", isTrue: true, reason: "Reachable", message: "no backend has a host that is known to be missing" },
     ];
   const isLost = (backend: ReadyBackend) => lost.some((each) => each.backend === backend);
-  const isPartial = backends.some((backend) => backend.resource.weight > 0 && !isLost(backend));
+  const isHookLost = backends.some((backend) => isHook(backend) && isLost(backend));
+  const isPartial = !isHookLost && backends.some((backend) => backend.resource.weight > 0 && !isLost(backend));
   const message = lost
     .map(
       ({ backend, field, host }) =>
-        `backend ${backend.resource.name}: ${field}: there is no host ${host}; correct the name, or create the Service or DNS record`,
+        `${labelOf(backend.resource)}: ${field}: there is no host ${host}; correct the name, or create the Service or DNS record`,
     )
     .join("; ");
   return [{ type: "Reachable", isTrue: false, isPartial, reason: "HostNotFound", message }];
+}
+
+function isHook({ resource }: Pick<ResolvedBackend, "resource">): boolean {
+  return resource.name === GUARDRAIL;
+}
+
+function labelOf({ name }: BackendResource): string {
+  return name === GUARDRAIL ? name : `backend ${name}`;
 }
 
 type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
@@ -224,7 +245,7 @@ function unreadyOf(backends: readonly ResolvedBackend[]): UnreadyBackend[] {
 }
 
 function sentencesOf(backends: readonly UnreadyBackend[]): string {
-  return backends.map(({ resource, message }) => `backend ${resource.name}: ${message}`).join("; ");
+  return backends.map(({ resource, message }) => `${labelOf(resource)}: ${message}`).join("; ");
 }
 
 function backendStatus(backend: ResolvedBackend, rejected: ReadonlyMap<string, string>) {

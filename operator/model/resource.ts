@@ -4,6 +4,7 @@ import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
+import { guardrailResourceSchema } from "./guardrail.ts";
 import { describeProblems, must } from "./field-message.ts";
 import { anyOf, INPUT_ONLY_RULES, inputOnlyProblems, isInputInterfaceName } from "./input-only-rules.ts";
 import { IMAGE_PRICE_RULES, imagePriceProblems } from "./image-price-rules.ts";
@@ -349,6 +350,7 @@ export const modelSpecSchema = z
       timeouts: timeouts.default({}),
       streaming: streaming.default({}),
       responses: responses.default({}),
+      guardrail: guardrailResourceSchema.optional(),
       pricing,
       cost: cost.optional(),
       deprecation: deprecation.optional(),

@@ -9,6 +9,7 @@ import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
+import { toGuardrail } from "./guardrail.ts";
 import { CAPABILITY_OF } from "./presentation.ts";
 
 /** Everything needed to serve one Model: extproc's part and Envoy's part. */
@@ -33,13 +34,17 @@ const DEFAULT_IMAGE_TOKENS = 8_192;
 /** The recording bounds it: seven hours of speech have fewer. */
 const DEFAULT_TRANSCRIPTION_TOKENS = 200_000;
 
-/** @param refusedAliases names that another Model keeps. */
+/** @param hook the server of the guardrail. @param refusedAliases names that another Model keeps. */
 export function serveModel(
   { resource, createdSeconds }: SourcedModel,
   backends: readonly ReadyBackend[],
-  refusedAliases: ReadonlyMap<string, string> = new Map(),
+  {
+    hook = null,
+    refusedAliases = new Map(),
+  }: { hook?: ReadyBackend | null; refusedAliases?: ReadonlyMap<string, string> | undefined } = {},
 ): ServedModel {
-  const { modelName, aliases, limits, pricing, cost } = resource.spec;
+  const { modelName, aliases, limits, pricing, cost, guardrail } = resource.spec;
+  const servers = hook === null ? backends : [...backends, hook];
   const interfaces = (resource.spec.interfaces ?? usualInterfaces(resource.spec.backends)).map((name) => INTERFACE_OF[name]);
   const inputInterface = interfaces.find(isInputInterface);
   const contextWindow = limits.contextWindow ?? null;
@@ -58,6 +63,7 @@ export function serveModel(
       ...toStreaming(resource.spec.streaming),
       ...toStorage(resource.spec.responses),
       ...toDeprecation(resource.spec.deprecation),
+      ...(guardrail === undefined || hook === null ? {} : { guardrail: toGuardrail(guardrail, hook.cluster) }),
     },
     price: toPrice(pricing),
     schedule: pricing.schedule.map(({ from, daily, ...prices }) => ({
@@ -66,8 +72,8 @@ export function serveModel(
       price: toPrice(prices),
     })),
     cost: cost === undefined ? null : toPrice(cost),
-    clusters: new Map(backends.flatMap(({ cluster, endpoint }) => clustersOf(cluster, endpoint))),
-    secrets: new Map(backends.flatMap(({ secrets }) => [...secrets])),
+    clusters: new Map(servers.flatMap(({ cluster, endpoint }) => clustersOf(cluster, endpoint))),
+    secrets: new Map(servers.flatMap(({ secrets }) => [...secrets])),
   };
 }
 

@@ -5,6 +5,8 @@ import { must } from "./field-message.ts";
 const EXAMPLE = "must be an absolute http or https URL such as https://models.example.com/v1";
 const TOKEN_EXAMPLE = "must be an absolute http or https URL such as https://login.example.com/oauth2/token";
 
+const GUARDRAIL_EXAMPLE = "must be an absolute http or https URL such as https://checks.example.com/v1/moderations";
+
 const LABEL = "[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
 /** URL parsers treat a host whose last label is a number as an IPv4 address, however it is written. */
 const LAST_LABEL = "([1-9][0-9]*-*)?[A-Za-z_]([-A-Za-z0-9_]*[A-Za-z0-9_])?";
@@ -46,6 +48,20 @@ export const tokenUrl = httpUrl({
     { pattern: /[?#]/, message: "must not contain a query or a fragment" },
   ],
   description: "Address that issues tokens: http or https, without credentials or query.",
+});
+
+/** Of a hook. */
+export const guardrailUrl = httpUrl({
+  example: GUARDRAIL_EXAMPLE,
+  refused: [
+    {
+      pattern: /^[^/]*\/\/[^/?#]*@/,
+      message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",
+    },
+    { pattern: /[?#]/, message: "must not contain a query or a fragment" },
+  ],
+  description:
+    "Whole address of the hook, such as https://api.openai.com/v1/moderations: http or https, without credentials or query.",
 });
 
 interface UrlRules {

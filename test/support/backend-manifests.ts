@@ -41,6 +41,8 @@ export interface TestModelOfMany {
   /** As a manifest names them. */
   timeouts?: Partial<Record<"connect" | "firstByte" | "idle" | "whole", string>>;
   streaming?: { keepAlive: string; answerAfter?: string };
+  /** As a manifest writes it. */
+  guardrail?: object;
   maxOutputTokens?: number;
   contextWindow?: number;
   /** US dollars a million tokens. */
@@ -92,7 +94,7 @@ export async function makeOneAndSeveral(upstream: FailingUpstream): ReturnType<t
 const CONVERSATIONS = ["ChatCompletions", "Messages", "Responses"];
 
 function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model }: TestModelOfMany): object {
-  const { timeouts, streaming, maxOutputTokens, contextWindow } = model;
+  const { timeouts, streaming, guardrail, maxOutputTokens, contextWindow } = model;
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
@@ -104,6 +106,7 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       ...(timeouts === undefined ? {} : { timeouts }),
       ...(streaming === undefined ? {} : { streaming }),
       // JSON leaves out what is undefined.
+      guardrail,
       limits: { maxOutputTokens, contextWindow },
       backends: backends.map(
         ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, google, ...others }) => ({

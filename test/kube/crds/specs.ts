@@ -228,6 +228,16 @@ export const modelSpecs = object(
       { keepAlive: mostly(["1s", "15s", "1h", "59m60s"], ["999ms", "0s", "1h1ms", "1d", "-1s", "", 15, true]) },
       [],
     ),
+    guardrail: object(
+      {
+        url: mostly([...HTTPS, ...HTTP, ...WITH_VERSION], NO_URLS),
+        model: words(256),
+        credentialRef: reference,
+        timeout: mostly(["100ms", "2s", "5s"], ["99ms", "5s1ms", "1d", "", 2]),
+        onFailure: mostly(["Refuse", "Allow"], ["refuse", "", 1]),
+      },
+      ["url"],
+    ),
     limits: object({ contextWindow: mostly([200_000, 2 ** 53 - 1], [5, 0, "1"]), maxOutputTokens: counts }, []),
     pricing: object(
       {

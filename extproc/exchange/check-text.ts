@@ -1,0 +1,49 @@
+import { GatewayError } from "../../contract/errors.ts";
+import { encodeCheck } from "../guardrails/guardrails.ts";
+import { textsOf } from "../guardrails/texts.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
+import type { WorldModel } from "../world/world.ts";
+import type { ExchangeContext } from "./context.ts";
+
+/** Of the text in one check, as the hook gets it: more than a million tokens. */
+const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
+
+export interface TextCheck {
+  body: RequestBody;
+  model: WorldModel;
+  accountId: string;
+  /** Bytes that are reserved for the request itself. */
+  heldBytes: number;
+}
+
+/**
+ * Has the Model's hook check the text of a request, if it has one.
+ * @returns null if there is nothing to check.
+ * @throws GatewayError, or rejects with one, to refuse the request.
+ */
+export function checkText(context: ExchangeContext, { body, model, accountId, heldBytes }: TextCheck): Promise<void> | null {
+  const { guardrail } = model;
+  if (guardrail === undefined) return null;
+  const { deps, requestId, protocol } = context;
+  const texts = textsOf(body, protocol);
+  if (texts.length === 0) return null;
+  const encoded = encodeCheck(guardrail, texts);
+  if (encoded.length > MAX_CHECKED_BYTES)
+    throw new GatewayError(
+      "request_too_large",
+      `This model's requests are checked, and this one has more than ${MAX_CHECKED_BYTES / 1024 / 1024} MiB of text. Send less of it.`,
+    );
+  context.heldBytes?.reserve(heldBytes + encoded.length);
+  const left = new AbortController();
+  context.closers.push(() => left.abort());
+  const checked = deps.guardrails.check({
+    requestId,
+    accountId,
+    model: model.name,
+    guardrail,
+    fields: texts.map(({ field }) => field),
+    body: encoded,
+    left: left.signal,
+  });
+  return checked.finally(() => context.heldBytes?.resize(heldBytes));
+}

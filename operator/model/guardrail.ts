@@ -1,0 +1,101 @@
+import * as z from "zod";
+import type { CatalogueModel } from "../../contract/catalogue.ts";
+import { explain } from "../crd/explain.ts";
+import { serverTls, type BackendResource } from "./backend-resource.ts";
+import { credentialHeader } from "./credential-header.ts";
+import { durationSchema } from "./duration.ts";
+import { must } from "./field-message.ts";
+import { secretReference } from "./secret-reference.ts";
+import { guardrailUrl } from "./upstream-url.ts";
+
+const NEEDS_HTTPS = "needs an https url";
+const NEEDS_CREDENTIAL = "needs a credentialRef";
+
+/** A hook that checks the text of a Model's requests. */
+export const guardrailResourceSchema = z
+  .strictObject(
+    {
+      url: guardrailUrl,
+      model: z
+        .string(must("be a string"))
+        .min(1, "must not be empty")
+        .max(256, "must be at most 256 characters")
+        .optional()
+        .describe("Model that the hook is to use, such as omni-moderation-latest; the hook's own choice if absent."),
+      credentialRef: secretReference({
+        key: "api-key",
+        otherwise: must("name a Secret: name, and key if it is not api-key"),
+      })
+        .optional()
+        .describe("Secret in the Model's namespace with the hook's API key. Envoy adds it to requests."),
+      credentialHeader: credentialHeader.optional(),
+      tls: serverTls.optional().describe("How the hook's certificate is verified. Requires an https url."),
+      timeout: durationSchema({
+        minimumMs: 100,
+        maximumMs: 5_000,
+        claim: "from 100ms to 5s",
+        description: "Time for a check, with all waiting: from 100ms to 5s; 2s if absent.",
+      }).optional(),
+      onFailure: z
+        .enum(["Refuse", "Allow"], must("be Refuse or Allow"))
+        .default("Refuse")
+        .describe(
+          "What happens to a request if the hook gives no verdict in time: Refuse answers 503, Allow sends it to the model server unchecked.",
+        ),
+    },
+    must("have url"),
+  )
+  .refine(({ tls, url }) => tls === undefined || url.startsWith("https:"), { path: ["tls"], message: NEEDS_HTTPS })
+  .refine(({ credentialHeader, credentialRef }) => credentialHeader === undefined || credentialRef !== undefined, {
+    path: ["credentialHeader"],
+    message: NEEDS_CREDENTIAL,
+  })
+  .meta(
+    explain(
+      "Service that checks the text of each request before a model server gets it, in the form of OpenAI's moderations. If absent, nothing is checked.",
+      {
+        rules: [
+          { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
+          {
+            rule: "!has(self.credentialHeader) || has(self.credentialRef)",
+            message: NEEDS_CREDENTIAL,
+            field: "credentialHeader",
+          },
+        ],
+      },
+    ),
+  );
+
+type GuardrailResource = z.infer<typeof guardrailResourceSchema>;
+
+/** Names it in statuses and clusters: no backend can have this name. */
+export const GUARDRAIL = "spec.guardrail";
+
+const DEFAULT_TIMEOUT_MS = 2_000;
+
+/** To Envoy, a hook is a server like a backend: address, certificate and credential have the same rules. */
+export function asServer({ url, credentialRef, credentialHeader, tls }: GuardrailResource): BackendResource {
+  return {
+    name: GUARDRAIL,
+    protocol: "ChatCompletions",
+    url,
+    weight: 0,
+    priority: 0,
+    ...(credentialRef === undefined ? {} : { credentialRef }),
+    ...(credentialHeader === undefined ? {} : { credentialHeader }),
+    ...(tls === undefined ? {} : { tls }),
+  };
+}
+
+export function toGuardrail(
+  { url, model, timeout = DEFAULT_TIMEOUT_MS, onFailure }: GuardrailResource,
+  cluster: string,
+): NonNullable<CatalogueModel["guardrail"]> {
+  return {
+    cluster,
+    path: new URL(url).pathname,
+    ...(model === undefined ? {} : { model }),
+    timeoutMs: timeout,
+    onFailure: onFailure === "Allow" ? "allow" : "refuse",
+  };
+}

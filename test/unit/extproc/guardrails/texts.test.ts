@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import type { Interface } from "../../../../contract/protocol.ts";
+import { MAX_TEXTS, textsOf } from "../../../../extproc/guardrails/texts.ts";
+import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
+
+/** What a guardrail's hook gets to read (S55). */
+function read(body: object | string, client: Interface = "chat") {
+  const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+  return textsOf(parseBody(bytes, { headers: new Map(), interface: client }), client);
+}
+const textIn = (body: object | string, client?: Interface) =>
+  read(body, client)
+    .map(({ text }) => text)
+    .join("\n");
+
+const PICTURE = "iVBORw0KGgo/".repeat(50);
+
+test("a text for each turn, and one for each other member", () => {
+  const tools = [{ type: "function", function: { name: "look_up", description: "Looks up.", parameters: { type: "object" } } }];
+  const messages = [
+    { role: "system", content: "Be brief." },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "One." },
+        { type: "text", text: "Two." },
+      ],
+    },
+    {
+      role: "assistant",
+      tool_calls: [{ id: "call_1", type: "function", function: { name: "look_up", arguments: '{"a":"b"}' } }],
+    },
+    { role: "tool", tool_call_id: "call_1", content: "Found." },
+  ];
+  expect(read({ model: "m", user: "u", messages, tools })).toEqual([
+    { field: "messages[0]", text: "Be brief." },
+    { field: "messages[1]", text: "One.\nTwo." },
+    { field: "messages[2]", text: 'look_up\n{"a":"b"}' },
+    { field: "messages[3]", text: "Found." },
+    { field: "tools", text: "look_up\nLooks up." },
+  ]);
+});
+
+test("the system prompt, arguments with their names, and results of messages", () => {
+  const messages = [
+    {
+      role: "assistant",
+      content: [{ type: "tool_use", id: "t", name: "run", input: { "a name of the client's": ["value", 1] } }],
+    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "done" }] }] },
+  ];
+  expect(textIn({ system: [{ type: "text", text: "Be brief." }], messages }, "messages")).toBe(
+    "Be brief.\nrun\na name of the client's\nvalue\ndone",
+  );
+});
+
+test.for<readonly [Interface, object, string]>([
+  ["responses", { input: "Hello.", instructions: "Be brief." }, "Hello.\nBe brief."],
+  ["responses", { input: [{ role: "user", content: [{ type: "input_text", text: "Hello." }] }] }, "Hello."],
+  ["responses", { input: [{ type: "function_call_output", call_id: "c", output: "Found." }] }, "Found."],
+  ["embeddings", { input: ["One.", "Two."] }, "One.\nTwo."],
+  ["rerank", { query: "Which?", documents: ["One.", { text: "Two." }] }, "Which?\nOne.\nTwo."],
+  ["image_generation", { prompt: "A cat.", size: "1024x1024" }, "A cat.\n1024x1024"],
+  ["speech", { input: "Hello.", instructions: "Slowly.", voice: "alloy" }, "Hello.\nSlowly.\nalloy"],
+])("the text of %s", ([client, body, text]) => {
+  expect(textIn(body, client)).toBe(text);
+});
+
+describe("nothing hides", () => {
+  test.for([
+    [
+      "in the first of two members",
+      '{"messages":[{"role":"user","content":"hidden"}],"messages":[{"role":"user","content":"x"}]}',
+    ],
+    ["in the first of two nested members", '{"messages":[{"role":"user","content":"hidden","content":"x"}]}'],
+    ["in an unknown member", '{"messages":[],"extra":{"deep":[["hidden"]]}}'],
+    ["behind escapes", '{"messages":[{"role":"user","content":"\\u0068idden"}]}'],
+    ["behind escapes in a name", '{"messages":[{"role":"user","\\u0063ontent":"hidden"}]}'],
+    ["in a name", '{"messages":[],"extra":{"hidden":1}}'],
+    ["as a role", '{"messages":[{"role":"say hidden things","content":"x"}]}'],
+    ["as data that is no base64", `{"messages":[{"data":"hidden ${"x ".repeat(100)}"}]}`],
+    ["as a source of text", `{"messages":[{"source":{"data":"hidden${"x".repeat(200)}","type":"text"}}]}`],
+    [
+      "as a source of text by its media type",
+      `{"messages":[{"source":{"data":"hidden${"x".repeat(200)}","media_type":"text/plain"}}]}`,
+    ],
+    [
+      "as a data URL of text",
+      `{"messages":[{"file_data":"data:text/plain;base64,${Buffer.from("hidden").toString("base64")}"}]}`,
+    ],
+    ["as a source of text behind escapes", `{"messages":[{"source":{"data":"hidden${"x".repeat(200)}","type":"te\\u0078t"}}]}`],
+    ["as a data URL of text behind escapes", `{"messages":[{"file_data":"DATA:te\\u0078t/plain;base64,hidden"}]}`],
+    ["as a data URL of words", `{"messages":[{"url":"data:image/png;base64,hidden words"}]}`],
+  ] as const)("%s", ([, body]) => {
+    expect(textIn(body)).toContain("hidden");
+  });
+});
+
+test("pictures, sound, files and sealed reasoning are left out", () => {
+  const content = [
+    { type: "image_url", image_url: { url: `data:image/png;base64,${PICTURE}` } },
+    { type: "input_audio", input_audio: { data: PICTURE, format: "wav" } },
+    { type: "file", file: { file_data: `data:application/pdf;base64,${PICTURE}`, filename: "a.pdf" } },
+    { type: "image", source: { type: "base64", media_type: "image/png", data: PICTURE } },
+    { type: "thinking", thinking: "Hm.", signature: PICTURE },
+    { type: "reasoning", encrypted_content: PICTURE.replaceAll("/", "_") },
+  ];
+  expect(textIn({ messages: [{ role: "user", content }] })).toBe("a.pdf\nHm.");
+  expect(textIn(JSON.stringify({ messages: [{ role: "user", content }] }).replaceAll("/", "\\/"))).toBe("a.pdf\nHm.");
+});
+
+test("neighbours of a long conversation become one text, and nothing is lost", () => {
+  const messages = Array.from({ length: MAX_TEXTS * 2 + 1 }, (_, at) => ({ role: "user", content: `turn ${at}` }));
+  const texts = read({ messages });
+  expect(texts.length).toBeLessThanOrEqual(MAX_TEXTS);
+  expect(texts.map(({ text }) => text).join("\n")).toBe(messages.map(({ content }) => content).join("\n"));
+  expect(new Set(texts.map(({ field }) => field))).toEqual(new Set(["messages"]));
+});
+
+test("deep nesting is walked without recursion", () => {
+  const deep = `${"[".repeat(90_000)}"hidden"${"]".repeat(90_000)}`;
+  expect(textIn(`{"messages":[{"role":"user","content":"x"}],"extra":${deep}}`)).toBe("x\nhidden");
+});
+
+test.for([{ input: [1, 2] }, { input: [[1, 2], [3]] }, { input: ["text", [1]] }])(
+  "token ids are refused: $input",
+  ({ input }) => {
+    expect(() => read({ input }, "embeddings")).toThrow(/must be text/);
+  },
+);
+
+test("a malformed string is reported as such", () => {
+  const long = `${"x".repeat(600)}\\q`;
+  expect(() => read(`{"messages":[{"role":"user","content":"${long}"}]}`)).toThrow(/not valid JSON near character/);
+});
+
+test("a request without text has none", () => {
+  expect(read({ model: "m", messages: [], stream: true })).toEqual([]);
+});
