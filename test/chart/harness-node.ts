@@ -99,7 +99,8 @@ export function createNode(api: KubeApi, namespace: string): Node {
             const response = await fetch(readyUrl);
             if (response.status !== 200) throw new Error(await response.text());
           },
-          { withinMs: 60_000 },
+          // Compiled anew, on a machine that is busy with other things.
+          { withinMs: 180_000 },
         );
       } catch (error) {
         throw new Error(`${name} is not ready:\n${log}`, { cause: error });

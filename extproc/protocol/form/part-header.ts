@@ -9,7 +9,8 @@ export interface PartHeader {
 /** Names of fields, some with brackets; a name with quotes or escapes would be read differently by different servers. */
 const NAME = /^[\w.[\]-]{1,128}$/;
 const PARAMETER = /;[ \t]*([\w-]+\*?)=(?:"([^"\\]*(?:\\[^"\r\n][^"\\]*)*)"|([^\s";]+))[ \t]*/gy;
-const LINE = /^([\w-]+):[ \t]*(.*)$/;
+const LINE = /^([\w-]+):(.*)$/;
+const BLANKS = /^[ \t]+/;
 /** Encodings that leave the bytes alone. */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
@@ -22,7 +23,8 @@ export function readPartHeader(text: string): PartHeader {
   for (const line of text.split("\r\n")) {
     // A line break alone ends a line for some servers.
     if (/[\r\n\0]/.test(line)) throw malformed("has a line break inside the header of a part");
-    const [, name = "", value = ""] = LINE.exec(line) ?? [];
+    const [, name = "", written = ""] = LINE.exec(line) ?? [];
+    const value = written.replace(BLANKS, "");
     switch (name.toLowerCase()) {
       case "":
         throw malformed("has a part with an invalid header");
