@@ -49,7 +49,7 @@ const OPAQUE: ReadonlySet<string> = new Set(
 const MIN_OPAQUE_BYTES = 128;
 /** As JSON writes it: some programs escape slashes. */
 const BASE64 = /^[\w+/=\\-]*$/;
-const DATA_URL = /^data:([^,;]*)[^,]*;base64,/i;
+const DATA_URL = /^data:([^,;]*)(?:;[^,;]*)*?;base64,/i;
 const HEAD_BYTES = 256;
 
 /** All strings of a JSON value that may be text, in order, and the names that a client has chosen. @throws SyntaxError. */

@@ -6,9 +6,11 @@ import { logText } from "./upstream-error-text.ts";
 
 /** A protocol's own names. Servers also send class names, numbers and sentences here, which clients must not see. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
+/** A text is refused for what it says, whoever refuses it. */
+const CONTENT_REFUSED = ERRORS.content_refused.chat.code;
 /** Names that a client would read as a problem with its own key, balance or model; only the gateway's own errors may say that. */
 const RESERVED: ReadonlySet<string> = new Set([
-  ...Object.values(ERRORS).flatMap(({ chat }) => (chat.code === null ? [] : [chat.code])),
+  ...Object.values(ERRORS).flatMap(({ chat }) => (chat.code === null || chat.code === CONTENT_REFUSED ? [] : [chat.code])),
   "authentication_error",
   "permission_error",
   "billing_error",
