@@ -10,8 +10,8 @@ export const UPSTREAM_PATHS = {
 } as const satisfies Record<Protocol, string>;
 
 /**
- * Interfaces that are no conversations. A request is one JSON object, or a form for transcriptions, and it and its answer pass to
- * and from a server that speaks chat completions with nothing changed but the model's name. An answer is one JSON object, sound for
+ * Interfaces that are no conversations. A request is one JSON object, or a form for transcriptions and for edits of images, and it
+ * and its answer pass to and from a server that speaks chat completions with nothing changed but the model's name. An answer is one JSON object, sound for
  * speech, or a text for transcriptions. Only the input is charged, except for images and transcriptions, whose answers are as well.
  */
 export const INPUT_INTERFACES = ["embeddings", "rerank", "image_generation", "speech", "transcription"] as const;
@@ -53,6 +53,9 @@ export const CLIENT_PATHS = {
 
 /** Of the same interface: the text is in English, whatever language was spoken. Clients add `/v1`. */
 export const TRANSLATIONS_PATH = "/audio/translations";
+
+/** Of the same interface as image generation: a form with the pictures to change. Clients add `/v1`. */
+export const EDITS_PATH = "/images/edits";
 
 /** The two formats of errors and lists: Responses and the input interfaces share those of chat completions. */
 export type Dialect = Exclude<Protocol, "responses">;

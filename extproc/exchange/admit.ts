@@ -76,7 +76,8 @@ function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, heade
   // Counting tokens is free, but it is work: callers who may not generate may not count either.
   deps.limits.check(caller, protocol);
   deps.credit.check(caller.account);
-  checkBodyComes({ headers, interface: protocol }, isEnd);
+  const form = endpoint.kind === "generate" ? endpoint.form : undefined;
+  checkBodyComes({ headers, interface: protocol, form }, isEnd);
   context.slot = deps.admission.enter(load);
   context.closers.push(context.slot.release);
   const held = deps.byteAdmission.enter(caller.account.accountId, readLength(headers));

@@ -10,6 +10,7 @@ import { sizeRequest, type RequestSize } from "../meter/request-size.ts";
 import { startRun, type Run } from "../meter/run.ts";
 import { readCostRequest, type CostRequest } from "../protocol/cost-request.ts";
 import { parseForm } from "../protocol/form/form-body.ts";
+import { FORM_RULES, type FormKind } from "../protocol/form/form-rules.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
@@ -44,8 +45,9 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   context.requestBytes = bytes.length;
   context.heldBytes?.resize(bytes.length);
   const bodyFacts = { headers, interface: protocol };
+  const form = endpoint.kind === "generate" ? endpoint.form : undefined;
   const { body, wantsCost } =
-    protocol === "transcription" ? readForm(bytes, headers) : readCostRequest(parseBody(bytes, bodyFacts), bodyFacts);
+    form === undefined ? readCostRequest(parseBody(bytes, bodyFacts), bodyFacts) : readForm(bytes, { headers, form });
   context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
@@ -62,8 +64,8 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
 }
 
 /** Its `usage` would be a text: the cost is in a header. */
-function readForm(bytes: Buffer, headers: ReadonlyMap<string, string>): CostRequest {
-  return { body: parseForm(bytes, headers), wantsCost: false };
+function readForm(bytes: Buffer, { headers, form }: { headers: ReadonlyMap<string, string>; form: FormKind }): CostRequest {
+  return { body: parseForm(bytes, headers, FORM_RULES[form]), wantsCost: false };
 }
 
 const NO_LABELS: readonly Label[] = [];

@@ -3,7 +3,7 @@ import { ATTEMPTS_CLUSTER, RELAY_CLUSTER } from "../../contract/headers.ts";
 import type { BrokenAnswer } from "../broken-answers.ts";
 import { tooLate } from "../fallback/attempts.ts";
 import { contentCoding, decodeIfPossible } from "../protocol/content-coding.ts";
-import { readUpstreamError } from "../protocol/upstream-error.ts";
+import { isMissingEndpoint, missingEndpoint, readUpstreamError } from "../protocol/upstream-error.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import * as reply from "../reply.ts";
@@ -112,6 +112,8 @@ export function upstreamError(
   { run, dispatch }: Forwarded,
   { status, headers, body: received }: UpstreamErrorAnswer,
 ): GatewayError {
+  const { optional } = dispatch.translation();
+  if (optional !== undefined && isMissingEndpoint(status)) return dispatch.described(missingEndpoint(status, optional));
   // An error whose body cannot be decoded keeps its status.
   const body = decodeIfPossible(received, contentCoding(headers));
   const { upstreamModel, protocol: upstream } = run.backend();

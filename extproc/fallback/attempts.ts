@@ -2,7 +2,7 @@ import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { DEFAULT_FIRST_BYTE_MS } from "../exchange/deadlines.ts";
 import type { Events } from "../events.ts";
-import { isAboutRequest } from "../protocol/upstream-error.ts";
+import { isAboutRequest, isMissingEndpoint } from "../protocol/upstream-error.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
 import type { AnswerTranslation, Translation } from "../translate/translation.ts";
 import { readRetryAfterMs } from "./retry-after.ts";
@@ -136,7 +136,9 @@ export function startAttempts(
         return pass();
       }
       const retryAfterMs = answer === "timed_out" ? null : readRetryAfterMs(answer.headers, clock.nowMs());
-      health.failed(backend.cluster, { isRateLimit: status === 429, retryAfterMs });
+      // A server that answers nothing else with it is not to rest: it serves all other requests.
+      if (step.translation.optional !== undefined && isMissingEndpoint(status)) health.abandoned(backend.cluster);
+      else health.failed(backend.cluster, { isRateLimit: status === 429, retryAfterMs });
       next = takeStep();
       events.attemptFailed({
         requestId,

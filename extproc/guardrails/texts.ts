@@ -48,10 +48,10 @@ export function textsOf(body: RequestBody, client: Interface): CheckedText[] {
   }
 }
 
-/** The fields of a form; its file is sound. */
+/** The texts of a form; its files are sound or pictures. */
 function formTexts(body: RequestBody): CheckedText[] {
   return Object.entries(body.outline)
-    .filter(([name]) => !NOT_READ.has(name) && name !== "file")
+    .filter(([name]) => !NOT_READ.has(name))
     .flatMap(([field, value]) => {
       const text = [value]
         .flat()

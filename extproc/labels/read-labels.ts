@@ -48,7 +48,7 @@ const SOURCES = {
   responses: { hasTags: true, endUser: ["safety_identifier", "user"] },
   embeddings: { hasTags: false, endUser: ["user"] },
   rerank: { hasTags: false, endUser: ["user"] },
-  image_generation: { hasTags: false, endUser: ["user"] },
+  image_generation: { hasTags: false, endUser: ["safety_identifier", "user"] },
   speech: { hasTags: false, endUser: ["user"] },
   transcription: { hasTags: false, endUser: ["user"] },
   messages: { hasTags: false, endUser: ["metadata.user_id"] },

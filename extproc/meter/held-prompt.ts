@@ -1,12 +1,11 @@
 import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { isServerTool } from "../protocol/server-tool.ts";
+import { MAX_IMAGE_TOKENS } from "./media-tokens.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
 /** The maximum bytes of text and JSON per token; the meter's own estimate is four (meter.ts). */
 const HELD_BYTES_PER_TOKEN = 3;
-/** The most that common servers count for one picture. */
-const IMAGE_TOKENS = 16_384;
 /** The possible size of a file, or of anything else that the request only refers to: the whole context window. */
 const REFERENCE_TOKENS = 200_000;
 
@@ -65,7 +64,7 @@ export function holdPrompt({ bytes, outline }: Pick<RequestBody, "bytes" | "outl
   if (REFERENCES.some((name) => isThere(outline[name]))) found.references += 1;
   if (Array.isArray(outline["tools"]) && outline["tools"].some(isServerTool)) found.references += 1;
   const tokens =
-    heldTokensOf(bytes.length) + found.images * IMAGE_TOKENS + found.references * (contextWindow ?? REFERENCE_TOKENS);
+    heldTokensOf(bytes.length) + found.images * MAX_IMAGE_TOKENS + found.references * (contextWindow ?? REFERENCE_TOKENS);
   return Math.min(tokens, contextWindow ?? Infinity);
 }
 

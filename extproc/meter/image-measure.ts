@@ -5,6 +5,7 @@ import { readImageRequest } from "../protocol/image-generation/request.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import { heldTokensOf } from "./held-prompt.ts";
 import type { InputMeasure } from "./input-measure.ts";
+import { IMAGE_TOKENS, MAX_IMAGE_TOKENS } from "./media-tokens.ts";
 import { estimateTokens } from "./meter.ts";
 
 /** Tokens that servers add to a prompt. */
@@ -19,6 +20,7 @@ const URL_BYTES = 4 * 1024;
 const MAX_ANSWER_BYTES = MAX_REQUEST_BYTES;
 
 interface ImageModel {
+  /** Of the prompt, without pictures. */
   contextWindow: number | null;
   /** Of one image. */
   maxOutputTokens: number;
@@ -26,18 +28,18 @@ interface ImageModel {
 }
 
 /**
- * The images of a request, at the highest price that they can have, and its prompt.
+ * The images of a request, at the highest price that they can have, its prompt, and the pictures of an edit.
  * @throws GatewayError `invalid_request` (S21).
  */
 export function measureImages(body: RequestBody, { contextWindow, maxOutputTokens, price }: ImageModel): InputMeasure {
-  const { count, size, quality, promptBytes, isByUrl } = readImageRequest(body, (price.imagePrices ?? []).length > 0);
+  const { count, size, quality, promptBytes, pictures, isByUrl } = readImageRequest(body, (price.imagePrices ?? []).length > 0);
   const read = (tokens: number) => Math.min(tokens, contextWindow ?? Infinity);
   // Without a price, tokens are counted as reported, and not at all if they are not.
   const eachTokens = price.outputPicoUsd > 0n ? maxOutputTokens : 0;
   return {
-    heldTokens: read(heldTokensOf(promptBytes) + FRAME_TOKENS),
-    likelyTokens: read(estimateTokens(promptBytes)),
-    maxTokens: promptBytes + MAX_FRAME_TOKENS + count * maxOutputTokens,
+    heldTokens: read(heldTokensOf(promptBytes) + FRAME_TOKENS) + pictures * MAX_IMAGE_TOKENS,
+    likelyTokens: read(estimateTokens(promptBytes)) + pictures * IMAGE_TOKENS,
+    maxTokens: promptBytes + MAX_FRAME_TOKENS + pictures * MAX_IMAGE_TOKENS + count * maxOutputTokens,
     units: { held: count, likely: count, max: count },
     output: { tokens: count * maxOutputTokens, eachTokens },
     unitPriceOf: (made) => imagePriceOf(price, { size: size ?? made.size, quality: quality ?? made.quality }),

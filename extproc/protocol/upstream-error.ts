@@ -54,6 +54,19 @@ export function readUpstreamErrorPayload(payload: unknown, client?: Interface, m
   return classify({ status, details, retry: {}, upstream: undefined, client, model });
 }
 
+/** @param optional what the client asked for, as the rest of a sentence; not every server of its interface has an endpoint for it. */
+export function missingEndpoint(status: number, optional: string): GatewayError {
+  const cause = new Error(`upstream answered ${status}`);
+  return new GatewayError("not_found", `The model server does not ${optional} with this model.`, { cause });
+}
+
+const MISSING: ReadonlySet<number> = new Set([404, 405, 415, 501]);
+
+/** Whether a server with this status has no such endpoint. */
+export function isMissingEndpoint(status: number): boolean {
+  return MISSING.has(status);
+}
+
 interface Failure {
   status: number;
   details: ErrorDetails;

@@ -1,10 +1,11 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { CLIENT_PATHS, TRANSLATIONS_PATH, type Dialect, type Interface } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, EDITS_PATH, TRANSLATIONS_PATH, type Dialect, type Interface } from "../../contract/protocol.ts";
+import type { FormKind } from "../protocol/form/form-rules.ts";
 import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
 export type Endpoint =
-  | { kind: "generate"; protocol: Interface }
+  | GenerateEndpoint
   | { kind: "count_tokens"; protocol: "messages" }
   | { kind: "models"; id: string | null; protocol: Dialect }
   | { kind: "balance"; protocol: "chat" }
@@ -12,6 +13,13 @@ export type Endpoint =
   | { kind: "request_usage"; protocol: "chat"; id: string }
   | StoredResponseEndpoint
   | { kind: "root"; protocol: "chat" };
+
+interface GenerateEndpoint {
+  kind: "generate";
+  protocol: Interface;
+  /** Absent if the request is JSON. */
+  form?: FormKind;
+}
 
 /** A response by its id, or the `input` of its request. Only Models that store responses have them. */
 export interface StoredResponseEndpoint {
@@ -58,11 +66,13 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "rerank" });
     case CLIENT_PATHS.image_generation:
       return only(line, "POST", { kind: "generate", protocol: "image_generation" });
+    case `/v1${EDITS_PATH}`:
+      return only(line, "POST", { kind: "generate", protocol: "image_generation", form: "edit" });
     case CLIENT_PATHS.speech:
       return only(line, "POST", { kind: "generate", protocol: "speech" });
     case CLIENT_PATHS.transcription:
     case `/v1${TRANSLATIONS_PATH}`:
-      return only(line, "POST", { kind: "generate", protocol: "transcription" });
+      return only(line, "POST", { kind: "generate", protocol: "transcription", form: "recording" });
     case "/v1/models":
       return only(line, "GET", { kind: "models", id: null, protocol: protocolOf(line) });
     case "/v1/balance":

@@ -1,4 +1,4 @@
-import { CLIENT_PATHS, TRANSLATIONS_PATH } from "../../contract/protocol.ts";
+import { CLIENT_PATHS, EDITS_PATH, TRANSLATIONS_PATH } from "../../contract/protocol.ts";
 /** Paths that are served, with their methods. */
 const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.chat],
@@ -8,6 +8,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.embeddings],
   ["POST", CLIENT_PATHS.rerank],
   ["POST", CLIENT_PATHS.image_generation],
+  ["POST", `/v1${EDITS_PATH}`],
   ["POST", CLIENT_PATHS.speech],
   ["POST", CLIENT_PATHS.transcription],
   ["POST", `/v1${TRANSLATIONS_PATH}`],
@@ -42,12 +43,12 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not supported. POST to /v1/chat/completions."],
   [/^\/api\/embed(dings)?$/, "Ollama's own interface is not supported. POST to /v1/embeddings."],
   [
-    /^(\/v1)?\/images\/(edits|variations)$/,
-    "Edits and variations of images are not supported. POST /v1/images/generations makes images from a text.",
+    /^(\/v1)?\/images\/variations$/,
+    "Variations of images are not supported. POST /v1/images/edits changes images as a text says.",
   ],
   [
-    /^(\/v1)?\/(images(?!.*\/generations$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
-    "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, transcribes recordings, and ranks documents.",
+    /^(\/v1)?\/(images(?!.*\/(generations|edits)$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, edits images, transcribes recordings, and ranks documents.",
   ],
 ];
 

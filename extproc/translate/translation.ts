@@ -35,6 +35,11 @@ export interface Translation {
   readonly dropped: readonly string[];
   /** Did the client request a stream? */
   readonly wantsStream: boolean;
+  /**
+   * What the client asks for, if not every server of its interface has it, as the rest of a sentence ("edit images"). A server that
+   * has no such endpoint works.
+   */
+  readonly optional?: string;
   /** The form of the speech that the client requested; absent for what is no speech. */
   readonly speech?: SpeechForm;
   /** The type of a complete answer, if that is no JSON. @param given by the server. */

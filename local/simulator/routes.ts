@@ -7,7 +7,7 @@ import { deliverBody, deliverSound, deliverStream, forever, reset } from "./deli
 import { parseDirective, type Directive } from "./directive.ts";
 import { parseEmbeddingsRequest } from "./embeddings/request.ts";
 import { embeddingsAnswer } from "./embeddings/response.ts";
-import { parseImageRequest } from "./images/request.ts";
+import { parseImageEdit, parseImageRequest, type ImageRequest } from "./images/request.ts";
 import { imageAnswer } from "./images/response.ts";
 import type { Journal } from "./journal.ts";
 import { parseCountRequest, parseMessagesRequest } from "./messages/request.ts";
@@ -75,7 +75,9 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
       case "POST /v1/rerank":
         return await rankDocuments(body, response);
       case "POST /v1/images/generations":
-        return await makeImages(body, response);
+        return await makeImages(parseBody(body.toString("utf8"), parseImageRequest), response);
+      case "POST /v1/images/edits":
+        return await makeImages(await parseForm(parseImageEdit(body, request.headers["content-type"] ?? "")), response);
       case "POST /v1/audio/speech":
         return await speak(body, response);
       case "POST /v1/audio/transcriptions":
@@ -141,8 +143,7 @@ async function rankDocuments(body: Buffer, response: ServerResponse): Promise<vo
 }
 
 /** Pictures. The prompt may contain a directive. */
-async function makeImages(body: Buffer, response: ServerResponse): Promise<void> {
-  const parsed = parseBody(body.toString("utf8"), parseImageRequest);
+async function makeImages(parsed: Parsed<ImageRequest>, response: ServerResponse): Promise<void> {
   if ("refused" in parsed) return sendJson(response, 400, chatError(parsed.refused));
   const { prompt: asked } = parsed;
   const directive = parseDirective(asked.prompt);
@@ -171,11 +172,9 @@ async function speak(body: Buffer, response: ServerResponse): Promise<void> {
 
 /** A transcription. The prompt may contain a directive. */
 async function transcribe(body: Buffer, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const parsed = await parseTranscriptionRequest(body, request.headers["content-type"] ?? "").catch((error: unknown) => {
-    if (error instanceof PromptError) return error;
-    throw error;
-  });
-  if (parsed instanceof PromptError) return sendJson(response, 400, chatError(refusal(400, parsed.message)));
+  const read = await parseForm(parseTranscriptionRequest(body, request.headers["content-type"] ?? ""));
+  if ("refused" in read) return sendJson(response, 400, chatError(read.refused));
+  const { prompt: parsed } = read;
   const directive = parseDirective(parsed.prompt);
   if (await failsAsAsked(CHAT, directive, response)) return;
   if (parsed.wantsStream && !directive.isJson) {
@@ -200,10 +199,21 @@ async function failsAsAsked(protocol: SimulatedProtocol, directive: Directive, r
   return true;
 }
 
-function parseBody<Parsed>(
+type Parsed<Request> = { prompt: Request } | { refused: SimulatedError };
+
+async function parseForm<Request>(parsing: Promise<Request>): Promise<Parsed<Request>> {
+  try {
+    return { prompt: await parsing };
+  } catch (error) {
+    if (error instanceof PromptError) return { refused: { ...refusal(400, error.message), field: error.field } };
+    throw error;
+  }
+}
+
+function parseBody<Request>(
   text: string,
-  parse: (body: unknown) => Parsed,
-): { prompt: Parsed; json: unknown } | { refused: SimulatedError } {
+  parse: (body: unknown) => Request,
+): { prompt: Request; json: unknown } | { refused: SimulatedError } {
   try {
     const json: unknown = JSON.parse(text);
     return { prompt: parse(json), json };

@@ -23,6 +23,9 @@ const seenSchema = z.strictObject({
   pictures: z.array(z.string()),
   tokens: z.number(),
   urls: z.array(z.string()),
+  edits: z.array(z.strictObject({ pictures: z.array(z.string()), tokens: z.number() })),
+  streamed_edit: failure,
+  empty_edit: failure,
   many: failure,
   stream: failure,
   unknown: failure,
@@ -30,7 +33,7 @@ const seenSchema = z.strictObject({
 
 const PNG = "89504e470d0a1a0a";
 
-test("OpenAI's client for Python gets images and their addresses, and raises its own errors (S2, S46)", async () => {
+test("OpenAI's client for Python gets images, their addresses and edits of them, and raises its own errors (S2, S46)", async () => {
   const before = await stack.balanceNanoUsd();
   const { stdout } = await promisify(execFile)(
     packages.sdkProgram("python"),
@@ -39,11 +42,17 @@ test("OpenAI's client for Python gets images and their addresses, and raises its
   );
   const seen = seenSchema.parse(JSON.parse(stdout));
   expect(seen).toMatchObject({ pictures: [PNG, PNG], tokens: 2 * 4_160, urls: [expect.stringMatching(/^https:/)] });
+  expect(seen.edits).toEqual([
+    { pictures: [PNG], tokens: 194 },
+    { pictures: [PNG, PNG], tokens: 2 * 194 },
+  ]);
+  expect(seen.streamed_edit).toEqual({ kind: "BadRequestError", status: 400, param: "stream" });
+  expect(seen.empty_edit).toEqual({ kind: "BadRequestError", status: 400, param: "image" });
   expect(seen.many).toEqual({ kind: "BadRequestError", status: 400, param: "n" });
   expect(seen.stream).toEqual({ kind: "BadRequestError", status: 400, param: "stream" });
   expect(seen.unknown).toEqual({ kind: "NotFoundError", status: 404, param: "model" });
 
   await stack.idle();
-  // Two of high quality, and one of low.
-  expect(before - (await stack.balanceNanoUsd())).toBe(2n * 160_000_000n + 10_000_000n);
+  // Two of high quality, and one of low; then the same of edits.
+  expect(before - (await stack.balanceNanoUsd())).toBe(2n * (2n * 160_000_000n + 10_000_000n));
 });

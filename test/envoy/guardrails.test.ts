@@ -4,6 +4,8 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
+import { postForm } from "../support/form-requests.ts";
+import type { FormPart } from "../support/forms.ts";
 import { scrape } from "../support/metrics.ts";
 import { eventually } from "../support/eventually.ts";
 import { DEAR, useScriptedModels } from "../support/scripted-models.ts";
@@ -132,6 +134,23 @@ test.for(CASES)(
     expect(await stack().entriesOf(response.headers.get("x-request-id") ?? "")).toEqual([]);
   },
 );
+
+test("a refused prompt of a form reaches no model server, and its picture is not checked", async () => {
+  const marker = newMarker();
+  const form: FormPart[] = [
+    ["model", "draws"],
+    ["image", { filename: "a.png", bytes: Buffer.from("forbidden") }],
+  ];
+  const path = "/v1/images/edits";
+  const refused = await postForm(stack(), [...form, ["prompt", `${marker} forbidden`]], { path });
+  expect(refused.status).toBe(400);
+  expect(JSON.parse(refused.text).error).toMatchObject({ param: "prompt", code: "content_policy_violation" });
+  expect(checks.get(marker)?.texts).toEqual([`${marker} forbidden`]);
+  expect(served.has(marker)).toBe(false);
+  const other = newMarker();
+  await postForm(stack(), [...form, ["prompt", `${other} fine`]], { path });
+  expect(served.has(other)).toBe(true);
+});
 
 const SERVED = CASES.filter(({ model }) => model === "guarded" || model === "embeds");
 test.for(SERVED)("an allowed text is answered: $path $more", async ({ path, model, toBody, more }) => {

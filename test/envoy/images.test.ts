@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseDirective } from "../../local/simulator/directive.ts";
 import { parseImageRequest } from "../../local/simulator/images/request.ts";
 import { imageAnswer } from "../../local/simulator/images/response.ts";
-import type { TestBackend, TestModelOfMany } from "../support/backend-manifests.ts";
+import { imageBackend, imageModel } from "../support/image-models.ts";
 import { useScriptedModels } from "../support/scripted-models.ts";
 import { onlyRow } from "../support/settlement.ts";
 
@@ -16,16 +16,16 @@ const stack = useScriptedModels(
     SERVERS[name]?.(response, body);
   },
   (url) => [
-    images("simulated", [at(url, "simulated")]),
-    images("scripted", [at(url, "scripted")]),
-    images("fails", [at(url, "failing")]),
-    images("falls-back", [at(url, "failing"), { ...at(url, "simulated"), name: "second", priority: 1 }]),
+    imageModel("simulated", [imageBackend(url, "simulated")]),
+    imageModel("scripted", [imageBackend(url, "scripted")]),
+    imageModel("fails", [imageBackend(url, "failing")]),
+    imageModel("falls-back", [imageBackend(url, "failing"), { ...imageBackend(url, "simulated"), name: "second", priority: 1 }]),
     {
-      ...images("by-tokens", [at(url, "scripted")]),
+      ...imageModel("by-tokens", [imageBackend(url, "scripted")]),
       maxOutputTokens: 10_000,
       pricing: { inputPerMillion: "5.00", outputPerMillion: "40.00" },
     },
-    { name: "chat-only", backends: [at(url, "simulated")] },
+    { name: "chat-only", backends: [imageBackend(url, "simulated")] },
   ],
 );
 
@@ -43,19 +43,6 @@ const SERVERS: Readonly<Record<string, (response: ServerResponse, body: string) 
 
 function send(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
-}
-
-function images(name: string, backends: TestBackend[]): TestModelOfMany {
-  const prices = [
-    { quality: "low", perImage: "0.01" },
-    { size: "1024x1024", quality: "high", perImage: "0.16" },
-    { quality: "high", perImage: "0.25" },
-  ];
-  return { name, interfaces: ["ImageGeneration"], pricing: { perImage: "0.04", images: prices }, backends };
-}
-
-function at(url: string, name: string): TestBackend {
-  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
 }
 
 async function post(body: object | string, { path = "/v1/images/generations", apiKey = stack().apiKey } = {}) {
@@ -191,10 +178,10 @@ describe("before a server is called", () => {
     expect(text).toContain("chat-only");
   });
 
-  test.for(["edits", "variations"])("%s are a 404 that names what is there", async (operation) => {
-    const { status, text } = await post({ model: "simulated", prompt: PROMPT }, { path: `/v1/images/${operation}` });
+  test("variations are a 404 that names what is there", async () => {
+    const { status, text } = await post({ model: "simulated", prompt: PROMPT }, { path: "/v1/images/variations" });
     expect(status).toBe(404);
-    expect(text).toContain("Edits and variations of images are not supported. POST /v1/images/generations");
+    expect(text).toContain("Variations of images are not supported. POST /v1/images/edits");
   });
 });
 

@@ -57,13 +57,14 @@ const embedding = { model: "modelx-embed", input: ["Hello", "Good morning"] };
 const image = { model: "modelx-image", prompt: "Hello" };
 const speech = { model: "modelx-speech", voice: "alloy", input: "Hello" };
 const form = { model: "modelx-transcribe", file: wavFile(1, 8_000) };
+const edit = { model: "modelx-image", prompt: "Hello", image: Buffer.from("a picture") };
 const ranking = { model: "modelx-rerank", query: "Hello", documents: ["Hello", { text: "Good morning" }] };
 
 interface Case {
   id: string;
   status: number;
   /** Its fields, in place of a body. */
-  form?: Partial<typeof form>;
+  form?: Readonly<Record<string, string | Buffer>>;
   body?: unknown;
   path?: string;
   method?: string;
@@ -121,6 +122,15 @@ const CASES: readonly Case[] = [
   { id: "createImages", status: 404, body: { ...image, model: "modelx-v4-pro" } },
   { id: "createImages", status: 405, method: "GET" },
   { id: "createImages", status: 500, body: { ...image, prompt: "[[sim status=500]] Hello" } },
+  { id: "editImages", status: 200, form: edit },
+  { id: "editImages", status: 200, form: { ...edit, mask: edit.image, n: "2", size: "1024x1024", quality: "low" } },
+  { id: "editImages", status: 400, form: { ...edit, n: "11" } },
+  { id: "editImages", status: 400, form: { model: edit.model, prompt: edit.prompt } },
+  { id: "editImages", status: 401, form: edit, key: "none" },
+  { id: "editImages", status: 402, form: edit, key: "empty" },
+  { id: "editImages", status: 404, form: { ...edit, model: "modelx-v4-pro" } },
+  { id: "editImages", status: 405, method: "GET" },
+  { id: "editImages", status: 500, form: { ...edit, prompt: "[[sim status=500]] Hello" } },
   { id: "createSpeech", status: 400, body: { ...speech, input: "" } },
   { id: "createSpeech", status: 401, body: speech, key: "none" },
   { id: "createSpeech", status: 402, body: { ...speech, input: "Hello ".repeat(1_000) }, key: "empty" },
@@ -244,9 +254,9 @@ function send({ id, body, form, path, method, headers = {}, key }: Partial<Case>
   });
 }
 
-function formOf({ model, file }: Partial<typeof form>): FormData {
+function formOf(fields: NonNullable<Case["form"]>): FormData {
   const data = new FormData();
-  if (model !== undefined) data.set("model", model);
-  if (file !== undefined) data.set("file", new File([new Uint8Array(file)], "speech.wav"));
+  for (const [name, value] of Object.entries(fields))
+    data.set(name, typeof value === "string" ? value : new File([new Uint8Array(value)], "a.bin"));
   return data;
 }

@@ -158,6 +158,14 @@ describe("POST /v1/audio/transcriptions", () => {
     });
   });
 
+  test("a server without translations is a 404 that says so, and one without transcriptions is broken", async () => {
+    script((response) => void response.writeHead(404, JSON_TYPE).end('{"detail":"Not Found"}'));
+    const translation = await post([["model", "scripted"], FILE], { path: "/v1/audio/translations" });
+    expect(translation.status).toBe(404);
+    expect(messageOf(translation.text).message).toBe("The model server does not translate recordings with this model.");
+    expect((await post([["model", "scripted"], FILE])).status).toBe(502);
+  });
+
   test("twenty-five megabytes arrive byte by byte, also at the second server", async () => {
     const bytes = wavFile(25_000_000 / 32_000);
     const form: FormPart[] = [

@@ -3,9 +3,12 @@ import { parseDirective } from "../../local/simulator/directive.ts";
 import { parseTranscriptionRequest } from "../../local/simulator/transcription/request.ts";
 import { transcription, transcriptionEvents } from "../../local/simulator/transcription/response.ts";
 import type { TestBackend, TestModelOfMany } from "./backend-manifests.ts";
-import { formHeaders, writeForm, type FormPart } from "./forms.ts";
+import { askForm, postForm, type FormAnswer, type FormRequest } from "./form-requests.ts";
+import type { FormPart } from "./forms.ts";
 import type { TestProduct } from "./product.ts";
 import { useScriptedModels } from "./scripted-models.ts";
+
+const TRANSCRIPTIONS = "/v1/audio/transcriptions";
 
 type TranscriptionServer = (response: ServerResponse) => void;
 
@@ -18,12 +21,7 @@ interface Received {
   bytes: Buffer;
 }
 
-interface Asked {
-  path?: string;
-  apiKey?: string;
-  signal?: AbortSignal;
-  headers?: ReadonlyMap<string, string>;
-}
+type Asked = Partial<FormRequest>;
 
 export interface TranscriptionModels {
   stack(): TestProduct;
@@ -34,14 +32,7 @@ export interface TranscriptionModels {
   /** @returns the answer as soon as it begins. */
   ask(form: readonly FormPart[] | Buffer, options?: Asked): Promise<{ response: Response; requestId: string }>;
   /** @returns the whole answer. */
-  post(form: readonly FormPart[] | Buffer, options?: Asked): Promise<Transcribed>;
-}
-
-interface Transcribed {
-  status: number;
-  headers: Headers;
-  text: string;
-  requestId: string;
+  post(form: readonly FormPart[] | Buffer, options?: Asked): Promise<FormAnswer>;
 }
 
 /** The product with Models of transcriptions, for all tests of a file. */
@@ -58,29 +49,14 @@ export function useTranscriptionModels(): TranscriptionModels {
     await simulate(response, bytes, contentType);
   }, transcriptionModels);
 
-  async function ask(form: readonly FormPart[] | Buffer, options: Asked = {}) {
-    const { path = "/v1/audio/transcriptions", apiKey = stack().apiKey, signal, headers = formHeaders() } = options;
-    const body = Buffer.isBuffer(form) ? form : writeForm(form);
-    const response = await fetch(stack().baseUrl + path, {
-      method: "POST",
-      headers: { ...Object.fromEntries(headers), authorization: `Bearer ${apiKey}` },
-      body: new Uint8Array(body),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    return { response, requestId: response.headers.get("x-request-id") ?? "" };
-  }
-
   return {
     stack,
     received,
     script(server) {
       answer = server;
     },
-    ask,
-    async post(form, options = {}) {
-      const { response, requestId } = await ask(form, options);
-      return { status: response.status, headers: response.headers, text: await response.text(), requestId };
-    },
+    ask: (form, options) => askForm(stack(), form, { path: TRANSCRIPTIONS, ...options }),
+    post: (form, options) => postForm(stack(), form, { path: TRANSCRIPTIONS, ...options }),
   };
 }
 

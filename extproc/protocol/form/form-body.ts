@@ -5,34 +5,33 @@ import type { JsonObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { readBoundary } from "./boundary.ts";
 import type { Form } from "./form.ts";
+import type { FormRules } from "./form-rules.ts";
 import { malformed } from "./malformed.ts";
 import { partsOf, type Part } from "./parts.ts";
 
 /** Prompts, lists of names, and a few seconds of several speakers as base64. */
 const MAX_TEXT_BYTES = 4 * 1024 * 1024;
-/** Servers read the first or the last of several. Other names may repeat: lists are written so. */
-const ONCE: ReadonlySet<string> = new Set(["model", "file", "stream"]);
 
 /**
- * A form with one file as a request's body: its fields are members, with texts as values.
+ * A form with files as a request's body: its fields are members, with texts as values.
  * @throws GatewayError `invalid_request` that names the field and the remedy.
  */
-export function parseForm(bytes: Buffer, headers: ReadonlyMap<string, string>): RequestBody & { readonly form: Form } {
+export function parseForm(
+  bytes: Buffer,
+  headers: ReadonlyMap<string, string>,
+  rules: FormRules,
+): RequestBody & { readonly form: Form } {
   const contentType = headers.get("content-type") ?? "";
   const boundary = readBoundary(contentType);
   if (boundary === undefined)
     throw new GatewayError(
       "invalid_request",
-      "This interface takes a form with `file` and `model`. Send it with `content-type: multipart/form-data`, as `curl -F` does.",
+      `This interface takes a form with ${rules.members}. Send it with \`content-type: multipart/form-data\`, as \`curl -F\` does.`,
       { field: "content-type" },
     );
   const parts = partsOf(bytes, boundary);
-  checkParts(parts);
-  const file = parts.find(({ name }) => name === "file");
+  checkParts(parts, rules);
   const model = parts.find(({ name }) => name === "model");
-  if (file === undefined)
-    throw refuse("file", "is missing. Send the recording as a file, for example with `-F file=@speech.mp3`.");
-  if (file.end === file.start) throw refuse("file", "is empty. Send the recording's bytes.");
   const texts = parts.filter(({ isFile }) => !isFile);
   const outline = readTexts(bytes, texts);
   const written = (name: string) => {
@@ -53,7 +52,7 @@ export function parseForm(bytes: Buffer, headers: ReadonlyMap<string, string>): 
     },
     form: {
       contentType,
-      file: bytes.subarray(file.start, file.end),
+      files: parts.filter(({ isFile }) => isFile).map(({ name, start, end }) => ({ name, bytes: bytes.subarray(start, end) })),
       textBytes: texts.reduce((sum, { start, end }) => sum + end - start, 0),
       withModel(name) {
         if (model === undefined || outline["model"] === name) return bytes;
@@ -63,17 +62,23 @@ export function parseForm(bytes: Buffer, headers: ReadonlyMap<string, string>): 
   };
 }
 
-function checkParts(parts: readonly Part[]): void {
+/** Names may repeat: lists are written so. */
+function checkParts(parts: readonly Part[], { required, optional, once, content, example, allowed }: FormRules): void {
+  const [usual] = required;
+  const files: ReadonlySet<string> = new Set([...required, ...optional]);
   const seen = new Set<string>();
   let textBytes = 0;
   for (const { name, isFile, start, end } of parts) {
-    if (ONCE.has(name) && seen.has(name)) throw refuse(name, "appears twice. Send it once.");
+    if (once.has(name) && seen.has(name)) throw refuse(name, "appears twice. Send it once.");
     seen.add(name);
-    if (name === "file" && !isFile)
-      throw refuse(name, "is a text. Send the recording as a file with a name, for example with `-F file=@speech.mp3`.");
-    if (name !== "file" && isFile) throw refuse(name, "is a file. Send one file, as `file`, and all other fields as texts.");
+    if (files.has(name) && !isFile)
+      throw refuse(name, `is a text. Send the ${content} as a file with a name, for example with \`${example}\`.`);
+    if (!files.has(name) && isFile) throw refuse(name, `is a file. Send ${allowed}, and all other fields as texts.`);
+    if (isFile && end === start) throw refuse(name, `is empty. Send the ${content}'s bytes.`);
     if (!isFile) textBytes += end - start;
   }
+  if (!required.some((name) => seen.has(name)))
+    throw refuse(usual, `is missing. Send the ${content} as a file, for example with \`${example}\`.`);
   if (textBytes > MAX_TEXT_BYTES) throw malformed(`has more than ${MAX_TEXT_BYTES / 1024 / 1024} MiB beside its file`);
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
+import { FORM_RULES, type FormKind } from "../form/form-rules.ts";
 import { isObject, parseObject, type JsonObject } from "./object.ts";
 import { EMBEDDINGS_BOUNDS, ExcessiveStructure, REQUEST_BOUNDS, tooMuchStructure, type Bounds } from "./bounds.ts";
 import { ExcessiveOutline, MAX_OUTLINE_BYTES, outlineOf, type Outline } from "./outline.ts";
@@ -10,6 +11,8 @@ import { createRequestBody, parsedBody, type RequestBody } from "./request-body.
 export interface BodyFacts {
   headers: ReadonlyMap<string, string>;
   interface: Interface;
+  /** Absent for JSON. */
+  form?: FormKind | undefined;
 }
 
 /**
@@ -77,7 +80,9 @@ function parseJson(text: string, facts: BodyFacts): unknown {
 }
 
 function noBody(facts: BodyFacts): GatewayError {
-  return new GatewayError("invalid_request", `The request has no body. Send a JSON object with ${members(facts)}.`);
+  const wanted =
+    facts.form === undefined ? `a JSON object with ${members(facts)}` : `a form with ${FORM_RULES[facts.form].members}`;
+  return new GatewayError("invalid_request", `The request has no body. Send ${wanted}.`);
 }
 
 function members({ interface: name }: BodyFacts): string {

@@ -7,7 +7,7 @@ import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
 
 /** A request's body, a JSON object or a form, parsed only as far as needed: passthrough parts need not be parsed. */
 export interface RequestBody {
-  /** Of a transcription, whose texts are members; absent for JSON. */
+  /** Its texts are members; absent for JSON. */
   readonly form?: Form;
   /** As received. */
   readonly bytes: Buffer;

@@ -40,8 +40,10 @@ export function readTranscriptionRequest(body: RequestBody): TranscriptionReques
   if (other !== undefined) throw refuse(other, "is not supported: only `file` is transcribed. Leave it out.");
   const format = outline["response_format"];
   if (format !== undefined && typeof format !== "string") throw refuse("response_format", "appears twice. Send it once.");
-  const { file, textBytes } = formOf(body);
-  return { length: soundLength(file), textBytes, wantsStream: readStream(outline["stream"]) };
+  const { files, textBytes } = formOf(body);
+  const [file] = files;
+  if (file === undefined) throw new Error("a form without a file was read");
+  return { length: soundLength(file.bytes), textBytes, wantsStream: readStream(outline["stream"]) };
 }
 
 export function formOf({ form }: RequestBody): Form {

@@ -1,4 +1,4 @@
-import { upstreamPath, type InputInterface } from "../../../contract/protocol.ts";
+import { EDITS_PATH, upstreamPath, type InputInterface } from "../../../contract/protocol.ts";
 import { readEmbeddingsAnswer } from "../../protocol/embeddings/answer.ts";
 import { readImageAnswer } from "../../protocol/image-generation/answer.ts";
 import type { InputAnswer } from "../../protocol/input-answer.ts";
@@ -24,11 +24,7 @@ export function createInputPassthrough(client: WholeInterface, { body, backend, 
   const name = typeof asked === "string" ? asked : model.name;
   const readAnswer = READERS[client](body);
   return {
-    upstream: {
-      path: upstreamPath(client, backend.protocol),
-      body: body.edit({ model: write(upstreamModel) }),
-      headers: {},
-    },
+    ...sentTo(client, { body, backend }),
     dropped: [],
     wantsStream: false,
     response(received, meter) {
@@ -39,6 +35,20 @@ export function createInputPassthrough(client: WholeInterface, { body, backend, 
     stream() {
       throw new Error(`${client} is never streamed`);
     },
+  };
+}
+
+/** Only edits of images are forms. */
+function sentTo(
+  client: WholeInterface,
+  { body, backend: { upstreamModel, protocol } }: Pick<TranslationInput, "body" | "backend">,
+): Pick<Translation, "upstream" | "optional"> {
+  const { form } = body;
+  if (form === undefined)
+    return { upstream: { path: upstreamPath(client, protocol), body: body.edit({ model: write(upstreamModel) }), headers: {} } };
+  return {
+    upstream: { path: EDITS_PATH, body: form.withModel(upstreamModel), headers: { "content-type": form.contentType } },
+    optional: "edit images",
   };
 }
 

@@ -30,6 +30,7 @@ export function createTranscriptionPassthrough({ body, headers, backend, request
       body: form.withModel(backend.upstreamModel),
       headers: { "content-type": form.contentType },
     },
+    ...(isTranslation && { optional: "translate recordings" }),
     dropped: [],
     wantsStream: wantsEvents(body),
     ...createAnswer({ isText, requestId }),

@@ -7,10 +7,17 @@ import type { ImageRequest } from "./request.ts";
 const SIDE = 16;
 /** As OpenAI counts them for a square picture. */
 const TOKENS: Readonly<Record<string, number>> = { low: 272, medium: 1_056, high: 4_160 };
+/** The same for one that is edited. */
+const PICTURE_TOKENS = 194;
 
 /** Pictures of one colour, which follows from the prompt; size and quality are reported, as OpenAI's newer models do it. */
-export function imageAnswer({ prompt, count, size, quality, isByUrl }: ImageRequest, { withoutUsage }: Directive): object {
-  const inputTokens = countTokens(prompt, "");
+export function imageAnswer(
+  { prompt, pictures, count, size, quality, isByUrl }: ImageRequest,
+  { withoutUsage }: Directive,
+): object {
+  const textTokens = countTokens(prompt, "");
+  const imageTokens = pictures * PICTURE_TOKENS;
+  const inputTokens = textTokens + imageTokens;
   const outputTokens = count * (TOKENS[quality] ?? 1_056);
   const data = Array.from({ length: count }, (_, index) =>
     isByUrl ? { url: `https://images.simulator.localhost/${index}.png` } : { b64_json: picture(`${prompt} ${index}`) },
@@ -28,7 +35,7 @@ export function imageAnswer({ prompt, count, size, quality, isByUrl }: ImageRequ
             input_tokens: inputTokens,
             output_tokens: outputTokens,
             total_tokens: inputTokens + outputTokens,
-            input_tokens_details: { text_tokens: inputTokens, image_tokens: 0 },
+            input_tokens_details: { text_tokens: textTokens, image_tokens: imageTokens },
           },
         }),
   };

@@ -1,3 +1,4 @@
+import { readForm, textOf } from "../form.ts";
 import { PromptError } from "../prompt.ts";
 
 export interface TranscriptionRequest {
@@ -19,28 +20,16 @@ const BYTES_PER_SECOND = 8_000;
 export async function parseTranscriptionRequest(body: Buffer, contentType: string): Promise<TranscriptionRequest> {
   const form = await readForm(body, contentType);
   const file = form.get("file");
-  const textOf = (name: string) => {
-    const value = form.get(name);
-    return typeof value === "string" ? value : "";
-  };
   if (!(file instanceof File)) throw new PromptError("file", "a file is required");
-  if (textOf("model") === "") throw new PromptError("model", "is required");
-  const format = textOf("response_format") || "json";
+  if (textOf(form, "model") === "") throw new PromptError("model", "is required");
+  const format = textOf(form, "response_format") || "json";
   if (!FORMATS.includes(format)) throw new PromptError("response_format", `must be one of ${FORMATS.join(", ")}`);
   return {
-    prompt: textOf("prompt"),
+    prompt: textOf(form, "prompt"),
     seconds: secondsOf(Buffer.from(await file.arrayBuffer())),
     format,
-    wantsStream: textOf("stream") === "true",
+    wantsStream: textOf(form, "stream") === "true",
   };
-}
-
-async function readForm(body: Buffer, contentType: string) {
-  try {
-    return await new Response(new Uint8Array(body), { headers: { "content-type": contentType } }).formData();
-  } catch {
-    throw new PromptError("body", "not a form");
-  }
 }
 
 function secondsOf(file: Buffer): number {

@@ -29,9 +29,9 @@ function translation({ name }: Backend): Translation {
   };
 }
 
-function setUp(translate: (backend: Backend) => Translation = translation) {
-  const clock = { nowMs: () => 1_000 };
-  const health = createBackendHealth({ clock });
+const clock = { nowMs: () => 1_000 };
+
+function setUp(translate: (backend: Backend) => Translation = translation, health = createBackendHealth({ clock })) {
   const attemptFailed = vi.fn();
   const attempts = startAttempts(
     { requestId: "r", model: { name: "modelx" }, backends, received: body, translate },
@@ -71,6 +71,20 @@ test.for([302, 401, 402, 403, 404, 408, 429, 500, 502, 503, 504, 529])("a %i is 
   const { attempts } = setUp();
   expect(attempts.begin().answered(answer(status))).toBe("try_next");
 });
+
+test.for([404, 405, 415, 501])(
+  "a server that has no endpoint for what not all have is passed over, and not left alone: %i",
+  (status) => {
+    for (const optional of [{ optional: "edit images" }, {}]) {
+      const health = createBackendHealth({ clock });
+      for (let turn = 0; turn < 3; turn++) {
+        const { attempts } = setUp((backend) => ({ ...translation(backend), ...optional }), health);
+        expect(attempts.begin().answered(answer(status))).toBe("try_next");
+      }
+      expect(health.restOf("a") === null).toBe("optional" in optional);
+    }
+  },
+);
 
 test("the last backend's failure is passed on, with the number of servers tried", () => {
   const { attempts, attemptFailed } = setUp();

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { planDispatch, type Dispatch } from "../../../../extproc/fallback/dispatch.ts";
 import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
+import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
 import { formHeaders, writeForm } from "../../../support/forms.ts";
@@ -13,24 +14,29 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = z.function({ input: [] }).parse(runInNewContext("gc"));
 
 const JSON_BODY = Buffer.from(JSON.stringify({ model: "m", messages: [{ role: "user", content: "x".repeat(1_000_000) }] }));
-const FORM = writeForm([
-  ["model", "m"],
-  ["file", { filename: "a", bytes: Buffer.alloc(1_000_000) }],
-]);
+const formWith = (file: string) =>
+  writeForm([
+    ["model", "m"],
+    [file, { filename: "a", bytes: Buffer.alloc(1_000_000) }],
+  ]);
+const FORMS = {
+  transcription: { bytes: formWith("file"), rules: FORM_RULES.recording },
+  image_generation: { bytes: formWith("image"), rules: FORM_RULES.edit },
+} as const;
 
 /** A request that was sent to the only backend of its model; only these two references are left. */
-function send(client: "chat" | "transcription"): { dispatch: Dispatch; received: WeakRef<Buffer> } {
-  const isForm = client === "transcription";
-  const received = Buffer.from(isForm ? FORM : JSON_BODY);
-  const headers = isForm ? formHeaders() : new Map<string, string>();
+function send(client: "chat" | keyof typeof FORMS): { dispatch: Dispatch; received: WeakRef<Buffer> } {
+  const form = client === "chat" ? undefined : FORMS[client];
+  const received = Buffer.from(form?.bytes ?? JSON_BODY);
+  const headers = form === undefined ? new Map<string, string>() : formHeaders();
   const clock = { nowMs: () => 0 };
   const dispatch = planDispatch(
     {
       client,
       received,
-      body: isForm ? parseForm(received, headers) : parseBody(received, { headers, interface: client }),
+      body: form === undefined ? parseBody(received, { headers, interface: client }) : parseForm(received, headers, form.rules),
       headers,
-      model: catalogueModel("m", isForm ? { interfaces: ["transcription"] } : {}),
+      model: catalogueModel("m", client === "chat" ? {} : { interfaces: [client] }),
       outputTokens: 100,
       requestId: "0192d4e5-0000-7000-8000-000000000000",
       nowSeconds: 0,
@@ -51,11 +57,14 @@ function send(client: "chat" | "transcription"): { dispatch: Dispatch; received:
   return { dispatch, received: new WeakRef(received) };
 }
 
-test.for(["chat", "transcription"] as const)("a request of %s that was sent is not kept until its answer", async (client) => {
-  const { dispatch, received } = send(client);
-  // What a WeakRef was made from stays until the end of its turn.
-  await new Promise(setImmediate);
-  collectGarbage();
-  expect(received.deref()).toBeUndefined();
-  expect(dispatch.backend().upstreamModel).not.toBe("");
-});
+test.for(["chat", "transcription", "image_generation"] as const)(
+  "a request of %s that was sent is not kept until its answer",
+  async (client) => {
+    const { dispatch, received } = send(client);
+    // What a WeakRef was made from stays until the end of its turn.
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(received.deref()).toBeUndefined();
+    expect(dispatch.backend().upstreamModel).not.toBe("");
+  },
+);

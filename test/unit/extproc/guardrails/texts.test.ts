@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Interface } from "../../../../contract/protocol.ts";
 import { MAX_TEXTS, textsOf } from "../../../../extproc/guardrails/texts.ts";
+import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
+import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
+import { formHeaders, writeForm } from "../../../support/forms.ts";
 
 /** What a guardrail's hook gets to read (S55). */
 function read(body: object | string, client: Interface = "chat") {
@@ -128,6 +131,21 @@ test.for([{ input: [1, 2] }, { input: [[1, 2], [3]] }, { input: ["text", [1]] }]
     expect(() => read({ input }, "embeddings")).toThrow(/must be text/);
   },
 );
+
+test("of a form, all texts but those that no model reads, and no file", () => {
+  const form = writeForm([
+    ["model", "m"],
+    ["image", { filename: "a.png", bytes: Buffer.from("a picture") }],
+    ["prompt", "A hat."],
+    ["user", "u"],
+    ["styles", "Bright."],
+    ["styles", "Bold."],
+  ]);
+  expect(textsOf(parseForm(form, formHeaders(), FORM_RULES.edit), "image_generation")).toEqual([
+    { field: "prompt", text: "A hat." },
+    { field: "styles", text: "Bright.\nBold." },
+  ]);
+});
 
 test("a malformed string is reported as such", () => {
   const long = `${"x".repeat(600)}\\q`;

@@ -60,6 +60,7 @@ test.for<[Interface, object, string | undefined]>([
   ["responses", { safety_identifier: "s-1" }, "s-1"],
   ["rerank", { user: "u-1", metadata: { team: "no tag here" } }, "u-1"],
   ["embeddings", { user: "u-1", metadata: { team: "no tag here" } }, "u-1"],
+  ["image_generation", { user: "u-1", safety_identifier: "s-1" }, "s-1"],
   ["messages", { metadata: { user_id: "m-1", team: "no tag here" } }, "m-1"],
   ["messages", { user: "u-1" }, undefined],
   ["chat", { user: 7 }, undefined],

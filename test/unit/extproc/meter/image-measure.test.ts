@@ -3,30 +3,17 @@ import { describe, expect, test } from "vitest";
 import { sizeInput } from "../../../../extproc/meter/input-size.ts";
 import { readImageAnswer } from "../../../../extproc/protocol/image-generation/answer.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
-import { chargeNanoUsd, type ImagePrice, type Price } from "../../../../ledger/money.ts";
+import { chargeNanoUsd, type Price } from "../../../../ledger/money.ts";
+import { BY_QUALITY, EACH_PRICE } from "../../../support/image-models.ts";
 
-const CENT = 10_000_000_000n;
-const PRICE: Price = {
-  inputPicoUsd: 0n,
-  cachedInputPicoUsd: 0n,
-  cacheWritePicoUsd: 0n,
-  outputPicoUsd: 0n,
-  unitPicoUsd: 4n * CENT,
-};
-const IMAGE_PRICES: readonly ImagePrice[] = [
-  { size: null, quality: "low", unitPicoUsd: CENT },
-  { size: "1024x1024", quality: "high", unitPicoUsd: 16n * CENT },
-  { size: null, quality: "high", unitPicoUsd: 25n * CENT },
-];
-const BY_QUALITY: Price = { ...PRICE, imagePrices: IMAGE_PRICES };
-const BY_TOKENS: Price = { ...PRICE, unitPicoUsd: 0n, inputPicoUsd: 5_000_000n, outputPicoUsd: 40_000_000n };
+const BY_TOKENS: Price = { ...EACH_PRICE, unitPicoUsd: 0n, inputPicoUsd: 5_000_000n, outputPicoUsd: 40_000_000n };
 
 interface Sized {
   price?: Price;
   maxOutputTokens?: number;
 }
 
-function sizeOf(request: object, { price = PRICE, maxOutputTokens = 8_192 }: Sized = {}) {
+function sizeOf(request: object, { price = EACH_PRICE, maxOutputTokens = 8_192 }: Sized = {}) {
   const body = Buffer.from(JSON.stringify({ model: "m", prompt: "A cat on a roof", ...request }));
   const model = { contextWindow: null, maxOutputTokens, price };
   return sizeInput(parseBody(body, { headers: new Map(), interface: "image_generation" }), { client: "image_generation", model });
@@ -40,7 +27,7 @@ function chargeFor(request: object, answer: object, sized: Sized = {}) {
   const { inputTokens, outputTokens, units, made } = readImageAnswer(Buffer.from(JSON.stringify(answer)), n);
   meter.report({ inputTokens, outputTokens, units, made });
   const { usage, unitPrice, isEstimated } = meter.final();
-  const price = { ...(sized.price ?? PRICE), unitPicoUsd: unitPrice?.picoUsd ?? -1n };
+  const price = { ...(sized.price ?? EACH_PRICE), unitPicoUsd: unitPrice?.picoUsd ?? -1n };
   return { nanoUsd: chargeNanoUsd(usage, price), terms: unitPrice?.terms, usage, isEstimated, hold };
 }
 
@@ -136,7 +123,7 @@ describe("the charge of images (S28, S38, S46)", () => {
     const price = fc.record({ unitPicoUsd: picoUsd, outputPicoUsd: fc.bigInt({ min: 0n, max: 10n ** 8n }) });
     fc.assert(
       fc.property(price, fc.array(entry, { maxLength: 5 }), request, answer, (prices, imagePrices, asked, { count, ...rest }) => {
-        const sized = { price: { ...PRICE, ...prices, imagePrices }, maxOutputTokens: 8_192 };
+        const sized = { price: { ...EACH_PRICE, ...prices, imagePrices }, maxOutputTokens: 8_192 };
         const charge = chargeFor(JSON.parse(JSON.stringify(asked)), { data: pictures(count), ...rest }, sized);
         expect(charge.nanoUsd <= charge.hold.fullNanoUsd).toBe(true);
         expect(charge.usage.units ?? 0).toBe(Math.min(count, asked.n ?? 1));

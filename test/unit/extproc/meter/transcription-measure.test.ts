@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sizeInput } from "../../../../extproc/meter/input-size.ts";
 import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
+import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import type { StreamTranslation } from "../../../../extproc/translate/translation.ts";
 import { chargeNanoUsd, parsePricePerMinute, type Price } from "../../../../ledger/money.ts";
@@ -24,7 +25,8 @@ const EXACT = wavFile(90, 1_000);
 const COMPRESSED = Buffer.concat([Buffer.from("OggS"), Buffer.alloc(480_000 - 4)]);
 
 function parse(file: Buffer, fields: readonly FormPart[] = []) {
-  return parseForm(writeForm([["model", "m"], ["file", { filename: "a", bytes: file }], ...fields]), formHeaders());
+  const form = writeForm([["model", "m"], ["file", { filename: "a", bytes: file }], ...fields]);
+  return parseForm(form, formHeaders(), FORM_RULES.recording);
 }
 
 interface Asked {

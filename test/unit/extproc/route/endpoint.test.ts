@@ -32,6 +32,14 @@ test("the model list uses the Messages format if a version header is present, Op
   expect(findEndpoint(get("/v1/models/acme%2Flarge"))).toEqual({ kind: "models", id: "acme/large", protocol: "chat" });
 });
 
+test("a path says whether a form is sent, and what is in it (S46, S54)", () => {
+  const sent = { kind: "generate", protocol: "image_generation" };
+  expect(findEndpoint(post("/v1/images/generations"))).toEqual(sent);
+  expect(findEndpoint(post("/v1/images/edits/?a=b"))).toEqual({ ...sent, form: "edit" });
+  for (const path of ["/v1/audio/transcriptions", "/v1/audio/translations"])
+    expect(findEndpoint(post(path))).toEqual({ kind: "generate", protocol: "transcription", form: "recording" });
+});
+
 test.for(["/v1/v1/messages", "/v1/v1/chat/completions", "//v1/v1/messages"])(
   "%s is an error that names the extra /v1 (S20)",
   (path) => {
@@ -78,8 +86,9 @@ test.for([
   ["/embeddings", "`/v1` is missing. Send POST /v1/embeddings."],
   ["/rerank", "`/v1` is missing. Send POST /v1/rerank."],
   ["/api/embed", "POST to /v1/embeddings."],
-  ["/v1/images/edits", "Edits and variations of images are not supported. POST /v1/images/generations"],
-  ["/v1/images/variations", "Edits and variations of images are not supported"],
+  ["/images/edits", "`/v1` is missing. Send POST /v1/images/edits."],
+  ["/openai/v1/images/edits", "an extra prefix before POST /v1/images/edits."],
+  ["/v1/images/variations", "Variations of images are not supported. POST /v1/images/edits"],
   ["/v1/images", "That part of the interface is not supported"],
   ["/v1/messages/batches", "That part of the interface is not supported"],
   ["/v1/responses/input_tokens", "Counting the tokens of a Responses request is not supported"],

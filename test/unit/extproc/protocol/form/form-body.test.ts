@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../../contract/errors.ts";
 import { parseForm } from "../../../../../extproc/protocol/form/form-body.ts";
+import { FORM_RULES } from "../../../../../extproc/protocol/form/form-rules.ts";
 import { BOUNDARY, formHeaders, writeForm, type FormPart } from "../../../../support/forms.ts";
 
 /** Forms of transcriptions (S54). */
@@ -9,7 +10,7 @@ const FILE: FormPart = ["file", { filename: "speech.mp3", bytes: Buffer.from("\r
 const MODEL: FormPart = ["model", "whisper"];
 
 function parse(body: Buffer, headers = formHeaders()) {
-  return parseForm(body, headers);
+  return parseForm(body, headers, FORM_RULES.recording);
 }
 
 function refusal(read: () => unknown): { field: string | null; message: string } {
@@ -54,7 +55,7 @@ describe("a form", () => {
     const bytes = writeForm(all);
     const body = parse(bytes);
     expect(body.outline).toEqual({ model: "whisper", "timestamp_granularities[]": ["word", "segment"], prompt: "Zürich" });
-    expect(body.form.file).toEqual(FILE[1] instanceof Object ? FILE[1].bytes : undefined);
+    expect(body.form.files).toEqual([{ name: "file", bytes: FILE[1] instanceof Object ? FILE[1].bytes : undefined }]);
     const sent = all.map((part): FormPart => (part[0] === "model" ? ["model", "inner-model-of-another-length"] : part));
     expect(body.form.withModel("inner-model-of-another-length").equals(writeForm(sent))).toBe(true);
     expect(body.form.withModel("whisper")).toBe(bytes);
@@ -91,7 +92,7 @@ describe("a form", () => {
   ] as const)("may have %s", ([, lines]) => {
     const body = parse(raw(lines));
     expect(body.member("model")).toBe("whisper");
-    expect(body.form.file.toString()).toBe("sound");
+    expect(body.form.files[0]?.bytes.toString()).toBe("sound");
   });
 
   test("any file passes, whatever bytes it has", () => {
@@ -102,7 +103,7 @@ describe("a form", () => {
         (file, prompt) => {
           const bytes = Buffer.from(file);
           const body = parse(writeForm([["file", { filename: "a", bytes }], MODEL, ["prompt", prompt]]));
-          expect(body.form.file.equals(bytes)).toBe(true);
+          expect(body.form.files[0]?.bytes.equals(bytes)).toBe(true);
           expect(body.member("prompt")).toBe(prompt);
         },
       ),
