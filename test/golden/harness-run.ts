@@ -6,7 +6,7 @@ import { sizePrompt } from "../../extproc/meter/prompt-size.ts";
 import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
 import { readOutputAsk, type OutputAsk } from "../../extproc/protocol/output/output-ask.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
-import type { StreamOutcome, Translation } from "../../extproc/translate/translation.ts";
+import type { StreamOutcome, StreamTranslation, Translation } from "../../extproc/translate/translation.ts";
 import type { Fixture } from "./harness-fixture.ts";
 
 export interface StreamRun {
@@ -70,20 +70,26 @@ export function createPlayer(fixture: Fixture): (chunks: Iterable<Buffer>) => St
   return (chunks) => {
     const meter = createMeter(promptTokens);
     const stream = translation.stream(meter);
-    const output: Buffer[] = [];
-    try {
-      for (const chunk of chunks) {
-        const bytes = stream.push(chunk);
-        output.push(bytes === "unchanged" ? chunk : bytes);
-      }
-      output.push(stream.end());
-    } catch (thrown) {
-      // As the exchange does: what the upstream did wrong ends the stream; anything else is a bug.
-      if (!(thrown instanceof GatewayError)) throw thrown;
-      output.push(stream.fail(thrown));
-    }
-    return { text: Buffer.concat(output).toString("utf8"), outcome: stream.outcome(), metered: meter.final() };
+    const text = textOf(stream, chunks);
+    return { text, outcome: stream.outcome(), metered: meter.final() };
   };
+}
+
+/** What the client gets of a stream that arrives in these chunks. */
+export function textOf(stream: StreamTranslation, chunks: Iterable<Buffer>): string {
+  const output: Buffer[] = [];
+  try {
+    for (const chunk of chunks) {
+      const bytes = stream.push(chunk);
+      output.push(bytes === "unchanged" ? chunk : bytes);
+    }
+    output.push(stream.end());
+  } catch (thrown) {
+    // As the exchange does: what the upstream did wrong ends the stream; anything else is a bug.
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    output.push(stream.fail(thrown));
+  }
+  return Buffer.concat(output).toString("utf8");
 }
 
 /** Plays a fixture's stream once. */
