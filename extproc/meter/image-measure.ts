@@ -39,7 +39,7 @@ export function measureImages(body: RequestBody, { contextWindow, maxOutputToken
   return {
     heldTokens: read(heldTokensOf(promptBytes) + FRAME_TOKENS) + pictures * MAX_IMAGE_TOKENS,
     likelyTokens: read(estimateTokens(promptBytes)) + pictures * IMAGE_TOKENS,
-    maxTokens: promptBytes + MAX_FRAME_TOKENS + pictures * MAX_IMAGE_TOKENS + count * maxOutputTokens,
+    maxTokens: promptBytes + MAX_FRAME_TOKENS + pictures * MAX_IMAGE_TOKENS,
     units: { held: count, likely: count, max: count },
     output: { tokens: count * maxOutputTokens, eachTokens },
     unitPriceOf: (made) => imagePriceOf(price, { size: size ?? made.size, quality: quality ?? made.quality }),

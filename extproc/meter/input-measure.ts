@@ -18,7 +18,7 @@ export interface InputMeasure {
   heldTokens: number;
   /** Our own count, charged if the server reports nothing possible. */
   likelyTokens: number;
-  /** A report of more cannot be true. */
+  /** A report of more cannot be true. Output comes on top of it. */
   maxTokens: number;
   /** Of an interface that has units (contract/units.ts). */
   units?: UnitMeasure;

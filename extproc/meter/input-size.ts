@@ -40,7 +40,8 @@ export function sizeInput(body: RequestBody, { client, model }: { client: InputI
   const price = { ...model.price, unitPicoUsd };
   const isCharged = unitPicoUsd > 0n;
   const bounds: MeterBounds = {
-    tokens: maxTokens,
+    promptTokens: maxTokens,
+    tokens: maxTokens + (output?.tokens ?? 0),
     outputTokens: output?.tokens ?? 0,
     isTokenFree: isCharged && price.inputPicoUsd === 0n && price.outputPicoUsd === 0n,
     ...(units && {

@@ -14,7 +14,7 @@ export interface MeteredUsage {
 
 /**
  * Why an upstream's report was not charged as it stands:
- * - "impossible": no count of tokens or units, more than the model can read and write, or parts that exceed their total;
+ * - "impossible": no count of tokens or units, more than the model or the request can have, or parts that exceed their total;
  * - "over_limit": more output than the limit that was sent allows, or more sound than the hold covers;
  * - "empty": a prompt of no tokens, or no units although they are charged;
  * - "falling": a prompt, or cumulative output, that becomes less;
@@ -102,6 +102,8 @@ interface ReportedOutput {
 export interface MeterBounds {
   /** Prompt and output together: the model's context. */
   tokens?: number;
+  /** The prompt alone; absent if it may fill the context. */
+  promptTokens?: number;
   /** Output of all answers: the limit that was sent, for each of them. */
   outputTokens?: number;
   /** Of an interface that has units (contract/units.ts). */
@@ -126,6 +128,7 @@ interface UnitBounds {
 export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Meter {
   const {
     tokens: maxTokens = MAX_TOKENS,
+    promptTokens: maxPromptTokens = maxTokens,
     outputTokens: maxOutputTokens = Infinity,
     units: unitBounds,
     isTokenFree = false,
@@ -147,7 +150,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
     const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
-    const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxTokens;
+    const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxPromptTokens;
     if (!isPossible) anomalies.add("impossible");
     else if (sum === 0) {
       if (!isTokenFree) anomalies.add("empty");

@@ -39,7 +39,7 @@ export function measureTranscription(body: RequestBody, { contextWindow, maxOutp
   return {
     heldTokens: read(heldSeconds * MAX_TOKENS_PER_SECOND + heldTokensOf(textBytes) + FRAME_TOKENS),
     likelyTokens: read(likelySeconds * LIKELY_TOKENS_PER_SECOND + estimateTokens(textBytes)),
-    maxTokens: heldSeconds * MAX_TOKENS_PER_SECOND + textBytes + MAX_FRAME_TOKENS + outputTokens,
+    maxTokens: heldSeconds * MAX_TOKENS_PER_SECOND + textBytes + MAX_FRAME_TOKENS,
     units: { held: heldSeconds, likely: likelySeconds, max: heldSeconds, isCapped: true },
     output: { tokens: outputTokens },
     isStream: wantsStream,

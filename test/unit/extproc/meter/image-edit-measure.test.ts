@@ -115,8 +115,13 @@ describe("the charge of an edit (S28, S38)", () => {
     expect(isEstimated).toBe(true);
   });
 
+  test("believes a token for each byte of the prompt, 4,096, and the most that its pictures can have", () => {
+    const answer = { data: made(1), usage: { input_tokens: 14 + 4_096 + 16_384, output_tokens: 100 } };
+    expect(chargeFor([picture("image")], answer, { price: BY_TOKENS })).toMatchObject({ isEstimated: false });
+  });
+
   test.for([
-    ["more than pictures and prompt can have", { input_tokens: 60_000, output_tokens: 100 }],
+    ["more than pictures and prompt can have", { input_tokens: 20_495, output_tokens: 100 }],
     ["a fraction", { input_tokens: 1.5, output_tokens: 100 }],
     ["a negative number", { input_tokens: -1, output_tokens: -1 }],
     ["text", { input_tokens: "many", output_tokens: "many" }],
