@@ -44,9 +44,9 @@ const MAX_OPEN_CALLS = 128;
 
 type Checked = Exclude<Verdict, { kind: "unreadable" }> | { kind: "failed"; failure: CheckFailure; status: number | null };
 
-/** In the form of OpenAI's moderations. */
+/** In the form of OpenAI's moderations, and in UTF-8 that every hook can read: half a surrogate pair would be a way around it. */
 export function encodeCheck({ model }: Guardrail, texts: readonly CheckedText[]): Buffer {
-  const input = texts.map(({ text }) => text);
+  const input = texts.map(({ text }) => text.toWellFormed());
   return Buffer.from(JSON.stringify(model === undefined ? { input } : { model, input }));
 }
 

@@ -64,7 +64,7 @@ function formTexts(body: RequestBody): CheckedText[] {
 function bodyTexts(json: Buffer): CheckedText[] {
   return scanMembers(json).flatMap(({ name, value }) => {
     if (NOT_READ.has(name)) return [];
-    const { whole, elements } = stringsIn(json, value);
+    const { whole, elements } = stringsIn(json, name, value);
     if (!TURNS.has(name) || elements === null) return toText(name, whole);
     return elements.flatMap((strings, at) => toText(`${name}[${at}]`, strings));
   });

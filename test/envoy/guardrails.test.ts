@@ -169,6 +169,17 @@ test("the hook gets the text, and no key, address or id of the client", async ()
   expect(checks.get(marker)?.names.toSorted()).toEqual(["accept", "authorization", "content-length", "content-type", "host"]);
 });
 
+test.for<(text: string) => object>([
+  (text) => ({ role: "user", content: `data:image/png;base64,${text}` }),
+  (text) => ({ role: text, content: "Hello." }),
+  (text) => ({ role: "assistant", tool_calls: [{ id: text, type: "function", function: { name: "a", arguments: "{}" } }] }),
+])("what only looks like a picture or an id is checked: %s", async (toMessage) => {
+  const marker = newMarker();
+  const response = await send("/v1/chat/completions", { model: "guarded", messages: [toMessage(`${marker}_forbidden`)] });
+  expect(await response.json()).toMatchObject({ error: { code: "content_policy_violation" } });
+  expect(served.has(marker)).toBe(false);
+});
+
 test("a Model without a guardrail asks no hook", async () => {
   const marker = newMarker();
   const response = await chat("unguarded", `${marker} forbidden`);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Interface } from "../../../../contract/protocol.ts";
+import { encodeCheck } from "../../../../extproc/guardrails/guardrails.ts";
 import { MAX_TEXTS, textsOf } from "../../../../extproc/guardrails/texts.ts";
 import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
+import { encodeThought } from "../../../../extproc/translate/responses/thought.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { formHeaders, writeForm } from "../../../support/forms.ts";
 
@@ -16,7 +18,14 @@ const textIn = (body: object | string, client?: Interface) =>
     .map(({ text }) => text)
     .join("\n");
 
+const HOOK = { cluster: "hook", path: "/", timeoutMs: 1_000, onFailure: "allow" } as const;
 const PICTURE = "iVBORw0KGgo/".repeat(50);
+
+/** Words that look like base64, as JSON may write them. */
+const LONG = `hidden_${"x".repeat(200)}`;
+const ESCAPED = Array.from(LONG, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+const PACKED = Buffer.from("hidden").toString("base64");
+const THOUGHT = encodeThought({ model: "m", thinking: `hidden ${"x".repeat(200)}` });
 
 test("a text for each turn, and one for each other member", () => {
   const tools = [{ type: "function", function: { name: "look_up", description: "Looks up.", parameters: { type: "object" } } }];
@@ -38,8 +47,8 @@ test("a text for each turn, and one for each other member", () => {
   expect(read({ model: "m", user: "u", messages, tools })).toEqual([
     { field: "messages[0]", text: "Be brief." },
     { field: "messages[1]", text: "One.\nTwo." },
-    { field: "messages[2]", text: 'look_up\n{"a":"b"}' },
-    { field: "messages[3]", text: "Found." },
+    { field: "messages[2]", text: 'call_1\nlook_up\n{"a":"b"}' },
+    { field: "messages[3]", text: "call_1\nFound." },
     { field: "tools", text: "look_up\nLooks up." },
   ]);
 });
@@ -53,14 +62,14 @@ test("the system prompt, arguments with their names, and results of messages", (
     { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "done" }] }] },
   ];
   expect(textIn({ system: [{ type: "text", text: "Be brief." }], messages }, "messages")).toBe(
-    "Be brief.\nrun\na name of the client's\nvalue\ndone",
+    "Be brief.\nt\nrun\na name of the client's\nvalue\nt\ndone",
   );
 });
 
 test.for<readonly [Interface, object, string]>([
   ["responses", { input: "Hello.", instructions: "Be brief." }, "Hello.\nBe brief."],
   ["responses", { input: [{ role: "user", content: [{ type: "input_text", text: "Hello." }] }] }, "Hello."],
-  ["responses", { input: [{ type: "function_call_output", call_id: "c", output: "Found." }] }, "Found."],
+  ["responses", { input: [{ type: "function_call_output", call_id: "c", output: "Found." }] }, "c\nFound."],
   ["embeddings", { input: ["One.", "Two."] }, "One.\nTwo."],
   ["rerank", { query: "Which?", documents: ["One.", { text: "Two." }] }, "Which?\nOne.\nTwo."],
   ["image_generation", { prompt: "A cat.", size: "1024x1024" }, "A cat.\n1024x1024"],
@@ -93,6 +102,31 @@ describe("nothing hides", () => {
     ],
     ["as a source of text behind escapes", `{"messages":[{"source":{"data":"hidden${"x".repeat(200)}","type":"te\\u0078t"}}]}`],
     ["as a data URL of text behind escapes", `{"messages":[{"file_data":"DATA:te\\u0078t/plain;base64,hidden"}]}`],
+    ["in base64 that a picture's prefix announces", `{"messages":[{"content":"data:image/png;base64,${LONG}"}]}`],
+    ["behind a picture's prefix and escapes", `{"messages":[{"content":"data:image/png;base64,${ESCAPED}"}]}`],
+    ["behind a picture's prefix, in a prompt", `{"messages":[],"prompt":"data:image/png;base64,${LONG}"}`],
+    ["as a picture, behind escapes", `{"messages":[{"content":[{"image_url":{"url":"data:image/png;base64,${ESCAPED}"}}]}]}`],
+    [
+      "as data in arguments",
+      `{"messages":[{"content":[{"type":"tool_use","input":{"data":"${LONG}","content":[{"data":"${LONG}"}]}}]}]}`,
+    ],
+    ["as data in arguments of a call", `{"messages":[{"tool_calls":[{"function":{"arguments":{"data":"${LONG}"}}}]}]}`],
+    [
+      "as a picture in a schema",
+      `{"messages":[],"tools":[{"input_schema":{"image_url":{"url":"data:image/png;base64,${LONG}"}}}]}`,
+    ],
+    ["as data in an unknown member", `{"messages":[],"extra":{"content":[{"data":"${LONG}"}]}}`],
+    ["as a role of one word", '{"messages":[{"role":"say.hidden.things","content":"x"}]}'],
+    ["as an id", '{"messages":[{"role":"tool","tool_call_id":"say.hidden.things","content":"x"}]}'],
+    ["as a format in a schema", '{"messages":[],"tools":[{"function":{"parameters":{"format":"hidden"}}}]}'],
+    ["as base64 of text behind escapes", `{"messages":[{"content":[{"file_data":"data:te\\u0078t/plain;base64,${PACKED}"}]}]}`],
+    ["as base64 of text with blanks", `{"messages":[{"content":[{"file_data":"data:text/plain; base64,aGlk ZGVu"}]}]}`],
+    ["as text in percent signs", '{"messages":[{"content":[{"file_data":"data:text/plain,%68idden"}]}]}'],
+    [
+      "as base64 of text by its media type",
+      `{"messages":[{"content":[{"source":{"media_type":"TEXT/plain","data":"${PACKED.repeat(30)}"}}]}]}`,
+    ],
+    ["in reasoning that the gateway packed", `{"input":[{"type":"reasoning","encrypted_content":"${THOUGHT}"}]}`],
     ["as a data URL of words", `{"messages":[{"url":"data:image/png;base64,hidden words"}]}`],
   ] as const)("%s", ([, body]) => {
     expect(textIn(body)).toContain("hidden");
@@ -107,6 +141,8 @@ test("pictures, sound, files and sealed reasoning are left out", () => {
     { type: "image", source: { type: "base64", media_type: "image/png", data: PICTURE } },
     { type: "thinking", thinking: "Hm.", signature: PICTURE },
     { type: "reasoning", encrypted_content: PICTURE.replaceAll("/", "_") },
+    { type: "tool_result", content: [{ type: "image", source: { type: "base64", media_type: "image/webp", data: PICTURE } }] },
+    { type: "computer_call_output", output: { image_url: `data:image/png;base64,${PICTURE}` } },
   ];
   expect(textIn({ messages: [{ role: "user", content }] })).toBe("a.pdf\nHm.");
   expect(textIn(JSON.stringify({ messages: [{ role: "user", content }] }).replaceAll("/", "\\/"))).toBe("a.pdf\nHm.");
@@ -150,6 +186,11 @@ test("of a form, all texts but those that no model reads, and no file", () => {
 test("a malformed string is reported as such", () => {
   const long = `${"x".repeat(600)}\\q`;
   expect(() => read(`{"messages":[{"role":"user","content":"${long}"}]}`)).toThrow(/not valid JSON near character/);
+});
+
+test("a hook gets Unicode that it can read, whatever a client sends", () => {
+  const body = encodeCheck(HOOK, [{ field: "messages[0]", text: "half \ud83d of a pair" }]);
+  expect(body.toString()).toBe('{"input":["half \ufffd of a pair"]}');
 });
 
 test("a request without text has none", () => {
