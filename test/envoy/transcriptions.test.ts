@@ -114,6 +114,21 @@ describe("POST /v1/audio/transcriptions", () => {
     });
   });
 
+  test("a stream of chunks, as vLLM writes it, is complete with its last line, and charged", async () => {
+    const chunk = { object: "transcription.chunk", model: "inner-model", choices: [{ delta: { content: "Good morning" } }] };
+    script((response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+    });
+    const { text, requestId } = await post([["model", "scripted"], FILE, ["stream", "true"]]);
+    expect(text).toBe(`data: ${JSON.stringify({ ...chunk, model: "scripted" })}\n\ndata: [DONE]\n\n`);
+    expect(await onlyRow(stack(), requestId)).toMatchObject({
+      outcome: "complete",
+      usage: { units: 90 },
+      chargeNanoUsd: 90n * EACH_NANO_USD,
+    });
+  });
+
   test("a stream that breaks off ends with an error and is free; one that its client leaves is paid", async () => {
     const delta = 'data: {"type":"transcript.text.delta","delta":"Good "}\n\n';
     script((response) => {

@@ -1,9 +1,10 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { isUtf8Type } from "./charset.ts";
 
 /** The characters of RFC 2046, which no header needs to escape. A blank may not end it. */
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/;
 const PARAMETER = /;[ \t]*([\w-]+)=(?:"([^"\\]*)"|([^\s";]+))[ \t]*/gy;
-const FORM = "multipart/form-data";
+const FORM = /^multipart\/form-data[ \t]*$/i;
 
 /**
  * The line between the parts of a form.
@@ -12,7 +13,11 @@ const FORM = "multipart/form-data";
  */
 export function readBoundary(contentType: string): string | undefined {
   const [type = ""] = contentType.split(";", 1);
-  if (type.trim().toLowerCase() !== FORM) return undefined;
+  if (!FORM.test(type)) return undefined;
+  if (!isUtf8Type(contentType))
+    throw new GatewayError("invalid_request", "`content-type` has a `charset`, and a form's texts are UTF-8. Leave it out.", {
+      field: "content-type",
+    });
   const boundaries: string[] = [];
   let end = type.length;
   for (const match of contentType.slice(type.length).matchAll(PARAMETER)) {

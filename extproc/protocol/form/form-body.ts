@@ -11,6 +11,8 @@ import { partsOf, type Part } from "./parts.ts";
 
 /** Prompts, lists of names, and a few seconds of several speakers as base64. */
 const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+/** HTML's field that tells servers how to decode the others. */
+const CHARSET = "_charset_";
 
 /**
  * A form with files as a request's body: its fields are members, with texts as values.
@@ -69,6 +71,7 @@ function checkParts(parts: readonly Part[], { required, optional, once, content,
   const seen = new Set<string>();
   let textBytes = 0;
   for (const { name, isFile, start, end } of parts) {
+    if (name === CHARSET) throw refuse(name, "is not supported: a form's texts are UTF-8. Leave it out.");
     if (once.has(name) && seen.has(name)) throw refuse(name, "appears twice. Send it once.");
     seen.add(name);
     if (files.has(name) && !isFile)

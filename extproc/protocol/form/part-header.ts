@@ -1,3 +1,4 @@
+import { isUtf8Type } from "./charset.ts";
 import { malformed } from "./malformed.ts";
 
 /** What the header of a part says about it. */
@@ -9,6 +10,7 @@ export interface PartHeader {
 /** Names of fields, some with brackets; a name with quotes or escapes would be read differently by different servers. */
 const NAME = /^[\w.[\]-]{1,128}$/;
 const PARAMETER = /;[ \t]*([\w-]+\*?)=(?:"([^"\\]*(?:\\[^"\r\n][^"\\]*)*)"|([^\s";]+))[ \t]*/gy;
+const FORM_DATA = /^form-data[ \t]*$/i;
 const LINE = /^([\w-]+):(.*)$/;
 const BLANKS = /^[ \t]+/;
 /** Encodings that leave the bytes alone. */
@@ -37,6 +39,7 @@ export function readPartHeader(text: string): PartHeader {
         break;
       case "content-type":
         if (/^multipart\//i.test(value)) throw malformed("has parts inside a part");
+        if (!isUtf8Type(value)) throw malformed("has a part with a `charset` other than UTF-8");
         break;
     }
   }
@@ -46,7 +49,7 @@ export function readPartHeader(text: string): PartHeader {
 
 function readDisposition(value: string): PartHeader {
   const [type = ""] = value.split(";", 1);
-  if (type.trim().toLowerCase() !== "form-data") throw malformed("has a part that is no `form-data`");
+  if (!FORM_DATA.test(type)) throw malformed("has a part that is no `form-data`");
   const seen = new Map<string, string>();
   let end = type.length;
   for (const match of value.slice(type.length).matchAll(PARAMETER)) {

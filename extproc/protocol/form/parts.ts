@@ -23,7 +23,6 @@ const LAST = Buffer.from("--");
 export function partsOf(body: Buffer, boundary: string): Part[] {
   const opening = Buffer.from(`--${boundary}`);
   if (!startsWith(body, opening, 0)) throw malformed("does not begin with its boundary");
-  const delimiter = Buffer.from(`\r\n--${boundary}`);
   const parts: Part[] = [];
   for (let at = opening.length; ;) {
     if (startsWith(body, LAST, at)) {
@@ -33,13 +32,14 @@ export function partsOf(body: Buffer, boundary: string): Part[] {
     if (at >= body.length) throw malformed("ends before its last boundary");
     if (!startsWith(body, LINE_END, at)) throw malformed("has its boundary inside a part");
     if (parts.length === MAX_PARTS) throw malformed(`has more than ${MAX_PARTS} parts`);
-    const part = readPart(body, at + LINE_END.length, delimiter);
+    const part = readPart(body, at + LINE_END.length, opening);
     parts.push(part);
-    at = part.end + delimiter.length;
+    at = part.end + LINE_END.length + opening.length;
   }
 }
 
-function readPart(body: Buffer, from: number, delimiter: Buffer): Part {
+/** @param opening the boundary as it stands at the beginning of a line. */
+function readPart(body: Buffer, from: number, opening: Buffer): Part {
   const headerEnd = body.subarray(from, from + MAX_HEADER_BYTES + HEADER_END.length).indexOf(HEADER_END);
   if (headerEnd < 0) {
     if (body.length - from > MAX_HEADER_BYTES) throw malformed(`has a part with a header of more than ${MAX_HEADER_BYTES} bytes`);
@@ -47,10 +47,11 @@ function readPart(body: Buffer, from: number, delimiter: Buffer): Part {
   }
   const header = readPartHeader(body.toString("latin1", from, from + headerEnd));
   const start = from + headerEnd + HEADER_END.length;
-  // An empty part has a line break of its own; for some servers the header's is enough.
-  if (startsWith(body, delimiter.subarray(LINE_END.length), start)) throw malformed(`has its boundary inside \`${header.name}\``);
-  const end = body.indexOf(delimiter, start);
-  if (end < 0) throw malformed(`ends inside \`${header.name}\``);
+  const found = body.indexOf(opening, start);
+  if (found < 0) throw malformed(`ends inside \`${header.name}\``);
+  const end = found - LINE_END.length;
+  // An empty part has a line break of its own; for some servers the header's is enough, and for others half of one.
+  if (end < start || !startsWith(body, LINE_END, end)) throw malformed(`has its boundary inside \`${header.name}\``);
   return { ...header, start, end };
 }
 

@@ -1,4 +1,4 @@
-import { mp3Seconds } from "./mp3.ts";
+import { readMp3 } from "./mp3.ts";
 import { wavSeconds } from "./wav.ts";
 
 /** How long a recording is, in seconds. */
@@ -9,30 +9,35 @@ export interface SoundLength {
   max: number;
 }
 
-/** Bytes in each second of a compressed recording. */
-interface Rates {
-  usual: number;
-  least: number;
-}
-
-/** By the first bytes of a file: 6, 12 and 32 kbit/s are what these formats need at least, by what their makers say. */
-const CONTAINERS: readonly (Rates & { at: number; mark: Buffer })[] = [
-  // Ogg and WebM hold Opus.
-  { at: 0, mark: Buffer.from("OggS"), usual: 4_000, least: 750 },
-  { at: 0, mark: Buffer.from([0x1a, 0x45, 0xdf, 0xa3]), usual: 4_000, least: 750 },
-  // MP4 and M4A hold AAC.
-  { at: 4, mark: Buffer.from("ftyp"), usual: 8_000, least: 1_500 },
-  { at: 0, mark: Buffer.from("fLaC"), usual: 16_000, least: 4_000 },
+/** By the first bytes of a file: bytes that a second usually has. */
+const CONTAINERS: readonly { at: number; mark: Buffer; usual: number }[] = [
+  // MP4 and M4A usually hold AAC.
+  { at: 4, mark: Buffer.from("ftyp"), usual: 8_000 },
+  { at: 0, mark: Buffer.from("fLaC"), usual: 16_000 },
 ];
-const UNKNOWN: Rates = { usual: 4_000, least: 750 };
+/** Ogg and WebM usually hold Opus. */
+const USUAL = 4_000;
+/**
+ * Bytes that a second has at least: 6 kbit/s is the least that Opus needs. The same for all, since most containers hold more than
+ * one codec, and the mark of one may stand before the sound of another.
+ */
+const LEAST = 750;
+/** Of an MP3 file: the tags that many have at their end. */
+const FREE_JUNK_BYTES = 256;
 
 /**
  * WAV and MP3 are measured exactly, and nothing that their sender may write changes that. Other formats say their length in a header
  * that decoders do not need, so that anyone can write another one: these are judged by their size.
  */
 export function soundLength(file: Buffer): SoundLength {
-  const exact = wavSeconds(file) ?? mp3Seconds(file);
-  if (exact !== undefined) return { likely: exact, max: exact };
-  const { usual, least } = CONTAINERS.find(({ at, mark }) => file.subarray(at, at + mark.length).equals(mark)) ?? UNKNOWN;
-  return { likely: file.length / usual, max: file.length / least };
+  const seconds = wavSeconds(file);
+  if (seconds !== undefined) return { likely: seconds, max: seconds };
+  const bySize = file.length / LEAST;
+  const mp3 = readMp3(file);
+  if (mp3 !== undefined) {
+    const likely = mp3.seconds + Math.max(0, mp3.junkBytes - FREE_JUNK_BYTES) / USUAL;
+    return { likely, max: mp3.isBroken ? Math.max(likely, bySize) : mp3.seconds + (mp3.tagBytes + mp3.junkBytes) / LEAST };
+  }
+  const { usual } = CONTAINERS.find(({ at, mark }) => file.subarray(at, at + mark.length).equals(mark)) ?? { usual: USUAL };
+  return { likely: file.length / usual, max: bySize };
 }

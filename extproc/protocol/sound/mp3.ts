@@ -18,24 +18,43 @@ for (let kind = 0; kind < FRAME_BYTES.length; kind++) {
   FRAME_SECONDS[kind] = seconds;
 }
 
+/** An MP3 file by its frames. */
+export interface Mp3 {
+  seconds: number;
+  /** Of the tag before the frames. */
+  tagBytes: number;
+  /** Elsewhere, of no frame. Some decoders find sound in such bytes. */
+  junkBytes: number;
+  /** There are frames behind such bytes: decoders differ in where they begin again. */
+  isBroken: boolean;
+}
+
+/** Of a frame's kind: version and sample rate. Decoders take others in the middle of a file for no frames. */
+const STREAM = 0b110000110;
+
 /**
- * The length of an MP3 file in seconds, by its frames, as a decoder plays them: what a header says about the length is not believed.
+ * Measures an MP3 file frame by frame, as a decoder plays it: what a header says about the length is not believed.
  * @returns undefined for anything else.
  */
-export function mp3Seconds(file: Buffer): number | undefined {
-  let at = firstFrame(file);
-  if (at === undefined) return undefined;
+export function readMp3(file: Buffer): Mp3 | undefined {
+  const first = firstFrame(file);
+  if (first === undefined) return undefined;
+  const stream = kindAt(file, first) & STREAM;
   let seconds = 0;
-  let junk = 0;
-  while (at < file.length) {
+  let junkBytes = 0;
+  let isBroken = false;
+  for (let at = first; at < file.length;) {
     const kind = kindAt(file, at);
-    const bytes = FRAME_BYTES[kind] ?? 0;
-    if (bytes === 0) junk += 1;
-    else seconds += FRAME_SECONDS[kind] ?? 0;
-    if (junk > MAX_JUNK_BYTES) return undefined;
+    const bytes = (kind & STREAM) === stream ? (FRAME_BYTES[kind] ?? 0) : 0;
+    if (bytes === 0) junkBytes += 1;
+    else {
+      seconds += FRAME_SECONDS[kind] ?? 0;
+      isBroken ||= junkBytes > 0;
+    }
+    if (junkBytes > MAX_JUNK_BYTES) return undefined;
     at += bytes === 0 ? 1 : bytes;
   }
-  return seconds;
+  return { seconds, tagBytes: first, junkBytes, isBroken };
 }
 
 /**
@@ -69,10 +88,11 @@ function describeFrame(kind: number): { bytes: number; seconds: number } {
   return { bytes: Math.floor((samples * kilobits * 125) / perSecond) + (kind & 1), seconds: samples / perSecond };
 }
 
-/** ID3v2: its length has seven bits in each of four bytes. */
+/** ID3v2: its length has seven bits in each of four bytes; with an eighth it is no tag to decoders, which look for frames in it. */
 function afterTag(file: Buffer): number {
   if (file.length < ID3_BYTES || file.toString("latin1", 0, 3) !== "ID3") return 0;
   const [a = 0, b = 0, c = 0, d = 0] = file.subarray(6, ID3_BYTES);
+  if ((a | b | c | d) > 127) return 0;
   const hasFooter = ((file[5] ?? 0) & 0x10) !== 0;
-  return ID3_BYTES + ((a & 127) << 21) + ((b & 127) << 14) + ((c & 127) << 7) + (d & 127) + (hasFooter ? ID3_BYTES : 0);
+  return ID3_BYTES + (a << 21) + (b << 14) + (c << 7) + d + (hasFooter ? ID3_BYTES : 0);
 }

@@ -1,5 +1,10 @@
-/** Format tags: PCM, floating point, and the two laws of telephony. Others are compressed. */
-const PLAIN: ReadonlySet<number> = new Set([1, 3, 6, 7]);
+/** Format tags with the bytes of a sample: PCM, floating point, and the two laws of telephony. Others are compressed. */
+const PLAIN: ReadonlyMap<number, readonly number[]> = new Map([
+  [1, [1, 2, 3, 4]],
+  [3, [4, 8]],
+  [6, [1]],
+  [7, [1]],
+]);
 /** The tag is in a longer header. */
 const EXTENSIBLE = 0xfffe;
 /** Files have a handful. */
@@ -37,13 +42,22 @@ export function wavSeconds(file: Buffer): number | undefined {
 function readFormat(format: Buffer): Samples | undefined {
   if (format.length < 16) return undefined;
   const stated = format.readUInt16LE(0);
-  const tag = stated === EXTENSIBLE && format.length >= 26 ? format.readUInt16LE(24) : stated;
+  const isExtended = stated === EXTENSIBLE && format.length >= 26;
+  const bits = format.readUInt16LE(14);
+  // Some readers go by the bits that are used, others by all of them: the length is the longer one.
+  const usedBits = (isExtended ? format.readUInt16LE(18) : bits) || bits;
+  const sampleBytes = bytesOf(isExtended ? format.readUInt16LE(24) : stated, bits);
   const channels = format.readUInt16LE(2);
   const perSecond = format.readUInt32LE(4);
   const frameBytes = format.readUInt16LE(12);
-  const bits = format.readUInt16LE(14);
   // Readers go by one or the other: a file in which they differ would have two lengths.
-  const bytes = channels * Math.ceil(bits / 8);
-  const isPossible = bytes > 0 && bytes === frameBytes && perSecond > 0 && perSecond <= MAX_SAMPLES_PER_SECOND;
-  return PLAIN.has(tag) && isPossible ? { perSecond, bytes } : undefined;
+  const isPossible = sampleBytes !== undefined && channels > 0 && channels * sampleBytes === frameBytes;
+  if (!isPossible || perSecond === 0 || perSecond > MAX_SAMPLES_PER_SECOND) return undefined;
+  return { perSecond, bytes: channels * Math.min(sampleBytes, Math.ceil(usedBits / 8)) };
+}
+
+/** Of a sample. Undefined for sizes that a format does not have: readers of telephony's laws do not look at them. */
+function bytesOf(tag: number, bits: number): number | undefined {
+  const bytes = Math.ceil(bits / 8);
+  return PLAIN.get(tag)?.includes(bytes) === true ? bytes : undefined;
 }

@@ -27,7 +27,8 @@ const OTHER_RECORDINGS = [
 ];
 
 /** Formats of an answer that is no JSON. */
-const TEXT_FORMATS: ReadonlySet<string> = new Set(["text", "srt", "vtt"]);
+const TEXT_FORMATS = ["text", "srt", "vtt"] as const;
+export type TextFormat = (typeof TEXT_FORMATS)[number];
 
 /**
  * The content of a request for a transcription, in OpenAI's form. Fields that only the model server knows pass unread.
@@ -56,10 +57,9 @@ export function wantsEvents({ outline }: RequestBody): boolean {
   return outline["stream"] === "true";
 }
 
-/** The same. */
-export function wantsText({ outline }: RequestBody): boolean {
-  const format = outline["response_format"];
-  return typeof format === "string" && TEXT_FORMATS.has(format);
+/** The same. Null for JSON. */
+export function wantedText({ outline }: RequestBody): TextFormat | null {
+  return TEXT_FORMATS.find((format) => format === outline["response_format"]) ?? null;
 }
 
 function readStream(value: unknown): boolean {

@@ -2,9 +2,11 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { TRANSLATIONS_PATH, upstreamPath } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
-import type { JsonObject } from "../../protocol/json/object.ts";
+import { member } from "../../protocol/json/count.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { write } from "../../protocol/json/splice.ts";
 import { lastLineEnds, readReport, readTranscription } from "../../protocol/transcription/answer.ts";
-import { formOf, wantsEvents, wantsText } from "../../protocol/transcription/request.ts";
+import { formOf, wantedText, wantsEvents, type TextFormat } from "../../protocol/transcription/request.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
@@ -14,14 +16,17 @@ import { createPassthroughStream, type EventEdit, type StreamRules } from "./str
 const TEXT_TYPE = /^(?:text\/(?:plain|vtt|srt)|application\/(?:x-)?(?:subrip|srt))[ \t]*(?:;|$)/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
+/** The events that end a stream: OpenAI's and Mistral's. */
+const DONE: ReadonlySet<string> = new Set(["transcript.text.done", "transcription.done"]);
+
 /**
  * A request for a transcription and its answer: every byte passes unchanged, except for the model's name in the form. The request is
  * checked before, when it is measured (meter/transcription-measure.ts).
  */
-export function createTranscriptionPassthrough({ body, headers, backend, requestId }: TranslationInput): Translation {
+export function createTranscriptionPassthrough({ body, headers, model, backend, requestId }: TranslationInput): Translation {
   refusePriceModifiers(body);
   const form = formOf(body);
-  const isText = wantsText(body);
+  const format = wantedText(body);
   // Read before the body is let go.
   const isTranslation = (headers.get(":path") ?? "").startsWith(`/v1${TRANSLATIONS_PATH}`);
   return {
@@ -33,23 +38,23 @@ export function createTranscriptionPassthrough({ body, headers, backend, request
     ...(isTranslation && { optional: "translate recordings" }),
     dropped: [],
     wantsStream: wantsEvents(body),
-    ...createAnswer({ isText, requestId }),
+    ...createAnswer({ format, modelName: model.name, requestId }),
   };
 }
 
 /** Separate from the request's body, which its closures would retain. */
-function createAnswer({ isText, requestId }: { isText: boolean; requestId: string }) {
+function createAnswer({ format, ...facts }: { format: TextFormat | null; modelName: string; requestId: string }) {
   return {
     answerType(given) {
-      if (!isText) return "application/json";
+      if (format === null) return "application/json";
       return TEXT_TYPE.test(given) || JSON_TYPE.test(given) ? given : "text/plain; charset=utf-8";
     },
     response(received, meter) {
-      if (isText && !isObjectText(received)) readText(received, meter);
+      if (format !== null && !isObjectText(received)) readText(received, { format, meter });
       else readJson(received, meter);
       return received;
     },
-    stream: (meter) => createPassthroughStream(createRules(meter, requestId)),
+    stream: (meter) => createPassthroughStream(createRules(meter, facts)),
   } satisfies Pick<Translation, "answerType" | "response" | "stream">;
 }
 
@@ -64,15 +69,19 @@ function readJson(received: Buffer, meter: Meter): void {
   meter.report({ units: seconds, inputTokens, outputTokens });
 }
 
-/** Subtitles say when they end, which is nearly the length of the recording. */
-function readText(received: Buffer, meter: Meter): void {
+/** Subtitles say when they end, which is nearly the length of the recording. What looks like it in plain text is the speaker's. */
+function readText(received: Buffer, { format, meter }: { format: TextFormat; meter: Meter }): void {
   meter.produced(received.toString("utf8"));
-  meter.report({ units: lastLineEnds(received) });
+  meter.report({ units: format === "text" ? undefined : lastLineEnds(received) });
 }
 
-/** OpenAI's events: `transcript.text.delta` with a piece of the text, and `transcript.text.done` with all of it and the usage. */
-function createRules(meter: Meter, requestId: string): StreamRules {
+/**
+ * OpenAI's events: `transcript.text.delta` with a piece of the text, and `transcript.text.done` with all of it and the usage. Or
+ * vLLM's: chunks as of chat completions, some with usage, and `[DONE]`.
+ */
+function createRules(meter: Meter, { modelName, requestId }: { modelName: string; requestId: string }): StreamRules {
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
+  let hasChunks = false;
 
   function failed(error: GatewayError): GatewayError {
     outcome = "failed";
@@ -81,14 +90,25 @@ function createRules(meter: Meter, requestId: string): StreamRules {
 
   return {
     read(_data, json): EventEdit {
-      if (json === null) return "keep";
+      if (json === null) {
+        if (hasChunks && outcome === "open") outcome = "complete";
+        return "keep";
+      }
       const { type, error, delta } = json;
       if (type === "error" || (error !== undefined && error !== null))
         return failed(readUpstreamErrorPayload(json, "transcription"));
-      if (type === "transcript.text.delta" && typeof delta === "string") meter.produced(delta);
-      if (type !== "transcript.text.done") return "keep";
-      outcome = "complete";
-      reportDone(json, meter);
+      if (Array.isArray(json["choices"])) {
+        hasChunks = true;
+        readChunk(json, json["choices"], meter);
+        return typeof json["model"] === "string" ? { model: write(modelName) } : "keep";
+      }
+      if (typeof type !== "string" || !type.startsWith("transcript"))
+        // Where such a stream ends is not known: its text would be free.
+        return typeof (delta ?? json["text"]) === "string" ? failed(unknownStream()) : "keep";
+      if (DONE.has(type)) {
+        outcome = "complete";
+        reportDone(json, meter);
+      } else if (typeof delta === "string") meter.produced(delta);
       return "keep";
     },
     findText: () => undefined,
@@ -103,10 +123,30 @@ function createRules(meter: Meter, requestId: string): StreamRules {
   };
 }
 
+function unknownStream(): GatewayError {
+  return new GatewayError(
+    "upstream_error",
+    "The model server streams transcriptions in a form that is not known. Send the request without `stream`.",
+  );
+}
+
+/** The last usage counts: it covers what came before. */
+function readChunk(json: JsonObject, choices: readonly unknown[], meter: Meter): void {
+  for (const choice of choices) {
+    const content = member(member(choice, "delta"), "content");
+    if (typeof content === "string") meter.produced(content);
+  }
+  if (isObject(json["usage"])) reportUsage(json, meter);
+}
+
+function reportUsage(json: JsonObject, meter: Meter): void {
+  const { seconds, inputTokens, outputTokens } = readReport(json);
+  meter.report({ units: seconds, inputTokens, outputTokens });
+}
+
 /** The whole text comes again: it counts if it did not come in pieces. */
 function reportDone(json: JsonObject, meter: Meter): void {
   const { text } = json;
   if (meter.outputBytes() === 0 && typeof text === "string") meter.produced(text);
-  const { seconds, inputTokens, outputTokens } = readReport(json);
-  meter.report({ units: seconds, inputTokens, outputTokens });
+  reportUsage(json, meter);
 }

@@ -96,6 +96,7 @@ describe("seconds of sound", () => {
 
   test.for([
     ["text", "Good morning.\n", 90, true],
+    ["text", "Say: 00:00:00.000 --> 00:00:01.000\n", 90, true],
     ["srt", "1\n00:00:00,000 --> 00:00:04,500\nGood\n\n2\n00:00:04,500 --> 00:01:02,001\nmorning.\n", 63, false],
     ["vtt", "WEBVTT\n\n00:00.000 --> 01:02.000\nGood morning.\n", 62, false],
     ["vtt", "WEBVTT\n\n", 90, true],
@@ -291,6 +292,44 @@ describe("streams", () => {
       expect(stream.outcome()).toBe("complete");
       expect(meter.final()).toMatchObject({ isEstimated: false, usage: { inputTokens: 900, outputTokens: 4 } });
     }
+  });
+
+  const chunk = (choices: object[], more: object = {}) => ({ object: "transcription.chunk", model: "inner", choices, ...more });
+
+  test("in chunks are complete with `[DONE]`, and cost what their usage says, or our own count", () => {
+    const usage = { prompt_tokens: 900, completion_tokens: 4 };
+    const bytes = events(
+      chunk([{ delta: { content: "Good " } }]),
+      chunk([{ delta: { content: "morning." }, finish_reason: "stop" }]),
+    );
+    const paid = open();
+    const output = run(paid.stream, `${bytes}${events(chunk([], { usage }))}data: [DONE]\n\n`);
+    expect(output).toBe(`${bytes}${events(chunk([], { usage }))}data: [DONE]\n\n`.replaceAll('"inner"', '"m"'));
+    expect(paid.stream.outcome()).toBe("complete");
+    expect(paid.meter.final()).toMatchObject({ isEstimated: false, usage: { inputTokens: 900, outputTokens: 4 } });
+    const counted = open(BY_MINUTE);
+    run(counted.stream, `${bytes}data: [DONE]\n\n`);
+    expect(counted.stream.outcome()).toBe("complete");
+    expect(counted.meter.final()).toMatchObject({ isEstimated: true, usage: { units: 90 } });
+    const cut = open();
+    expect(run(cut.stream, bytes)).toMatch(/"error"/);
+    expect(cut.stream.outcome()).toBe("truncated");
+  });
+
+  test("of Mistral's events end with their own last one", () => {
+    const { meter, stream } = open(BY_MINUTE);
+    const bytes = events({ type: "transcription.text.delta", text: "Good " }, { type: "transcription.done", text: TEXT });
+    expect(run(stream, bytes)).toBe(bytes);
+    expect(stream.outcome()).toBe("complete");
+    expect(meter.final()).toMatchObject({ isEstimated: true, usage: { units: 90 } });
+  });
+
+  test("of another form give away no text that nobody pays", () => {
+    const { stream } = open(BY_MINUTE);
+    const output = run(stream, events({ text: "Good " }, { text: "morning." }));
+    expect(output).toMatch(/without `stream`/);
+    expect(output).not.toContain("Good");
+    expect(stream.outcome()).toBe("failed");
   });
 
   test("that break off end with an error event, and so do those that fail", () => {

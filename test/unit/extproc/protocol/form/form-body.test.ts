@@ -140,6 +140,7 @@ describe("refusals name the field and the remedy (S21)", () => {
     ["two models", [MODEL, FILE, MODEL], "model", "twice"],
     ["two flags", [MODEL, FILE, ["stream", "false"], ["stream", "true"]], "stream", "twice"],
     ["a model as a file", [FILE, ["model", { filename: "m", bytes: Buffer.from("whisper") }]], "model", "is a file"],
+    ["a charset of the others", [MODEL, FILE, ["_charset_", "utf-7"]], "_charset_", "UTF-8"],
     ["another file", [MODEL, FILE, ["audio", { filename: "b", bytes: Buffer.from("b") }]], "audio", "one file"],
   ] as const satisfies [string, FormPart[], string, string][])("%s", ([, parts, field, words]) => {
     const { field: named, message } = refusal(() => parse(writeForm(parts)));
@@ -159,6 +160,9 @@ describe("refusals name the field and the remedy (S21)", () => {
     ["a form with no boundary", "multipart/form-data"],
     ["a boundary that is too long", `multipart/form-data; boundary=${"b".repeat(71)}`],
     ["two boundaries", `multipart/form-data; boundary=a; boundary=${BOUNDARY}`],
+    ["another charset", `multipart/form-data; boundary=${BOUNDARY}; charset=utf-7`],
+    ["another charset in quotation marks", `multipart/form-data; Charset="unicode_escape"; boundary=${BOUNDARY}`],
+    ["a blank of another kind", `multipart/form-data\xa0; boundary=${BOUNDARY}`],
     ["junk after the boundary", `multipart/form-data; boundary=${BOUNDARY} x`],
   ] as const)("%s as content-type", ([, type]) => {
     expect(refusal(() => parse(writeForm([MODEL, FILE]), new Map([["content-type", type]])))).toMatchObject({
@@ -173,6 +177,12 @@ describe("refusals name the field and the remedy (S21)", () => {
     ["text after it", `${FILE_LINES}BOUNDARY--\nmore`, "text after"],
     ["a boundary that goes on", `${FILE_LINES}BOUNDARYx\n${disposition}\n\nwhisper\nBOUNDARY--\n`, "inside a part"],
     ["a boundary right after a header", `${FILE_LINES}BOUNDARY\n${disposition}\n\nBOUNDARY--\n`, "inside `model`"],
+    ["a part in another charset", part(`${disposition}\nContent-Type: text/plain; charset=utf-16`), "other than UTF-8"],
+    [
+      "a disposition that ends in a blank of another kind",
+      part('Content-Disposition: form-data\xa0; name="model"'),
+      "no `form-data`",
+    ],
     ["no end", FILE_LINES, "ends inside"],
     ["an end inside a header", `${FILE_LINES}BOUNDARY\n${disposition}`, "ends inside the header"],
     ["a long header", part(`${disposition}\nX-A: ${"a".repeat(5_000)}`), "4096 bytes"],
@@ -190,6 +200,15 @@ describe("refusals name the field and the remedy (S21)", () => {
     ["more text than a form has", part(disposition).replace("whisper", "w".repeat(4_200_000)), "4 MiB"],
   ] as const)("%s", ([, lines, words]) => {
     expect(refusal(() => parse(raw(lines))).message).toContain(words);
+  });
+
+  test.for(["\n", "\r", ""])("its boundary after %j alone, which some servers take for one", (lineBreak) => {
+    const hidden = `x${lineBreak}--${BOUNDARY}\r\nContent-Disposition: form-data; name="model"\r\n\r\nother`;
+    for (const field of ["prompt", "file"]) {
+      const value = field === "file" ? { filename: "a.mp3", bytes: Buffer.from(hidden) } : hidden;
+      const others = field === "file" ? [MODEL] : [MODEL, FILE];
+      expect(refusal(() => parse(writeForm([[field, value], ...others]))).message).toContain(`inside \`${field}\``);
+    }
   });
 
   test("a line break of another system inside a header", () => {
