@@ -10,6 +10,13 @@ export function must(claim: string) {
   };
 }
 
+/** What a check in code finds. */
+export interface Problem {
+  path: string[];
+  /** Continues the sentence after the field's path. */
+  message: string;
+}
+
 /** The sentences of a failed parse, one per problem: `spec.backends[0].url must be …`. */
 export function describeProblems(error: z.ZodError): string[] {
   return error.issues.flatMap((issue) => {

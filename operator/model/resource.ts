@@ -1,23 +1,23 @@
 import * as z from "zod";
-import { parsePrice, parsePricePerImage, parsePricePerMinute, parsePricePerThousand } from "../../ledger/money.ts";
+import { DAY_MS } from "../../contract/days.ts";
 import { explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import { backendResourceSchema, connectTimeout, INTERFACES } from "./backend-resource.ts";
 import { durationSchema } from "./duration.ts";
 import { guardrailResourceSchema } from "./guardrail.ts";
 import { describeProblems, must } from "./field-message.ts";
-import { anyOf, INPUT_ONLY_RULES, inputOnlyProblems, isInputInterfaceName } from "./input-only-rules.ts";
-import { IMAGE_PRICE_RULES, imagePriceProblems } from "./image-price-rules.ts";
-import { INPUT_PRICE_RULES, inputPriceProblems } from "./input-price-rules.ts";
+import { anyOf, isInputInterfaceName } from "./input-interfaces.ts";
+import { INPUT_ONLY_RULES, inputOnlyProblems } from "./input-only-rules.ts";
 import { presentation } from "./presentation.ts";
-import { DAY_MS } from "../../contract/days.ts";
+import { IMAGE_PRICE_RULES, imagePriceProblems } from "./pricing/image-price-rules.ts";
+import { INPUT_PRICE_RULES, inputPriceProblems } from "./pricing/input-price-rules.ts";
+import { OUTPUT_PRICE_RULES, outputPriceProblems } from "./pricing/output-price-rules.ts";
+import { cost, pricing } from "./pricing/pricing.ts";
+import { time } from "./time.ts";
 
 const MODEL_API_VERSION = `${GROUP}/${VERSION}` as const;
 
 // Checks made both here and by the API server have the same messages.
-const PRICE_EXAMPLE = 'must be a decimal string such as "0.30"';
-const WHEN = "must say when, by from or daily";
-const EMPTY_WINDOW = "must have a daily window that is not empty";
 const TOO_EARLY = "must not precede deprecatedTime";
 const ABOVE_CONTEXT = "must not exceed contextWindow";
 const NO_WEIGHT = "must have at least one entry with a weight above 0";
@@ -31,158 +31,7 @@ export const modelName = z
   .max(128, "must be at most 128 characters")
   .describe("Name of a model, as clients send it.");
 
-const price = z
-  .string({ error: (issue) => (issue.input === undefined ? "is required" : PRICE_EXAMPLE) })
-  .max(16, PRICE_EXAMPLE)
-  .regex(/^(0|[1-9][0-9]{0,8})(\.[0-9]+)?$/, PRICE_EXAMPLE)
-  .regex(/^[^.]*(\.[0-9]{0,6})?$/, "must have at most 6 decimal places");
-
 const count = z.int(must("be a whole number above 0")).positive("must be a whole number above 0");
-
-const time = z.iso.datetime({ offset: true, ...must('be a time such as "2027-01-31T00:00:00Z"') });
-
-const HAVE_PRICES = must(
-  "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both; for ImageGeneration, perImage, outputPerMillion or both; for Speech, charactersPerMillion, inputPerMillion or both; for Transcription, perMinute, or inputPerMillion and outputPerMillion, or all",
-);
-
-const prices = {
-  inputPerMillion: price
-    .describe(
-      "USD per million prompt tokens. Required, except beside searchPerThousand, charactersPerMillion or perMinute, and for ImageGeneration.",
-    )
-    .transform(parsePrice)
-    .optional(),
-  cachedInputPerMillion: price
-    .describe("USD per million prompt tokens read from the model server's cache; the input price if absent.")
-    .transform(parsePrice)
-    .optional(),
-  cacheWritePerMillion: price
-    .describe("USD per million prompt tokens written to the model server's cache; the input price if absent.")
-    .transform(parsePrice)
-    .optional(),
-  outputPerMillion: price
-    .describe(
-      "USD per million output tokens, including reasoning. Required, except for Embeddings, Rerank and Speech, which have none, for ImageGeneration with perImage and for Transcription with perMinute.",
-    )
-    .transform(parsePrice)
-    .optional(),
-  searchPerThousand: price
-    .describe(
-      "USD per thousand searches, for Rerank alone: a search is a query with up to 100 documents, long ones counted in parts. Instead of inputPerMillion, or in addition to it.",
-    )
-    .transform(parsePricePerThousand)
-    .optional(),
-  charactersPerMillion: price
-    .describe(
-      "USD per million characters of the text that is spoken, for Speech alone. Instead of inputPerMillion, or in addition to it.",
-    )
-    .transform(parsePrice)
-    .optional(),
-  perMinute: price
-    .describe(
-      "USD per minute of sound, for Transcription alone: each second that begins is charged a sixtieth of it. Instead of inputPerMillion and outputPerMillion, or in addition to them.",
-    )
-    .transform(parsePricePerMinute)
-    .optional(),
-  perImage: price
-    .describe("USD per image, for ImageGeneration alone. Instead of prices of tokens, or in addition to them.")
-    .transform(parsePricePerImage)
-    .optional(),
-};
-
-const IMAGE_SIZE = 'must be width and height in pixels, such as "1024x1024"';
-const IMAGE_QUALITY = 'must be a name in lower-case letters, such as "high"';
-const IMAGE_TRAIT = "must name a size, a quality or both";
-
-const imagePrice = z
-  .strictObject(
-    {
-      size: z
-        .string(must(IMAGE_SIZE.slice("must ".length)))
-        .regex(/^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$/, IMAGE_SIZE)
-        .max(11, IMAGE_SIZE)
-        .optional()
-        .describe("Width and height in pixels; any if absent."),
-      quality: z
-        .string(must(IMAGE_QUALITY.slice("must ".length)))
-        .regex(/^[a-z]{1,32}$/, IMAGE_QUALITY)
-        .max(32, IMAGE_QUALITY)
-        .optional()
-        .describe("Quality that the client asks for, or that the server reports; any if absent."),
-      perImage: price.describe("USD per image of this size and quality.").transform(parsePricePerImage),
-    },
-    must("have perImage, and size, quality or both"),
-  )
-  .refine(({ size, quality }) => size !== undefined || quality !== undefined, IMAGE_TRAIT)
-  .meta(
-    explain("A price of images of a size, a quality or both.", {
-      rules: [{ rule: "has(self.size) || has(self.quality)", message: IMAGE_TRAIT }],
-    }),
-  );
-
-/** Costs have none: sums of usage do not tell sizes apart. */
-const imagePrices = z
-  .array(imagePrice, must("be a list"))
-  .max(32, must("have at most 32 entries"))
-  .optional()
-  .describe("Other prices of images, by size and quality, instead of perImage. The first that matches counts.");
-
-const timeOfDay = z
-  .string(must('be a time of the UTC day such as "08:30"'))
-  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, must('be a time of the UTC day such as "08:30"'))
-  .max(5, must('be a time of the UTC day such as "08:30"'));
-
-const daily = z.strictObject({
-  from: timeOfDay.describe('First minute, such as "22:00".'),
-  until: timeOfDay.describe('First minute after the window, such as "06:00"; earlier than from means the next day.'),
-});
-
-/** Another price, from a time on, at hours of the day, or both; if several apply, the last one counts. */
-const scheduledPrice = z
-  .strictObject(
-    {
-      from: time.optional().describe("When the price begins to apply; if absent, it always applies."),
-      daily: daily.optional().describe("Hours of the UTC day in which the price applies; all if absent."),
-      ...prices,
-      images: imagePrices,
-    },
-    HAVE_PRICES,
-  )
-  .refine(({ from, daily }) => from !== undefined || daily !== undefined, WHEN)
-  .refine(({ daily }) => daily === undefined || daily.from !== daily.until, EMPTY_WINDOW)
-  .meta(
-    explain("Another price, and when it applies.", {
-      rules: [
-        { rule: "has(self.from) || has(self.daily)", message: WHEN },
-        { rule: "!has(self.daily) || self.daily.from != self.daily.until", message: EMPTY_WINDOW },
-      ],
-    }),
-  );
-
-const pricing = z
-  .strictObject(
-    {
-      currency: z
-        .literal("USD", must("be USD"))
-        .default("USD")
-        .describe("Currency of the prices: accounts are kept in US dollars."),
-      ...prices,
-      images: imagePrices,
-      schedule: z
-        .array(scheduledPrice, must("be a list"))
-        .max(16, must("have at most 16 entries"))
-        .default([])
-        .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
-    },
-    HAVE_PRICES,
-  )
-  .describe("Prices: decimal strings, in quotes, with at most 6 decimal places. A change applies to requests admitted after it.");
-
-const cost = z
-  .strictObject(prices, HAVE_PRICES)
-  .describe(
-    "What the model servers charge you, for the margins on the dashboard's Service page: decimal strings, in quotes, with at most 6 decimal places. Customers do not see it, and it does not change what they pay.",
-  );
 
 const deprecation = z
   .strictObject(
@@ -372,8 +221,10 @@ export const modelSpecSchema = z
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
   .superRefine(
     (spec, { addIssue }) => {
-      for (const problem of [...inputPriceProblems(spec), ...imagePriceProblems(spec), ...inputOnlyProblems(spec)])
-        addIssue({ code: "custom", ...problem });
+      const problems = [inputPriceProblems, imagePriceProblems, outputPriceProblems, inputOnlyProblems].flatMap((find) =>
+        find(spec),
+      );
+      for (const problem of problems) addIssue({ code: "custom", ...problem });
     },
     // A missing price is reported with all other problems.
     { when: () => true },
@@ -387,6 +238,7 @@ export const modelSpecSchema = z
           field: "modelName",
         },
         { rule: "!has(self.aliases) || !(self.modelName in self.aliases)", message: REPEATED, field: "aliases" },
+        ...OUTPUT_PRICE_RULES,
         ...INPUT_ONLY_RULES,
         ...INPUT_PRICE_RULES,
         ...IMAGE_PRICE_RULES,

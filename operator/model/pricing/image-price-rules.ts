@@ -1,5 +1,7 @@
 import * as z from "zod";
-import type { Rule } from "../crd/explain.ts";
+import type { Rule } from "../../crd/explain.ts";
+import type { Problem } from "../field-message.ts";
+import { isOf } from "../input-interfaces.ts";
 
 // Checks made both here and by the API server have the same messages.
 const REQUIRED = "is required for ImageGeneration, unless outputPerMillion is there";
@@ -18,11 +20,6 @@ const pricedSpec = z.object({
   pricing: imagePrices.extend({ schedule: z.array(imagePrices).default([]) }),
   cost: imagePrices.optional(),
 });
-
-interface Problem {
-  path: string[];
-  message: string;
-}
 
 /** An image is charged by itself, by its tokens, or by both; its price may depend on its size and quality. */
 export function imagePriceProblems(spec: unknown): Problem[] {
@@ -56,7 +53,7 @@ function isSameKind(one: ImagePrices, other: ImagePrices, isImages: boolean): bo
   );
 }
 
-const OF_IMAGES = '(has(self.interfaces) && "ImageGeneration" in self.interfaces)';
+const OF_IMAGES = isOf("ImageGeneration");
 const hasImage = (prices: string) => `has(${prices}.perImage) || has(${prices}.outputPerMillion)`;
 const SAME_KIND = [
   "has(each.perImage) == has(self.pricing.perImage)",
