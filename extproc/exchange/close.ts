@@ -23,6 +23,8 @@ export function close(context: ExchangeContext, ending: Ending): void {
 function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnected }: Ending): void {
   const { run, answer } = forwarded;
   const { brokenAnswers } = context.deps;
+  /** Its client has not left it: Envoy has stopped, or died. Speech is paid whole or not at all. */
+  const isLost = () => isInputInterface(context.protocol) && !isConnected();
   if (forwarded.blameServer !== null) {
     // The client has received its end. Envoy's report may arrive slightly later.
     if (run.settlement() === null) brokenAnswers.judge(context.requestId, forwarded.blameServer);
@@ -33,11 +35,11 @@ function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnec
   if (run.settlement() !== null || outcome !== "open" || !isEnded) {
     brokenAnswers.forget(context.requestId);
     if (outcome !== "open") run.settle(outcome, 200);
-    else if (isInputInterface(context.protocol) && !isConnected()) loseSpeech(run);
+    else if (isLost()) lose(run);
     else run.settle("aborted", 499);
     return;
   }
-  const leave = () => (isInputInterface(context.protocol) && !isConnected() ? loseSpeech(run) : run.leave());
+  const leave = () => (isLost() ? lose(run) : run.leave());
   if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, leave);
   brokenAnswers.forget(context.requestId);
   if (forwarded.isBroken) fail(context, forwarded);
@@ -45,7 +47,6 @@ function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnec
   else run.leave();
 }
 
-/** Its client has not left it: Envoy has stopped, or died. Speech is paid whole or not at all. */
-function loseSpeech(run: Run): void {
+function lose(run: Run): void {
   run.settle("lost", 500);
 }

@@ -1,24 +1,10 @@
-import { execFile } from "node:child_process";
-import path from "node:path";
-import process from "node:process";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
-import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import type { TestProduct } from "../support/product.ts";
-import { borrowStack } from "../support/shared-stacks/borrow.ts";
+import { sdkError, usePythonPrograms } from "../support/clients/python-program.ts";
 
 /** Transcriptions by OpenAI's client for Python, from the sample of `npm start`. */
-let stack: TestProduct;
-let packages: ClientPackages;
+const programs = usePythonPrograms();
 
-beforeAll(async () => {
-  packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
-  stack = await borrowStack();
-});
-afterAll(() => stack.stop());
-
-const failure = z.strictObject({ kind: z.string(), status: z.number(), param: z.string().nullable() });
 const seenSchema = z.strictObject({
   text: z.string(),
   cost: z.string(),
@@ -27,18 +13,13 @@ const seenSchema = z.strictObject({
   duration: z.number(),
   types: z.array(z.string()),
   english: z.string(),
-  unknown: failure,
-  empty: failure,
+  unknown: sdkError,
+  empty: sdkError,
 });
 
 test("OpenAI's client for Python gets every form of a transcription, and raises its own errors (S2, S54)", async () => {
-  const before = await stack.balanceNanoUsd();
-  const { stdout } = await promisify(execFile)(
-    packages.sdkProgram("python"),
-    [path.join(import.meta.dirname, "python/transcriptions.py"), "modelx-transcribe"],
-    { env: { ...process.env, OPENAI_BASE_URL: `${stack.baseUrl}/v1`, OPENAI_API_KEY: stack.apiKey } },
-  );
-  const seen = seenSchema.parse(JSON.parse(stdout));
+  const { printed, chargeNanoUsd } = await programs.run("transcriptions", "modelx-transcribe");
+  const seen = seenSchema.parse(printed);
   const text = "A recording of 10.0 seconds.";
   expect(seen).toMatchObject({ text, cost: "0.001000000", plain: `${text}\n`, duration: 10, english: text });
   expect(seen.subtitles).toContain("00:00:00,000 --> 00:00:10,000");
@@ -46,7 +27,6 @@ test("OpenAI's client for Python gets every form of a transcription, and raises 
   expect(seen.unknown).toEqual({ kind: "NotFoundError", status: 404, param: "model" });
   expect(seen.empty).toEqual({ kind: "BadRequestError", status: 400, param: "file" });
 
-  await stack.idle();
   // Six times ten seconds; mistakes are free.
-  expect(before - (await stack.balanceNanoUsd())).toBe(6n * 1_000_000n);
+  expect(chargeNanoUsd).toBe(6n * 1_000_000n);
 });
