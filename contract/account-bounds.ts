@@ -29,6 +29,8 @@ export const ACCOUNT_BOUNDS = {
   /** Invitations that nobody has accepted yet. */
   openInvitations: 100,
   invitationsADay: 50,
+  /** Users that an identity provider has created or changed by SCIM, with those who are no longer active. */
+  provisionedUsers: 500,
   /** Changes of keys in 24 hours, by pages and API together. Deleting and disabling a key always works. */
   keyChangesADay: 5_000,
   /** Top-ups started within 24 hours that are not paid. */

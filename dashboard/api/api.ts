@@ -8,7 +8,9 @@ import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
 import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
+import { serveScim } from "./scim/scim.ts";
 import { answerApiError } from "./failure.ts";
+import { API_PATH, SCIM_PATH } from "./prefixes.ts";
 import { accountApi } from "./routes/account.ts";
 import { billingApi } from "./routes/billing.ts";
 import { budgetApi } from "./routes/budgets.ts";
@@ -23,8 +25,6 @@ import { serviceApi } from "./routes/service.ts";
 import { usageApi } from "./routes/usage.ts";
 import { usageGroupsApi } from "./routes/usage-groups.ts";
 import { validatorCompiler } from "./validation.ts";
-
-const PREFIX = "/api/v1";
 
 /**
  * The management API: what the pages do, for programs. Requests and answers follow the zod schemas of the routes, and so
@@ -49,7 +49,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       scope.setSerializerCompiler(serializerCompiler);
       scope.setErrorHandler((error, request, reply) => answerApiError({ error, request, reply, log: deps.log }));
       scope.setNotFoundHandler(() => {
-        throw new GatewayError("not_found", `Unknown method and path. See ${PREFIX}/openapi.json for all operations.`);
+        throw new GatewayError("not_found", `Unknown method and path. See ${API_PATH}/openapi.json for all operations.`);
       });
       recognizeCallers(scope, deps);
       await scope.register(swagger, describeApi(deps.publicBaseUrl));
@@ -78,10 +78,11 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       modelApi(api, deps);
       incidentApi(api, deps);
       serviceApi(api, deps);
+      await scope.register(serveScim, { ...deps, prefix: SCIM_PATH.slice(API_PATH.length) });
       scope.get("/openapi.json", { schema: { hide: true }, config: { isOpen: true } }, async (_request, reply) =>
         reply.type("application/json; charset=utf-8").send(JSON.stringify(scope.swagger())),
       );
     },
-    { prefix: PREFIX },
+    { prefix: API_PATH },
   );
 }

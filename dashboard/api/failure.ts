@@ -17,9 +17,7 @@ export function answerApiError({
   reply: FastifyReply;
   log: Logger;
 }) {
-  const known = knownError(error);
-  if (known.status >= 500)
-    log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error in the management API");
+  const known = toApiError({ error, request, log });
   const body: ApiError = { error: { type: typeOf(known.code), message: known.message, field: known.field } };
   return (
     reply
@@ -30,6 +28,14 @@ export function answerApiError({
       .serializer((payload: unknown) => JSON.stringify(payload))
       .send(body)
   );
+}
+
+/** What the caller gets to know of a failure; others are logged. */
+export function toApiError({ error, request, log }: { error: unknown; request: FastifyRequest; log: Logger }): GatewayError {
+  const known = knownError(error);
+  if (known.status >= 500)
+    log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error in the management API");
+  return known;
 }
 
 function typeOf(code: ErrorCode): string {

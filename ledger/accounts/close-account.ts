@@ -32,6 +32,7 @@ export async function closeAccount(
       accountId,
     ]);
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
+    await transaction.execute("DELETE FROM provisioned_user WHERE account_id = $1", [accountId]);
     await turnOffAutoTopUp(transaction, accountId);
     await removeWebhook(transaction, accountId);
     // They may identify the account's own customers, who have no part in its books.

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { linkUser } from "../provisioning/users.ts";
 import { noteAction } from "./audit.ts";
 import {
   ACCOUNT_OF_MEMBERSHIP,
@@ -44,10 +45,7 @@ export async function invite(database: Database, { accountId, email, role, invit
         "rate_limited",
         `An account can send at most ${invitationsADay} invitations per day. Try again tomorrow.`,
       );
-    await transaction.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", [
-      accountId,
-      email.trim(),
-    ]);
+    await withdrawInvitation(transaction, { accountId, email });
     if ((await countOpen(transaction, accountId)) >= openInvitations)
       throw new GatewayError(
         "invalid_request",
@@ -105,6 +103,14 @@ export async function revokeInvitation(database: Queryable, { accountId, id }: {
   if (revoked === 0) throw new GatewayError("not_found", "This account has no such invitation.");
 }
 
+/** Withdraws the invitation to an address, if there is one. */
+export async function withdrawInvitation(
+  database: Queryable,
+  { accountId, email }: { accountId: string; email: string },
+): Promise<void> {
+  await database.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", [accountId, email.trim()]);
+}
+
 /** The target of an invitation. @throws GatewayError `not_found` for one that was used, has expired or never existed. */
 export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
   const [invitation] = await database.query({
@@ -133,14 +139,15 @@ export async function acceptInvitation(database: Database, token: string, person
 /** The same as part of a larger transaction. */
 export async function acceptInvitationIn(transaction: Queryable, token: string, person: { id: string }): Promise<Membership> {
   const [invitation] = await transaction.query({
-    text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role)
-           SELECT ${ACCOUNT_OF_MEMBERSHIP}, role FROM used JOIN account ON account.id = account_id`,
+    text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role, email)
+           SELECT ${ACCOUNT_OF_MEMBERSHIP}, role, email FROM used JOIN account ON account.id = account_id`,
     values: [hashToken(token)],
-    row: membershipRow,
+    row: membershipRow.extend({ email: z.string() }),
   });
   if (invitation === undefined) throw noInvitation();
   await checkRoomForMember(transaction, { ...invitation, personId: person.id });
   await addMember(transaction, { ...invitation, personId: person.id });
+  await linkUser(transaction, { ...invitation, personId: person.id });
   const memberships = await listMemberships(transaction, person.id);
   return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
 }

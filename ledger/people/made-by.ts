@@ -47,24 +47,50 @@ export async function revokeMadeThings(
   await database.transaction((transaction) => revokeMadeThingsIn(transaction, { ...maker, byPersonId }));
 }
 
+const idRow = z.strictObject({ id: z.string() });
+
 /** The same as part of a larger transaction. */
 export async function revokeMadeThingsIn(
   transaction: Queryable,
   { accountId, personId, byPersonId }: Maker & { byPersonId: string },
 ): Promise<void> {
-  const id = z.strictObject({ id: z.string() });
-  const values = [accountId, personId];
   const keys = await transaction.query({
     text: `UPDATE api_key SET revoked_at = now() WHERE public_id IN (SELECT public_id ${KNOWN_KEYS}) RETURNING public_id AS id`,
-    values,
-    row: id,
-  });
-  const tokens = await transaction.query({
-    text: `UPDATE management_token SET revoked_at = now() WHERE id IN (SELECT id ${TOKENS}) RETURNING id`,
-    values,
-    row: id,
+    values: [accountId, personId],
+    row: idRow,
   });
   const by = { accountId, personId: byPersonId };
   for (const key of keys) await noteAction(transaction, { ...by, action: "key.deleted", subject: key.id });
+  await revokeTokens(transaction, { accountId, personId }, by);
+}
+
+/** Disables these keys, which can be enabled again, and revokes these tokens. @param by who does it, for the audit log. */
+export async function suspendMadeThings(
+  database: Database,
+  { by, ...maker }: Maker & { by: { personId: string | null; tokenId: string | null } },
+): Promise<void> {
+  const { accountId, personId } = maker;
+  await database.transaction(async (transaction) => {
+    const keys = await transaction.query({
+      text: `UPDATE api_key SET disabled_at = now()
+             WHERE disabled_at IS NULL AND public_id IN (SELECT public_id ${KNOWN_KEYS}) RETURNING public_id AS id`,
+      values: [accountId, personId],
+      row: idRow,
+    });
+    for (const key of keys) await noteAction(transaction, { accountId, ...by, action: "key.disabled", subject: key.id });
+    await revokeTokens(transaction, maker, { accountId, ...by });
+  });
+}
+
+async function revokeTokens(
+  transaction: Queryable,
+  { accountId, personId }: Maker,
+  by: { accountId: string; personId: string | null; tokenId?: string | null },
+): Promise<void> {
+  const tokens = await transaction.query({
+    text: `UPDATE management_token SET revoked_at = now() WHERE id IN (SELECT id ${TOKENS}) RETURNING id`,
+    values: [accountId, personId],
+    row: idRow,
+  });
   for (const token of tokens) await noteAction(transaction, { ...by, action: "token.revoked", subject: token.id });
 }

@@ -126,6 +126,19 @@ export async function findManagementToken(database: Queryable, value: string): P
   return token;
 }
 
+/** Who created a token. */
+export async function findTokenCreator(
+  database: Queryable,
+  id: string,
+): Promise<{ id: string; name: string; email: string } | undefined> {
+  const [creator] = await database.query({
+    text: "SELECT person.id, person.name, email FROM management_token JOIN person ON person.id = created_by WHERE management_token.id = $1",
+    values: [id],
+    row: z.strictObject({ id: z.string(), name: z.string(), email: z.string() }),
+  });
+  return creator;
+}
+
 /** An account's, newest first, excluding revoked ones. */
 export async function listManagementTokens(database: Queryable, accountId: string): Promise<ManagementToken[]> {
   return database.query({

@@ -353,8 +353,10 @@ test("the description is OpenAPI 3.1 with every route of the API, and needs no t
   const described = Object.entries(description.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`),
   );
+  // SCIM describes itself, by its own Schemas.
+  const isDescribed = (url: string) => !url.endsWith("openapi.json") && !url.startsWith("/api/v1/scim/");
   const served = routes
-    .filter(({ url, method }) => url.startsWith("/api/v1/") && method !== "HEAD" && !url.endsWith("openapi.json"))
+    .filter(({ url, method }) => url.startsWith("/api/v1/") && method !== "HEAD" && isDescribed(url))
     .map(({ url, method }) => `${method} ${url}`);
   expect(described.toSorted()).toEqual(served.toSorted());
   expect(Object.keys(description.components.schemas)).toEqual(expect.arrayContaining(["Key", "NewKey", "Error", "Request"]));

@@ -3,6 +3,7 @@
  * itself and fails where one has no line here: a new route comes with its line.
  */
 import { randomUUID } from "node:crypto";
+import { USER_SCHEMA } from "../../dashboard/api/scim/user-resource.ts";
 
 /** The HTTP status for each of them. 303 follows a form, or leads a guest to the sign-in page. */
 export interface Access {
@@ -82,6 +83,13 @@ const PROJECT = { id: "project" } as const;
 const TOKEN = { id: "token" } as const;
 const ACCOUNT = { accountId: "account" } as const;
 const PERSON = { personId: "person" } as const;
+const USER = { id: "person" } as const;
+/** Names of users are unique. */
+const NEW_USER = {
+  get userName() {
+    return `${randomUUID()}@example.com`;
+  },
+};
 const ATTEMPT = "0199d8a0-0000-4000-8000-00000000000";
 
 export const ACCESS: Readonly<Record<string, Access>> = {
@@ -309,6 +317,22 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "PUT /api/v1/webhook": api("owner", 200, { body: { url: "https://example.com/hook" } }),
   "DELETE /api/v1/webhook": api("owner", 204),
   "GET /api/v1/members": api("viewer", 200),
+  "GET /api/v1/scim/v2/Users": api("owner", 200),
+  "POST /api/v1/scim/v2/.search": api("owner", 200),
+  "POST /api/v1/scim/v2/Users/.search": api("owner", 200),
+  "POST /api/v1/scim/v2/Users": api("owner", 201, { body: NEW_USER }),
+  "GET /api/v1/scim/v2/Users/:id": api("owner", 200, { ids: USER }),
+  "PUT /api/v1/scim/v2/Users/:id": api("owner", 200, { ids: USER, body: NEW_USER }),
+  "PATCH /api/v1/scim/v2/Users/:id": api("owner", 200, {
+    ids: USER,
+    body: { Operations: [{ op: "replace", path: "active", value: false }] },
+  }),
+  "DELETE /api/v1/scim/v2/Users/:id": api("owner", 204, { ids: USER }),
+  "GET /api/v1/scim/v2/ServiceProviderConfig": forAll(200),
+  "GET /api/v1/scim/v2/ResourceTypes": forAll(200),
+  "GET /api/v1/scim/v2/ResourceTypes/User": forAll(200),
+  "GET /api/v1/scim/v2/Schemas": forAll(200),
+  "GET /api/v1/scim/v2/Schemas/:id": forAll(200, { ids: { id: { text: USER_SCHEMA } } }),
   "GET /api/v1/models": api("viewer", 200),
   "GET /api/v1/incidents": api("viewer", 200),
   "GET /api/v1/service/figures": forAll(403, { guest: 401, admin: 200 }),

@@ -3,14 +3,13 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
-import { invite, listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
-import { takeLetter } from "../../../ledger/people/letter-budget.ts";
+import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
 import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
+import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
-import { sendToAny } from "../../mail/letter.ts";
-import { invitationLetter } from "../../mail/letters.ts";
+import { createInviter, type Invited } from "../../mail/inviter.ts";
 import { createNotifier, createOwnerNotifier } from "../../mail/notifier.ts";
 import { memberLeftLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
@@ -19,7 +18,7 @@ import { memberOf } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { memberAccessPage, removeMemberPage } from "../../views/people/member-access.ts";
-import { confirmInvitationPage, invitedPage, membersPage, type InvitationMail } from "../../views/people/members.ts";
+import { confirmInvitationPage, invitedPage, membersPage } from "../../views/people/members.ts";
 
 type InvitationRequest = FastifyRequest<{ Params: { id: string } }>;
 type PersonRequest = FastifyRequest<{ Params: { personId: string } }>;
@@ -27,7 +26,8 @@ const roleForm = z.object({ role: z.enum(["owner", "member", "viewer"], "Choose 
 
 /** The members of the account: everybody in it sees them, its owners manage them. */
 export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const { database, publicBaseUrl, mailer, log } = deps;
+  const { database, publicBaseUrl, mailer } = deps;
+  const sendInvitation = createInviter(deps);
   const notify = createNotifier(deps);
   const notifyOwners = createOwnerNotifier(deps);
   async function render(visitor: Member, form: FormState): Promise<string> {
@@ -36,7 +36,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       listMembers(database, accountId),
       isAllowed(role, "manageMembers") ? listInvitations(database, accountId) : [],
     ]);
-    return membersPage({ visitor, members, invitations, form });
+    return membersPage({ visitor, members, invitations, form, scimUrl: `${publicBaseUrl}${SCIM_PATH}` });
   }
 
   const note = ({ membership, person }: Member, action: ActionName, subject: string) =>
@@ -60,23 +60,13 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     checkEmailProved(visitor);
     const { accountId, accountName } = visitor.membership;
     const values = readForm(request);
-    let link = "";
-    let mail: InvitationMail = mailer === undefined ? "none" : "failed";
+    let invited: Invited = { link: "", mail: "none" };
     const failed = await submitForm(values, async () => {
       const { role } = roleForm.parse(values);
-      const { email = "" } = values;
-      const token = await invite(database, { accountId, email, role, invitedBy: visitor.person.id });
-      link = `${publicBaseUrl}/dashboard/invitation?token=${token}`;
-      if (mailer === undefined) return;
-      if (!(await takeLetter(database, email))) {
-        mail = "enough";
-        return;
-      }
-      const letter = invitationLetter({ to: email, accountName, role, by: visitor.person.name, link });
-      if (await sendToAny(mailer, [letter], (error) => log.error({ err: error }, "failed to mail an invitation"))) mail = "sent";
+      invited = await sendInvitation({ accountId, accountName, email: values["email"] ?? "", role, by: visitor.person });
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
-    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", link, mail, hasOutbox: mailer?.outbox != null }));
+    return sendPage(reply, invitedPage({ visitor, email: values["email"] ?? "", ...invited, hasOutbox: mailer?.outbox != null }));
   });
 
   app.get("/dashboard/members/invitations/:id/revoke", async (request: InvitationRequest, reply) => {

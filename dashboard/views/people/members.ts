@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { Invitation } from "../../../ledger/people/invitations.ts";
 import type { Member as AccountMember, Role } from "../../../ledger/people/members.ts";
 import type { FormState } from "../../http/form.ts";
+import type { InvitationMail } from "../../mail/inviter.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
@@ -27,14 +28,16 @@ export interface MembersView {
   members: readonly AccountMember[];
   invitations: readonly Invitation[];
   form: FormState;
+  /** Of SCIM. */
+  scimUrl: string;
 }
 
-export function membersPage({ visitor, members, invitations, form }: MembersView): string {
+export function membersPage({ visitor, members, invitations, form, scimUrl }: MembersView): string {
   const isOwner = visitor.membership.role === "owner";
   const body = html`<h1>Members</h1>
     !${formProblem(form)} !${memberTable(members, visitor, isOwner)} !${ruleSection(visitor)}
     !${isOwner ? inviteForm(visitor, form) : html`<p class="muted">Only owners of this account can invite members.</p>`}
-    !${invitations.length === 0 ? "" : invitationTable(invitations)}`;
+    !${invitations.length === 0 ? "" : invitationTable(invitations)} !${isOwner ? scimSection(scimUrl) : ""}`;
   return layout({ title: "Members", visitor, path: PATH, body });
 }
 
@@ -79,6 +82,18 @@ function ruleSection({ csrf, membership }: Member): string {
     <div class="card stack">
       <p>${words}</p>
       !${role === "owner" ? form : ""}
+    </div>`;
+}
+
+function scimSection(scimUrl: string): string {
+  return html`<h2>Identity provider</h2>
+    <div class="card stack">
+      <p>
+        Your identity provider can invite and remove members by SCIM 2.0. Give it this address and a
+        <a href="/dashboard/tokens">management token</a> with the owner role. Whoever it removes leaves the account at once, and
+        the API keys that they created or rotated are disabled.
+      </p>
+      !${copyable({ id: "scim-url", text: scimUrl, label: "SCIM address" })}
     </div>`;
 }
 
@@ -137,9 +152,6 @@ export function confirmInvitationPage({ visitor, invitation }: { visitor: Member
     cancel: PATH,
   });
 }
-
-/** The outcome of the email; "enough": the mailbox got too many today. */
-export type InvitationMail = "sent" | "none" | "failed" | "enough";
 
 export interface InvitedView {
   visitor: Member;

@@ -1,0 +1,150 @@
+import { GatewayError } from "../../../contract/errors.ts";
+import { findAccount } from "../../../ledger/accounts/accounts.ts";
+import { noteAction } from "../../../ledger/people/audit.ts";
+import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
+import { suspendMadeThings } from "../../../ledger/people/made-by.ts";
+import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
+import { changeRole, removeMember } from "../../../ledger/people/members.ts";
+import { findPerson } from "../../../ledger/people/persons.ts";
+import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
+import type { Caller } from "../caller.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { createInviter } from "../../mail/inviter.ts";
+import { createNotifier, createOwnerNotifier } from "../../mail/notifier.ts";
+import { memberLeftLetter } from "../../mail/security-letters.ts";
+import { invalidValue, readEmail, type UserChange } from "./user-resource.ts";
+
+/** What an identity provider does with an account's users (docs/scim.md). */
+export interface UserActions {
+  /** Invites somebody, unless they are inactive. */
+  create(caller: Caller, user: UserChange): Promise<ProvisionedUser>;
+  /** Who becomes inactive leaves the account; who becomes active again is invited. @throws GatewayError `not_found`. */
+  change(caller: Caller, id: string, change: UserChange): Promise<ProvisionedUser>;
+  /** As if they had become inactive; then they are forgotten. @throws GatewayError `not_found`. */
+  delete(caller: Caller, id: string): Promise<void>;
+}
+
+const NO_NAMES = { externalId: null, displayName: null, givenName: null, familyName: null };
+
+export function createUserActions(deps: AppDeps): UserActions {
+  const { database, mailer, publicBaseUrl } = deps;
+  const invite = createInviter(deps);
+  const notify = createNotifier(deps);
+  const notifyOwners = createOwnerNotifier(deps);
+
+  async function invitePerson(caller: Caller, { email, role }: Pick<ProvisionedUser, "email" | "role">): Promise<void> {
+    const by = await senderOf(caller);
+    const account = await findAccount(database, caller.accountId);
+    if (by === undefined || account === undefined) throw new GatewayError("not_found", "This account does not exist.");
+    await invite({ accountId: caller.accountId, accountName: account.name, email, role, by });
+  }
+
+  /** Invitations are from a person: of a token, whoever created it. */
+  async function senderOf({ personId, tokenId }: Caller): Promise<{ id: string; name: string } | undefined> {
+    if (personId !== null) return findPerson(database, personId);
+    return tokenId === null ? undefined : findTokenCreator(database, tokenId);
+  }
+
+  /** @throws GatewayError `invalid_request` for the last owner. */
+  async function deactivate(caller: Caller, user: ProvisionedUser): Promise<void> {
+    const { accountId } = caller;
+    const { email, personId, isMember } = user;
+    await withdrawInvitation(database, { accountId, email });
+    if (personId === null) return;
+    if (isMember) await removeMember(database, { accountId, personId });
+    // Also if an earlier attempt stopped half-way.
+    await suspendMadeThings(database, { accountId, personId, by: caller });
+    if (isMember) await report(caller, personId);
+  }
+
+  async function report(caller: Caller, personId: string): Promise<void> {
+    const { accountId } = caller;
+    const person = await findPerson(database, personId);
+    const account = await findAccount(database, accountId);
+    if (person === undefined || account === undefined) return;
+    await noteAction(database, { ...caller, action: "member.removed", subject: person.email });
+    const by = { email: "The account’s identity provider" };
+    const about = { accountName: account.name, by, email: person.email, publicBaseUrl };
+    await notifyOwners(accountId, (owner) => memberLeftLetter({ ...about, person: owner }));
+    notify(memberLeftLetter({ ...about, person }));
+  }
+
+  async function store(accountId: string, user: ProvisionedUser): Promise<void> {
+    const { id, userName, email, externalId, displayName, givenName, familyName, role, isActive } = user;
+    const profile = { userName, email, externalId, displayName, givenName, familyName };
+    await changeUser(database, { accountId, id, ...profile, role, isActive });
+  }
+
+  async function changeMemberRole(
+    caller: Caller,
+    { personId, role }: ProvisionedUser,
+    to: ProvisionedUser["role"],
+  ): Promise<void> {
+    if (personId === null || role === to) return;
+    const { accountId } = caller;
+    await changeRole(database, { accountId, personId, role: to });
+    const person = await findPerson(database, personId);
+    await noteAction(database, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });
+  }
+
+  function checkMail(): void {
+    if (mailer === undefined)
+      throw new GatewayError(
+        "invalid_request",
+        "This service sends no mail, so nobody can be invited. Ask the operator of the service to configure it.",
+      );
+  }
+
+  return {
+    async create(caller, { userName, email, role = "member", isActive = true, ...names }) {
+      if (userName === undefined) throw invalidValue("userName", "is required");
+      if (isActive) checkMail();
+      const { accountId } = caller;
+      const profile = { ...NO_NAMES, ...names, userName, email: email ?? readEmail(userName), role };
+      // Inactive until the invitation is sent: a refused one leaves nothing that looks like a user who can come.
+      const id = await createUser(database, { accountId, ...profile, isActive: false });
+      if (isActive) {
+        try {
+          await invitePerson(caller, profile);
+        } catch (error) {
+          await deleteUser(database, { accountId, id });
+          throw error;
+        }
+        await changeUser(database, { accountId, id, ...profile, isActive });
+      }
+      return findUser(database, { accountId, id });
+    },
+
+    async change(caller, id, change) {
+      const { accountId } = caller;
+      const user = await findUser(database, { accountId, id });
+      const next = { ...user, ...change };
+      // An address that has the invitation is replaced with the invitation.
+      const isMoved = next.email.toLowerCase() !== user.email.toLowerCase();
+      const isInvited = next.isActive && !user.isMember && (!user.isActive || isMoved);
+      if (isInvited) checkMail();
+      if (!next.isActive) {
+        // Of members without a row nothing would be left.
+        await store(accountId, user);
+        await deactivate(caller, user);
+      } else if (user.isMember) await changeMemberRole(caller, user, next.role);
+      else if (isMoved) await withdrawInvitation(database, { accountId, email: user.email });
+      await store(accountId, next);
+      if (isInvited) await invitePerson(caller, next);
+      return findUser(database, { accountId, id });
+    },
+
+    async delete(caller, id) {
+      const { accountId } = caller;
+      const user = await findUser(database, { accountId, id });
+      await deactivate(caller, user);
+      await deleteUser(database, { accountId, id });
+    },
+  };
+}
+
+/** Of a PUT: what it does not name is no longer there, but for the role and whether they are active. */
+export function replacing(user: UserChange): UserChange {
+  if (user.userName === undefined) throw invalidValue("userName", "is required");
+  return { ...NO_NAMES, ...user };
+}
