@@ -28,7 +28,10 @@ export async function readDestinations(
   };
   return new Map(
     set.models.flatMap(({ resource: { spec } }) => {
-      const servers = spec.backends.map(({ url, upstreamModel = spec.modelName }) => ({ url, upstreamModel, kind: kindOf(url) }));
+      // Without a url it is an InferencePool, which there is in a cluster only.
+      const servers = spec.backends.flatMap(({ url, upstreamModel = spec.modelName }) =>
+        url === undefined ? [] : [{ url, upstreamModel, kind: kindOf(url) }],
+      );
       return [spec.modelName, ...spec.aliases].map((name) => [name, servers] as const);
     }),
   );

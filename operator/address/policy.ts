@@ -30,6 +30,8 @@ export interface AddressPolicy {
    * @param addresses of the host; empty for an address, and for a name that does not resolve now.
    */
   objection(host: string, addresses: readonly string[]): string | null;
+  /** The same for an address that the Kubernetes API says a namespace has: of a pod, or of a Service. */
+  objectionInside(namespace: string, address: string): string | null;
   /** Null for an address, which has already been judged. */
   guardFor(host: string): AddressGuard | null;
 }
@@ -41,13 +43,12 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const isOpen = matcherOf(allowCidrs);
   const never = NEVER_RANGES.map((range) => ({ ...range, holds: matcherOf([range.cidr]) }));
   const ofItsOwn = PRIVATE_RANGES.map((range) => ({ ...range, holds: matcherOf([range.cidr]) }));
-  const shutFor = (host: string) => {
-    const namespace = namespaceOf(host);
+  const shutIn = (namespace: string | null) => {
     const isPrivateOpen = allowPrivate || (namespace !== null && allowNamespaces.includes(namespace));
     return isPrivateOpen ? never : [...never, ...ofItsOwn];
   };
-  const rangeOf = (host: string, address: string): AddressRange | undefined =>
-    isOpen(address) ? undefined : shutFor(host).find(({ holds }) => holds(address));
+  const rangeOf = (namespace: string | null, address: string): AddressRange | undefined =>
+    isOpen(address) ? undefined : shutIn(namespace).find(({ holds }) => holds(address));
 
   return {
     google,
@@ -55,21 +56,25 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     objection(host, resolved) {
       const addresses = isIP(host) > 0 ? [host] : isLocalhost(host) ? LOCALHOST : resolved;
       for (const address of addresses) {
-        const range = rangeOf(host, address);
-        if (range !== undefined) return sentence({ host, address, range });
+        const namespace = namespaceOf(host);
+        const range = rangeOf(namespace, address);
+        const where = host === address ? `${address} is` : `${host} resolves to ${address},`;
+        if (range !== undefined) return sentence({ where, namespace, range });
       }
       return null;
     },
+    objectionInside(namespace, address) {
+      const range = rangeOf(namespace, address);
+      return range === undefined ? null : sentence({ where: `${address} is`, namespace, range });
+    },
     guardFor(host) {
       if (isIP(host) > 0) return null;
-      return { shut: shutFor(host).map(({ cidr }) => cidr), open: [...allowCidrs] };
+      return { shut: shutIn(namespaceOf(host)).map(({ cidr }) => cidr), open: [...allowCidrs] };
     },
   };
 }
 
-function sentence({ host, address, range }: { host: string; address: string; range: AddressRange }): string {
-  const where = host === address ? `${address} is` : `${host} resolves to ${address},`;
-  const namespace = namespaceOf(host);
+function sentence({ where, namespace, range }: { where: string; namespace: string | null; range: AddressRange }): string {
   const remedy =
     namespace === null
       ? "operator.backends.allowCidrs"

@@ -9,6 +9,7 @@ import { internalListeners } from "./listeners/internal-hop.ts";
 import { internalTransport, type InternalTls } from "./tls/internal.ts";
 import { listener } from "./listeners/clients.ts";
 import { relayCluster, relayListener } from "./listeners/relay.ts";
+import { poolsListener } from "./listeners/pools.ts";
 import { tokensCluster } from "./listeners/tokens.ts";
 import { endpointAddress, socketAddress, type EndpointAddress, type SocketAddress } from "./socket-address.ts";
 import { tracesCluster, type TraceCollector } from "./filters/tracing.ts";
@@ -93,6 +94,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
           ...traces,
         }),
         relayListener(options),
+        poolsListener(),
         ...(options.earlyAnswers === undefined
           ? []
           : [earlyAnswersListener({ address: options.earlyAnswers, maxRequestBytes: options.maxRequestBytes })]),

@@ -1,6 +1,6 @@
 import { GROUP, VERSION } from "../crd/group.ts";
 
-type Kind = "models" | "apikeys" | "secrets" | "leases" | "events";
+type Kind = "models" | "apikeys" | "secrets" | "leases" | "events" | "inferencepools" | "services" | "pods";
 
 /** Kinds of ours. */
 export type OwnKind = "Model" | "ApiKey";
@@ -12,6 +12,9 @@ const API: Record<Kind, string> = {
   secrets: "/api/v1",
   leases: "/apis/coordination.k8s.io/v1",
   events: "/apis/events.k8s.io/v1",
+  inferencepools: "/apis/inference.networking.k8s.io/v1",
+  services: "/api/v1",
+  pods: "/api/v1",
 };
 
 /** @param namespace null for all. */

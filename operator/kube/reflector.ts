@@ -8,9 +8,11 @@ import { backOffMs, pause } from "../../runtime/wait.ts";
 
 export interface ReflectorDeps {
   client: Pick<KubeClient, "send" | "watch">;
-  kind: "models" | "apikeys";
+  kind: "models" | "apikeys" | "pods";
   /** null for all. */
   namespace: string | null;
+  /** Only objects with these labels; all if absent. */
+  labels?: Readonly<Record<string, string>>;
   /** The object of this key was added, changed or deleted. Must not throw. */
   onChange(key: string): void;
   events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
@@ -64,6 +66,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
     refusedForMs = REFUSED_FOR_MS,
   } = deps;
   const path = listPath(kind, namespace);
+  const selection = selectionOf(deps.labels);
   const stopping = new AbortController();
   const synced = Promise.withResolvers<void>();
   const refused = Promise.withResolvers<void>();
@@ -75,7 +78,11 @@ export function startReflector(deps: ReflectorDeps): Reflector {
     let token: string | undefined;
     let version: string;
     do {
-      const query: Record<string, string> = { limit: String(PAGE), ...(token === undefined ? {} : { continue: token }) };
+      const query: Record<string, string> = {
+        ...selection,
+        limit: String(PAGE),
+        ...(token === undefined ? {} : { continue: token }),
+      };
       const page = listSchema.parse(await client.send({ method: "GET", path, query }));
       for (const object of page.items) listed.set(keyOf(object), object);
       token = page.metadata.continue === "" ? undefined : page.metadata.continue;
@@ -93,7 +100,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
   /** @returns when the server ended it, as it does from time to time. */
   async function watch(from: string): Promise<void> {
     const timeoutSeconds = String(Math.round(WATCH_SECONDS * (1 + random())));
-    const query = { resourceVersion: from, allowWatchBookmarks: "true", timeoutSeconds };
+    const query = { ...selection, resourceVersion: from, allowWatchBookmarks: "true", timeoutSeconds };
     for await (const line of client.watch({ path, query, signal: stopping.signal, silenceMs: SILENCE_MS })) {
       const event = eventSchema.parse(line);
       events.eventSeen({ kind });
@@ -149,4 +156,9 @@ export function startReflector(deps: ReflectorDeps): Reflector {
       await ended;
     },
   };
+}
+
+function selectionOf(labels: ReflectorDeps["labels"] = {}): Readonly<Record<string, string>> {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? {} : { labelSelector: pairs.join(",") };
 }

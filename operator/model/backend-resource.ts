@@ -5,6 +5,7 @@ import { cloudCredential } from "./cloud-credential.ts";
 import { credentialHeader } from "./credential-header.ts";
 import { durationSchema } from "./duration.ts";
 import { must } from "./field-message.ts";
+import { poolReference } from "./pool-reference.ts";
 import { secretReference } from "./secret-reference.ts";
 import { upstreamUrl } from "./upstream-url.ts";
 
@@ -18,6 +19,9 @@ export const INTERFACES = [...UPSTREAM_PROTOCOLS, ...INPUT_INTERFACES] as const;
 const TWO_VERSIONS = "must end before /v1 for protocol Messages; the gateway appends /v1/messages";
 const NEEDS_MESSAGES = "needs protocol Messages";
 const NEEDS_HTTPS = "needs an https url";
+const NEEDS_SERVER = "is required, or pool in its place";
+const TWO_SERVERS = "must not accompany url; remove one of them";
+const NO_POOL = "must not accompany pool";
 const NEEDS_CREDENTIAL = "needs a credentialRef";
 const OWN_TLS = "must not accompany credential.google, whose tokens go only to servers with a certificate of a public authority";
 const TWO_CREDENTIALS = "must not accompany credentialRef; remove one of them";
@@ -89,7 +93,8 @@ export const backendResourceSchema = z
         .describe(
           "Betas of the header anthropic-beta that the server knows: others are not sent. If absent, all are sent, or none to a platform.",
         ),
-      url: upstreamUrl,
+      url: upstreamUrl.optional(),
+      pool: poolReference.optional(),
       upstreamModel: z
         .string(must("be a string"))
         .min(1, "must not be empty")
@@ -130,15 +135,28 @@ export const backendResourceSchema = z
         .optional()
         .describe("What the server accepts beyond its protocol's core: a preset, and single flags that override it."),
     },
-    must("be a list of backends, each with name, protocol and url"),
+    must("be a list of backends, each with name, protocol and url or pool"),
   )
-  .refine(({ protocol, url }) => protocol !== "Messages" || !/\/v1\/*$/.test(url), { path: ["url"], message: TWO_VERSIONS })
+  .refine(({ url, pool }) => url !== undefined || pool !== undefined, {
+    path: ["url"],
+    message: NEEDS_SERVER,
+    // Beside the problems of other fields.
+    when: ({ value }) => typeof value === "object" && value !== null,
+  })
+  .refine(({ url, pool }) => url === undefined || pool === undefined, { path: ["pool"], message: TWO_SERVERS })
+  .refine(({ platform, pool }) => platform === undefined || pool === undefined, { path: ["platform"], message: NO_POOL })
+  .refine(({ credential, pool }) => credential === undefined || pool === undefined, { path: ["credential"], message: NO_POOL })
+  .refine(({ apiVersion, pool }) => apiVersion === undefined || pool === undefined, { path: ["apiVersion"], message: NO_POOL })
+  .refine(({ protocol, url }) => protocol !== "Messages" || url === undefined || !/\/v1\/*$/.test(url), {
+    path: ["url"],
+    message: TWO_VERSIONS,
+  })
   .refine(({ platform, protocol }) => platform === undefined || protocol === "Messages", {
     path: ["platform"],
     message: NEEDS_MESSAGES,
   })
   .refine(({ betas, protocol }) => betas === undefined || protocol === "Messages", { path: ["betas"], message: NEEDS_MESSAGES })
-  .refine(({ tls, url }) => tls === undefined || url.startsWith("https:"), { path: ["tls"], message: NEEDS_HTTPS })
+  .refine(({ tls, url }) => tls === undefined || url?.startsWith("https:") === true, { path: ["tls"], message: NEEDS_HTTPS })
   .refine(({ tls, credential }) => tls === undefined || credential?.google === undefined, { path: ["tls"], message: OWN_TLS })
   .refine(({ credentialHeader, credentialRef }) => credentialHeader === undefined || credentialRef !== undefined, {
     path: ["credentialHeader"],
@@ -151,10 +169,19 @@ export const backendResourceSchema = z
   .meta(
     explain("A server that serves the Model.", {
       rules: [
-        { rule: `self.protocol != "Messages" || !self.url.matches("/v1/*$")`, message: TWO_VERSIONS, field: "url" },
+        { rule: "has(self.url) || has(self.pool)", message: NEEDS_SERVER, field: "url" },
+        { rule: "!has(self.url) || !has(self.pool)", message: TWO_SERVERS, field: "pool" },
+        { rule: "!has(self.platform) || !has(self.pool)", message: NO_POOL, field: "platform" },
+        { rule: "!has(self.credential) || !has(self.pool)", message: NO_POOL, field: "credential" },
+        { rule: "!has(self.apiVersion) || !has(self.pool)", message: NO_POOL, field: "apiVersion" },
+        {
+          rule: `self.protocol != "Messages" || !has(self.url) || !self.url.matches("/v1/*$")`,
+          message: TWO_VERSIONS,
+          field: "url",
+        },
         { rule: `!has(self.platform) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "platform" },
         { rule: `!has(self.betas) || self.protocol == "Messages"`, message: NEEDS_MESSAGES, field: "betas" },
-        { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
+        { rule: `!has(self.tls) || (has(self.url) && self.url.startsWith("https:"))`, message: NEEDS_HTTPS, field: "tls" },
         { rule: "!has(self.tls) || !has(self.credential) || !has(self.credential.google)", message: OWN_TLS, field: "tls" },
         { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
         { rule: "!has(self.credential) || !has(self.credentialRef)", message: TWO_CREDENTIALS, field: "credential" },

@@ -9,6 +9,7 @@ import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 import { resolveCredential } from "./credential.ts";
+import { resolvePool } from "./pool-backend.ts";
 import { findSecret, type FindValue } from "./secret-value.ts";
 import type { ConditionReason } from "./status.ts";
 
@@ -45,6 +46,7 @@ export interface ResolveInput {
   model: SourcedModel;
   secrets: ResourceSet["secrets"];
   forbiddenSecrets: ResourceSet["forbiddenSecrets"];
+  pools: ResourceSet["pools"];
   /** Certificates in PEM for verifying public servers. */
   rootsPem: string;
   policy: AddressPolicy;
@@ -56,7 +58,7 @@ export interface ResolveInput {
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, forbiddenSecrets, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
+  { model, secrets, forbiddenSecrets, pools, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -64,7 +66,8 @@ export function resolveBackend(
     const objection = policy.objection(host, addresses.get(host) ?? []);
     if (objection !== null) return unready("AddressNotAllowed", `${field}: ${objection}`);
   }
-  const refusal = resource.credential?.google === undefined ? null : googleObjection(policy.google, resource.url);
+  const { url } = resource;
+  const refusal = resource.credential?.google === undefined || url === undefined ? null : googleObjection(policy.google, url);
   if (refusal !== null) return unready("AddressNotAllowed", refusal);
   const used = new Map<string, SecretContent>();
   let rootsSecret = SYSTEM_ROOTS;
@@ -83,6 +86,14 @@ export function resolveBackend(
       connectTimeoutMs,
     };
   };
+  function locate() {
+    if (url !== undefined) return { kind: "server", server: serverAt(url) } as const;
+    const found = resolvePool(resource.pool, { namespace, pools, policy });
+    if (found.kind === "missing") return found;
+    const { host, pool } = found;
+    const server: Endpoint = { host, port: 0, tls: null, credential: null, guard: null, connectTimeoutMs, pool };
+    return { kind: "server", server } as const;
+  }
   const find: FindValue = (reference) => findSecret({ secrets, forbiddenSecrets }, namespace, reference);
   const resolved = resolveCredential(resource, { find, serverAt, google: policy.google });
   if (resolved.kind === "missing") return unready(resolved.reason, resolved.message);
@@ -103,7 +114,9 @@ export function resolveBackend(
     used.set(rootsSecret, { kind: "roots", pem: found.value });
   }
 
-  const server = serverAt(resource.url);
+  const located = locate();
+  if (located.kind === "missing") return unready(located.reason, located.message);
+  const { server } = located;
   const tls = server.tls === null ? null : { serverName: resource.tls?.serverName ?? server.host, rootsSecret };
   const endpoint: Endpoint = { ...server, tls, credential };
   for (const [, { tls }] of clustersOf("", endpoint))
@@ -116,7 +129,7 @@ export function resolveBackend(
 export function hostsOf({ url, credential }: BackendResource): { field: string; host: string }[] {
   const token = credential?.oauth?.tokenUrl;
   return [
-    { field: "url", host: hostOf(new URL(url)) },
+    ...(url === undefined ? [] : [{ field: "url", host: hostOf(new URL(url)) }]),
     ...(token === undefined ? [] : [{ field: "credential.oauth.tokenUrl", host: hostOf(new URL(token)) }]),
   ];
 }

@@ -118,6 +118,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
       model,
       secrets: set.secrets,
       forbiddenSecrets: set.forbiddenSecrets,
+      pools: set.pools,
       rootsPem,
       policy,
       addresses,
@@ -210,23 +211,30 @@ function aliasesRefused(lost: ReadonlyMap<string, string> = new Map()): Conditio
 /** Whether requests could succeed there. A name that could not be resolved counts as reachable. */
 function hostsFound(backends: readonly ReadyBackend[], missingHosts: ReadonlySet<string>): Condition[] {
   if (backends.length === 0) return [];
-  const lost = backends.flatMap((backend) =>
-    hostsOf(backend.resource).flatMap(({ field, host }) => (missingHosts.has(host) ? [{ backend, field, host }] : [])),
-  );
-  if (lost.length === 0)
+  const lost = backends.flatMap((backend) => lossesOf(backend, missingHosts).map((loss) => ({ backend, ...loss })));
+  const [first] = lost;
+  if (first === undefined)
     return [
       { type: "Reachable", isTrue: true, reason: "Reachable", message: "no backend has a host that is known to be missing" },
     ];
   const isLost = (backend: ReadyBackend) => lost.some((each) => each.backend === backend);
   const isHookLost = backends.some((backend) => isHook(backend) && isLost(backend));
   const isPartial = !isHookLost && backends.some((backend) => backend.resource.weight > 0 && !isLost(backend));
-  const message = lost
-    .map(
-      ({ backend, field, host }) =>
-        `${labelOf(backend.resource)}: ${field}: there is no host ${host}; correct the name, or create the Service or DNS record`,
-    )
-    .join("; ");
-  return [{ type: "Reachable", isTrue: false, isPartial, reason: "HostNotFound", message }];
+  const message = lost.map(({ backend, words }) => `${labelOf(backend.resource)}: ${words}`).join("; ");
+  return [{ type: "Reachable", isTrue: false, isPartial, reason: first.reason, message }];
+}
+
+function lossesOf({ resource, endpoint }: ReadyBackend, missingHosts: ReadonlySet<string>) {
+  const hosts = hostsOf(resource).filter(({ host }) => missingHosts.has(host));
+  return [
+    ...hosts.map(({ field, host }) => ({
+      reason: "HostNotFound" as const,
+      words: `${field}: there is no host ${host}; correct the name, or create the Service or DNS record`,
+    })),
+    ...(endpoint.pool?.members.length === 0
+      ? [{ reason: "NoReadyPods" as const, words: `pool: InferencePool ${resource.pool?.name} selects no pod that is ready` }]
+      : []),
+  ];
 }
 
 function isHook({ resource }: Pick<ResolvedBackend, "resource">): boolean {

@@ -10,6 +10,7 @@ import type { SecretContent } from "../xds/secret.ts";
 import { INTERFACE_OF, PROTOCOL_OF, type ResolvedBackend } from "./backend.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
 import { toGuardrail } from "./guardrail.ts";
+import { POOL_PATHS } from "./pool-reference.ts";
 import { CAPABILITY_OF } from "./presentation.ts";
 
 /** Everything needed to serve one Model: extproc's part and Envoy's part. */
@@ -188,7 +189,7 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     ...(resource.platform === undefined ? {} : { platform: PLATFORM_OF[resource.platform], betas: [] }),
     ...(resource.betas === undefined ? {} : { betas: resource.betas }),
     // Only for Messages does the path below it begin with `/v1` (S2); for the others `/v1` is part of the address.
-    basePath: new URL(resource.url).pathname.replace(/\/+$/, ""),
+    basePath: resource.url === undefined ? POOL_PATHS[resource.protocol] : new URL(resource.url).pathname.replace(/\/+$/, ""),
     ...(resource.apiVersion === undefined ? {} : { apiVersion: resource.apiVersion }),
     upstreamModel: resource.upstreamModel ?? modelName,
     weight: resource.weight,

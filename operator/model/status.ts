@@ -8,8 +8,8 @@ export interface ModelStatus {
 
 export interface Condition {
   /**
-   * Accepted: the resource can be served. ResolvedRefs: its Secrets exist and are usable. Reachable: the hosts of its backends
-   * exist. Programmed: every Envoy has accepted it, and clients can use it. AliasesAccepted: only if one is not.
+   * Accepted: the resource can be served. ResolvedRefs: its Secrets and pools exist and are usable. Reachable: the hosts of its
+   * backends exist, and its pools have pods. Programmed: every Envoy has accepted it, and clients can use it. AliasesAccepted: only if one is not.
    */
   type: "Accepted" | "AliasesAccepted" | "ResolvedRefs" | "Reachable" | "Programmed";
   isTrue: boolean;
@@ -28,12 +28,16 @@ export type ConditionReason =
   | "AddressNotAllowed"
   | "Reachable"
   | "HostNotFound"
+  | "NoReadyPods"
   | "ResolvedRefs"
   | "SecretNotFound"
   | "SecretForbidden"
   | "KeyMissing"
   | "InvalidCredential"
   | "InvalidCertificate"
+  | "PoolNotFound"
+  | "PoolForbidden"
+  | "PoolInvalid"
   | "Programmed"
   | "Pending"
   | "Suspended"

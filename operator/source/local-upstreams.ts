@@ -24,6 +24,7 @@ export function applyLocalUpstreams(resource: ModelResource, upstreams: LocalUps
   const secrets = new Map<string, ReadonlyMap<string, string>>();
   const { namespace } = resource.metadata;
   const backends = resource.spec.backends.map((backend) => {
+    if (backend.url === undefined) return backend;
     const origin = new URL(backend.url).origin;
     const upstream = upstreams[origin];
     if (upstream === undefined) return backend;

@@ -1,5 +1,6 @@
 import type { ModelResource } from "../model/resource.ts";
 import type { ModelStatus } from "../model/status.ts";
+import type { SourcedPool } from "./pool.ts";
 
 /** A Model with information that only its source has. */
 export interface SourcedModel {
@@ -22,6 +23,8 @@ export interface ResourceSet {
   secrets: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** Secrets that the source may not read, by the same names, and why. */
   forbiddenSecrets?: ReadonlyMap<string, string>;
+  /** InferencePools that Models name, by `namespace/name`; absent if the source can have none. */
+  pools?: ReadonlyMap<string, SourcedPool>;
 }
 
 /** A resource that the source rejected, or a file that it could not read. */

@@ -14,7 +14,7 @@ export function copyForUpstreamNames(
   const objectNames = new Set(resources.map(({ metadata }) => metadata.name));
   return Object.entries(upstreams).flatMap(([origin, { upstreamModel: name }]) => {
     if (name === undefined || taken.has(name) || !modelName.safeParse(name).success) return [];
-    const goesThere = (url: string) => new URL(url).origin === origin;
+    const goesThere = (url: string | undefined) => url !== undefined && new URL(url).origin === origin;
     const original = resources.find(({ spec }) => spec.backends.some(({ url }) => goesThere(url)));
     if (original === undefined) return [];
     taken.add(name);

@@ -1,6 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { ClusterSchema } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { ClusterLoadAssignmentSchema } from "../../runtime/gen/envoy/config/endpoint/v3/endpoint_pb.js";
+import { RouteConfigurationSchema } from "../../runtime/gen/envoy/config/route/v3/route_pb.js";
 import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
 import {
   DiscoveryResponseSchema,
@@ -12,6 +14,12 @@ import { versionOf, type Snapshot } from "./snapshot.ts";
 
 export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
 export const SECRET_TYPE = `type.googleapis.com/${SecretSchema.typeName}`;
+/** The pods of clusters. */
+export const ASSIGNMENT_TYPE = `type.googleapis.com/${ClusterLoadAssignmentSchema.typeName}`;
+export const ROUTE_TYPE = `type.googleapis.com/${RouteConfigurationSchema.typeName}`;
+
+/** Clusters first: an Envoy requests what else they need when it knows them. Routes last: they name clusters. */
+const TYPES = [CLUSTER_TYPE, SECRET_TYPE, ASSIGNMENT_TYPE, ROUTE_TYPE];
 
 /** One Envoy's result for a snapshot. */
 type Standing = { kind: "acked" } | { kind: "waiting" } | { kind: "rejected"; message: string };
@@ -53,7 +61,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     // Only a stream's first request names the node (`set_node_on_first_message_only`).
     node ||= request.node?.id ?? "";
     const { typeUrl = "", responseNonce = "" } = request;
-    if (typeUrl !== CLUSTER_TYPE && typeUrl !== SECRET_TYPE) return;
+    if (!TYPES.includes(typeUrl)) return;
     const subscription = subscriptions.get(typeUrl) ?? newSubscription();
     subscriptions.set(typeUrl, subscription);
     // It replies to an older response; the reply to the newest is in transit.
@@ -93,8 +101,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
 
   function update(snapshot: Snapshot): void {
     current = snapshot;
-    // Clusters first: an Envoy requests their secrets when it knows them.
-    for (const typeUrl of [CLUSTER_TYPE, SECRET_TYPE]) {
+    for (const typeUrl of TYPES) {
       const subscription = subscriptions.get(typeUrl);
       if (subscription === undefined) continue;
       if (versionOf(wanted(snapshot, typeUrl, subscription)) !== subscription.sentVersion) push(typeUrl, subscription);
@@ -103,11 +110,21 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
 
   function standing(snapshot: Snapshot): Standing {
     const clusters = standingOf(snapshot, CLUSTER_TYPE);
-    if (clusters.kind !== "acked" || snapshot.secrets.size === 0) return clusters;
-    // An accepted cluster is not in use before its secrets have arrived: their names must be requested, too.
-    const asked = subscriptions.get(SECRET_TYPE)?.names;
-    const areAsked = [...snapshot.secrets.keys()].every((name) => asked?.has(name));
-    return areAsked ? standingOf(snapshot, SECRET_TYPE) : { kind: "waiting" };
+    if (clusters.kind !== "acked") return clusters;
+    // An accepted cluster is not in use before its secrets and pods have arrived: their names must be requested, too.
+    const { secrets, assignments } = snapshot;
+    const others = [
+      ...(secrets.size === 0 ? [] : [named(snapshot, SECRET_TYPE, secrets)]),
+      // An Envoy of an earlier version has no listener for pools, and asks for no routes.
+      ...(assignments.size === 0 ? [] : [named(snapshot, ASSIGNMENT_TYPE, assignments), standingOf(snapshot, ROUTE_TYPE)]),
+    ];
+    return others.find(({ kind }) => kind !== "acked") ?? clusters;
+  }
+
+  function named(snapshot: Snapshot, typeUrl: string, resources: ReadonlyMap<string, Any>): Standing {
+    const asked = subscriptions.get(typeUrl)?.names;
+    const areAsked = [...resources.keys()].every((name) => asked?.has(name));
+    return areAsked ? standingOf(snapshot, typeUrl) : { kind: "waiting" };
   }
 
   function standingOf(snapshot: Snapshot, typeUrl: string): Standing {
@@ -132,11 +149,14 @@ function newSubscription(): Subscription {
   return { names: null, nonce: "", sentVersion: null, ackedVersion: null, rejected: null };
 }
 
-/** All clusters, but only the secrets that this Envoy requested: it holds no credential that it does not use. */
+/** All clusters, but of the rest only what this Envoy requested: it holds no credential that it does not use. */
 function wanted(snapshot: Snapshot, typeUrl: string, { names }: Subscription): Any[] {
   if (typeUrl === CLUSTER_TYPE) return [...snapshot.clusters.values()];
-  return [...snapshot.secrets].filter(([name]) => names?.has(name)).map(([, secret]) => secret);
+  const resources = snapshot[KINDS[typeUrl] ?? "secrets"];
+  return [...resources].filter(([name]) => names?.has(name)).map(([, resource]) => resource);
 }
+
+const KINDS: Readonly<Record<string, "assignments" | "routes">> = { [ASSIGNMENT_TYPE]: "assignments", [ROUTE_TYPE]: "routes" };
 
 function isSame(first: ReadonlySet<string> | null, second: ReadonlySet<string> | null): boolean {
   if (first === null || second === null) return first === second;

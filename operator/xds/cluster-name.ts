@@ -6,6 +6,8 @@ import type { Endpoint } from "./endpoint.ts";
  * one are not cut, and a rejected configuration is distinguished from its correction.
  */
 export function clusterName({ model, backend, endpoint }: { model: string; backend: string; endpoint: Endpoint }): string {
-  const digest = createHash("sha256").update(JSON.stringify(endpoint)).digest("hex").slice(0, 8);
+  const { pool } = endpoint;
+  const lasting = pool === undefined ? endpoint : { ...endpoint, pool: { ...pool, members: [] } };
+  const digest = createHash("sha256").update(JSON.stringify(lasting)).digest("hex").slice(0, 8);
   return `model/${model}/${backend}/${digest}`;
 }

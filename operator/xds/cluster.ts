@@ -43,9 +43,8 @@ export function buildCluster(name: string, endpoint: Endpoint): Cluster {
         },
       ],
     },
-    circuitBreakers: { thresholds: [unlimited(RoutingPriority.DEFAULT), unlimited(RoutingPriority.HIGH)] },
-    // Detects a server that vanished silently while a stream waits for its next token.
-    upstreamConnectionOptions: { tcpKeepalive: { keepaliveTime: 60, keepaliveInterval: 15, keepaliveProbes: 3 } },
+    circuitBreakers: UNLIMITED,
+    upstreamConnectionOptions: KEPT_ALIVE,
     transportSocket: endpoint.tls === null ? undefined : upstreamTls(endpoint.tls),
     typedExtensionProtocolOptions: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": httpProtocolOptions(name, endpoint),
@@ -71,6 +70,11 @@ function discovery({ host, tls }: Endpoint) {
 }
 
 /** Envoy's defaults (1,024 requests, 3 retries) would fail requests that the account has paid for. */
+export const UNLIMITED = { thresholds: [unlimited(RoutingPriority.DEFAULT), unlimited(RoutingPriority.HIGH)] };
+
+/** Detects a server that vanished silently while a stream waits for its next token. */
+export const KEPT_ALIVE = { tcpKeepalive: { keepaliveTime: 60, keepaliveInterval: 15, keepaliveProbes: 3 } };
+
 function unlimited(priority: RoutingPriority) {
   const many = 1_000_000;
   return { priority, maxConnections: many, maxPendingRequests: many, maxRequests: many, maxRetries: many };

@@ -3,7 +3,7 @@ import type { AddressGuard } from "../address/policy.ts";
 import type { ServerAddress } from "../address/google.ts";
 import { METADATA_CLUSTER, tokenCluster } from "../bootstrap/listeners/tokens.ts";
 
-/** One upstream server as Envoy reaches it. Everything in it is part of the cluster's name (`clusterName`). */
+/** One upstream server as Envoy reaches it. All of it but a pool's members is part of the cluster's name (`clusterName`). */
 export interface Endpoint {
   host: string;
   port: number;
@@ -14,6 +14,22 @@ export interface Endpoint {
   /** Null: the host is an address, and was already checked. */
   guard: AddressGuard | null;
   connectTimeoutMs: number;
+  /** In place of host and port, for the pods of an InferencePool; absent for a server with an address of its own. */
+  pool?: EndpointPool;
+}
+
+/** Pods among which a picker chooses for each request (docs/decisions/0084). */
+export interface EndpointPool {
+  /** Addresses of ready pods. They come and go, so they are no part of the cluster's name. */
+  members: readonly ServerAddress[];
+  /** Whether the pods speak HTTP/2 without TLS; HTTP/1.1 otherwise. */
+  isHttp2: boolean;
+  picker: ServerAddress & {
+    /** Its certificate is not verified: pickers make their own. */
+    isTls: boolean;
+    /** Whether requests go to any of the pods if it cannot be asked. */
+    failsOpen: boolean;
+  };
 }
 
 export interface EndpointTls {

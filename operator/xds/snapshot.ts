@@ -1,7 +1,11 @@
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { createHash } from "node:crypto";
+import type { Cluster } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { buildCluster, packCluster } from "./cluster.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { poolAssignment } from "./pool-assignment.ts";
+import { poolClusters } from "./pool-clusters.ts";
+import { poolRoutes, POOL_ROUTES } from "./pool-routes.ts";
 import { packSecret, type SecretContent } from "./secret.ts";
 
 /** Envoy's complete configuration, by resource name. */
@@ -10,19 +14,36 @@ export interface SnapshotInput {
   secrets: ReadonlyMap<string, SecretContent>;
 }
 
-/** State of the world for every Envoy. Equal content has an equal version, so replicas of the operator agree. */
+/** State of the world for every Envoy. Equal content, apart from pods, has an equal version, so replicas of the operator agree. */
 export interface Snapshot {
   readonly version: string;
   readonly clusters: ReadonlyMap<string, Any>;
   readonly secrets: ReadonlyMap<string, Any>;
+  /** Of the pods' clusters, by those clusters' names. */
+  readonly assignments: ReadonlyMap<string, Any>;
+  /** Of the listener for pools; always there, because that listener waits for it. */
+  readonly routes: ReadonlyMap<string, Any>;
 }
 
 export function buildSnapshot({ clusters, secrets }: SnapshotInput): Snapshot {
+  const pools = [...clusters].flatMap(([name, { pool }]) => (pool === undefined ? [] : [{ name, pool }])).sort(byName);
   const packed = {
-    clusters: mapSorted(clusters, (endpoint, name) => packCluster(buildCluster(name, endpoint))),
+    clusters: new Map(
+      [...clusters]
+        .sort(byKey)
+        .flatMap(([name, endpoint]) => clustersFor(name, endpoint).map((one) => [one.name, packCluster(one)])),
+    ),
     secrets: mapSorted(secrets, (content, name) => packSecret(name, content)),
+    assignments: new Map(pools.map(poolAssignment)),
+    routes: new Map([[POOL_ROUTES, poolRoutes(pools)]]),
   };
-  return { ...packed, version: versionOf([...packed.clusters.values(), ...packed.secrets.values()]) };
+  // Pods come and go, which is no other configuration: every Model's status has its version.
+  const { clusters: servers, secrets: values, routes } = packed;
+  return { ...packed, version: versionOf([servers, values, routes].flatMap((resources) => [...resources.values()])) };
+}
+
+function clustersFor(name: string, endpoint: Endpoint): Cluster[] {
+  return endpoint.pool === undefined ? [buildCluster(name, endpoint)] : poolClusters(name, endpoint, endpoint.pool);
 }
 
 /** The version of a list of resources: a hash of their bytes in the given order. */
@@ -33,6 +54,13 @@ export function versionOf(resources: readonly Any[]): string {
 }
 
 function mapSorted<From, To>(source: ReadonlyMap<string, From>, change: (value: From, name: string) => To): Map<string, To> {
-  const sorted = [...source].sort(([first], [second]) => (first < second ? -1 : 1));
-  return new Map(sorted.map(([name, value]) => [name, change(value, name)]));
+  return new Map([...source].sort(byKey).map(([name, value]) => [name, change(value, name)]));
+}
+
+function byKey([first]: readonly [string, unknown], [second]: readonly [string, unknown]): number {
+  return first < second ? -1 : 1;
+}
+
+function byName(first: { name: string }, second: { name: string }): number {
+  return first.name < second.name ? -1 : 1;
 }

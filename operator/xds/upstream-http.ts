@@ -20,7 +20,7 @@ import { upstreamGuard } from "./upstream-guard.ts";
  * the credential.
  */
 export function httpProtocolOptions(name: string, endpoint: Endpoint): Any {
-  const { tls, credential, guard } = endpoint;
+  const { tls, credential, guard, pool } = endpoint;
   const filters = [
     ...(guard === null ? [] : [upstreamGuard(guard)]),
     ...(credential === null ? [] : [credentialFilter(credential, { name, host: hostHeader(endpoint) })]),
@@ -31,7 +31,7 @@ export function httpProtocolOptions(name: string, endpoint: Endpoint): Any {
     commonHttpProtocolOptions: { idleTimeout: durationFromMs(tls === null ? 4_000 : 50_000) },
     upstreamProtocolOptions:
       tls === null
-        ? { case: "explicitHttpConfig", value: { protocolConfig: { case: "httpProtocolOptions", value: {} } } }
+        ? { case: "explicitHttpConfig", value: { protocolConfig: plainProtocol(pool?.isHttp2 ?? false) } }
         : { case: "autoConfig", value: { httpProtocolOptions: {}, http2ProtocolOptions } },
     httpFilters: filters.length === 0 ? [] : [...filters, codec()],
   });
@@ -44,6 +44,11 @@ const http2ProtocolOptions = {
   initialConnectionWindowSize: UPSTREAM_STREAMS * UPSTREAM_WINDOW_BYTES,
   connectionKeepalive: { interval: durationFromMs(30_000), timeout: durationFromMs(5_000) },
 };
+
+function plainProtocol(isHttp2: boolean) {
+  if (isHttp2) return { case: "http2ProtocolOptions", value: http2ProtocolOptions } as const;
+  return { case: "httpProtocolOptions", value: {} } as const;
+}
 
 /** The last filter before the wire, on each attempt. */
 function credentialFilter(

@@ -6,6 +6,7 @@ import { freePort } from "../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
 import type { Endpoint } from "../../operator/xds/endpoint.ts";
+import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { startXdsServer, type XdsServer } from "../../operator/xds/serve.ts";
 import { Registry } from "prom-client";
 import { createOperatorEvents } from "../../operator/events.ts";
@@ -50,7 +51,7 @@ export async function startXdsStack(
     );
   const xds = await startXds(0);
   const xdsPort = xds.port;
-  if (isReadyExpected ?? true) xds.push({ version: "empty", clusters: new Map(), secrets: new Map() });
+  if (isReadyExpected ?? true) xds.push(buildSnapshot({ clusters: new Map(), secrets: new Map() }));
 
   const ports = { listen: await freePort(), admin: await freePort() };
   const accessLogPath = join(directory, "access.log");

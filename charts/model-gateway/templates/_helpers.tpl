@@ -419,6 +419,20 @@ topologySpreadConstraints:
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- if .Values.operator.backends.inferencePools.enabled }}
+- apiGroups: [inference.networking.k8s.io]
+  resources: [inferencepools]
+  # By the names that Models have.
+  verbs: [get]
+- apiGroups: [""]
+  resources: [services]
+  # The pools' endpoint pickers.
+  verbs: [get]
+- apiGroups: [""]
+  resources: [pods]
+  # By the labels that the pools select.
+  verbs: [list, watch]
+{{- end }}
 {{- end -}}
 
 {{/* Who among this release's pods. Takes a list: the root, the components. */}}

@@ -6,8 +6,9 @@ import { startReflectors, type Namespaces } from "../../kube/namespaces.ts";
 import type { Ownership } from "../../kube/ownership.ts";
 import type { Recorder } from "../../kube/recorder.ts";
 import { describeRefusal, type ResourceSet, type Source } from "../source.ts";
-import { createModelReader, namedSecrets, toResourceSet, type ModelReading } from "./model-set.ts";
+import { createModelReader, namedPools, namedSecrets, toResourceSet, type ModelReading } from "./model-set.ts";
 import { startModelStatuses, type DecidedStatus } from "./model-statuses.ts";
+import { createPoolStore } from "./pool-store.ts";
 import { createSecretStore } from "./secret-store.ts";
 import { backOffMs, createWakeUp, pause } from "../../../runtime/wait.ts";
 
@@ -39,7 +40,7 @@ const GATHER_MS = 20;
 const BACK_OFF = { firstMs: 500, maxMs: 15_000 } as const;
 
 /**
- * Models from a watch, and the Secrets that they use. Until everything was read once, `current` must not be called: an incomplete
+ * Models from a watch, and the Secrets and InferencePools that they use. Until everything was read once, `current` must not be called: an incomplete
  * state would remove the rest from Envoy.
  */
 export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synced: Promise<void> } {
@@ -49,6 +50,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
   const wakeUp = createWakeUp();
   const synced = Promise.withResolvers<void>();
   const secrets = createSecretStore(client);
+  const pools = createPoolStore({ client, events, clock, onChange: wakeUp.wake });
   const readModels = createModelReader();
   const changed = new Set<string>();
   let reading: ModelReading = { models: [], refusals: new Map() };
@@ -75,10 +77,11 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
     const missing = [...names].filter((name) => secrets.get(name) === undefined);
     changed.clear();
     await secrets.read(names, isDue ? names : new Set([...touched, ...missing]));
+    await pools.read(namedPools(next.models));
     if (isDue) renewAtMs = clock.nowMs() + Math.max(secretsMs, names.size * EACH_SECRET_MS);
     const areRefusalsNew = announce(next);
     const before = set;
-    set = toResourceSet(next, secrets);
+    set = { ...toResourceSet(next, secrets), pools: pools.current() };
     reading = next;
     synced.resolve();
     if (before === null || areRefusalsNew || !isSameSet(before, set)) onChange();
@@ -101,7 +104,8 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
         failures = 0;
         events.sourceReadable();
         const areMissing = [...namedSecrets(reading.models)].some((name) => secrets.get(name) === undefined);
-        await wakeUp.wait(areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs()), stopping.signal);
+        const secretsInMs = areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs());
+        await wakeUp.wait(Math.min(secretsInMs, pools.dueInMs), stopping.signal);
         await pause(GATHER_MS, stopping.signal);
       } catch (error) {
         failures += 1;
@@ -135,7 +139,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
     },
     async stop() {
       stopping.abort();
-      await Promise.all([models.stop(), ended, statuses.stop()]);
+      await Promise.all([models.stop(), ended, statuses.stop(), pools.stop()]);
     },
   };
 }
@@ -151,6 +155,7 @@ function isSameSet(first: ResourceSet, second: ResourceSet): boolean {
     first.models.length === second.models.length &&
     first.models.every(({ resource }, at) => resource === second.models[at]?.resource) &&
     isDeepStrictEqual(first.forbiddenSecrets, second.forbiddenSecrets) &&
+    isDeepStrictEqual(first.pools, second.pools) &&
     first.secrets.size === second.secrets.size &&
     [...first.secrets].every(([name, values]) => isSameValues(values, second.secrets.get(name)))
   );

@@ -74,6 +74,15 @@ export function namedSecrets(models: readonly SourcedModel[]): Set<string> {
   );
 }
 
+/** `namespace/name` of every InferencePool that they use. */
+export function namedPools(models: readonly SourcedModel[]): Set<string> {
+  return new Set(
+    models.flatMap(({ resource: { metadata, spec } }) =>
+      spec.backends.flatMap(({ pool }) => (pool === undefined ? [] : [`${metadata.namespace}/${pool.name}`])),
+    ),
+  );
+}
+
 function sourced(object: KubeObject, resource: ModelResource): SourcedModel {
   const key = keyOf(object);
   const createdSeconds = Math.floor(Date.parse(object.metadata.creationTimestamp ?? "1970-01-01T00:00:00Z") / 1000);

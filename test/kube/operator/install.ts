@@ -18,8 +18,8 @@ export async function installAccess(api: KubeApi, watchNamespaces: readonly stri
 }
 
 /** What `helm upgrade` does about the rights: makes those that are missing. */
-export async function applyAccess(api: KubeApi, watchNamespaces: readonly string[]): Promise<void> {
-  const objects = await render(api, { postgres: { enabled: true }, watchNamespaces: [...watchNamespaces] });
+export async function applyAccess(api: KubeApi, watchNamespaces: readonly string[], values: object = {}): Promise<void> {
+  const objects = await render(api, { postgres: { enabled: true }, watchNamespaces: [...watchNamespaces], ...values });
   const access = objects.filter(({ kind, metadata }) => ACCESS.includes(kind) && metadata.name.includes("operator"));
   // What names no namespace is of the release's.
   const namespaced = access.map((object) => ({ ...object, metadata: { namespace: NAMESPACE, ...object.metadata } }));

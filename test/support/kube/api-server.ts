@@ -68,7 +68,8 @@ export async function startApiServer(settings: ApiServerSettings): Promise<Child
       "--disable-admission-plugins=ServiceAccount",
       // OpenShift has it: who sets blockOwnerDeletion needs the right to the owner's finalizers.
       "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-      "--service-cluster-ip-range=10.0.0.0/24",
+      // Of this machine, so that a test can put a server where a Service says that it is.
+      "--service-cluster-ip-range=127.8.0.0/24",
       // A Service cannot lead to a loopback address, and nothing here goes through one.
       "--endpoint-reconciler-type=none",
       "--shutdown-send-retry-after=false",

@@ -11,6 +11,11 @@ import type { EnumValueOptions, FieldOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_envoy_annotations_deprecation: GenFile;
 
 /**
+ * @generated from extension: bool disallowed_by_default = 189503207;
+ */
+export declare const disallowed_by_default: GenExtension<FieldOptions, boolean>;
+
+/**
  * The API major and minor version on which the field was deprecated
  * (e.g., "3.5" for major version 3 and minor version 5).
  *

@@ -9,7 +9,13 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file envoy/annotations/deprecation.proto.
  */
 export const file_envoy_annotations_deprecation = /*@__PURE__*/
-  fileDesc("CiNlbnZveS9hbm5vdGF0aW9ucy9kZXByZWNhdGlvbi5wcm90bxIRZW52b3kuYW5ub3RhdGlvbnM6XwobZGVwcmVjYXRlZF9hdF9taW5vcl92ZXJzaW9uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjy6IBLIAEoCVIYZGVwcmVjYXRlZEF0TWlub3JWZXJzaW9uOmEKGmRpc2FsbG93ZWRfYnlfZGVmYXVsdF9lbnVtEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY9c62ISABKAhSF2Rpc2FsbG93ZWRCeURlZmF1bHRFbnVtOmwKIGRlcHJlY2F0ZWRfYXRfbWlub3JfdmVyc2lvbl9lbnVtEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMYwb6zViABKAlSHGRlcHJlY2F0ZWRBdE1pbm9yVmVyc2lvbkVudW1COlo4Z2l0aHViLmNvbS9lbnZveXByb3h5L2dvLWNvbnRyb2wtcGxhbmUvZW52b3kvYW5ub3RhdGlvbnNiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("CiNlbnZveS9hbm5vdGF0aW9ucy9kZXByZWNhdGlvbi5wcm90bxIRZW52b3kuYW5ub3RhdGlvbnM6VAoVZGlzYWxsb3dlZF9ieV9kZWZhdWx0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjnra5aIAEoCFITZGlzYWxsb3dlZEJ5RGVmYXVsdDpfChtkZXByZWNhdGVkX2F0X21pbm9yX3ZlcnNpb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGPLogEsgASgJUhhkZXByZWNhdGVkQXRNaW5vclZlcnNpb246YQoaZGlzYWxsb3dlZF9ieV9kZWZhdWx0X2VudW0SIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxj1zrYhIAEoCFIXZGlzYWxsb3dlZEJ5RGVmYXVsdEVudW06bAogZGVwcmVjYXRlZF9hdF9taW5vcl92ZXJzaW9uX2VudW0SIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxjBvrNWIAEoCVIcZGVwcmVjYXRlZEF0TWlub3JWZXJzaW9uRW51bUI6WjhnaXRodWIuY29tL2Vudm95cHJveHkvZ28tY29udHJvbC1wbGFuZS9lbnZveS9hbm5vdGF0aW9uc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+
+/**
+ * @generated from extension: bool disallowed_by_default = 189503207;
+ */
+export const disallowed_by_default = /*@__PURE__*/
+  extDesc(file_envoy_annotations_deprecation, 0);
 
 /**
  * The API major and minor version on which the field was deprecated
@@ -18,13 +24,13 @@ export const file_envoy_annotations_deprecation = /*@__PURE__*/
  * @generated from extension: string deprecated_at_minor_version = 157299826;
  */
 export const deprecated_at_minor_version = /*@__PURE__*/
-  extDesc(file_envoy_annotations_deprecation, 0);
+  extDesc(file_envoy_annotations_deprecation, 1);
 
 /**
  * @generated from extension: bool disallowed_by_default_enum = 70100853;
  */
 export const disallowed_by_default_enum = /*@__PURE__*/
-  extDesc(file_envoy_annotations_deprecation, 1);
+  extDesc(file_envoy_annotations_deprecation, 2);
 
 /**
  * The API major and minor version on which the enum value was deprecated
@@ -33,5 +39,5 @@ export const disallowed_by_default_enum = /*@__PURE__*/
  * @generated from extension: string deprecated_at_minor_version_enum = 181198657;
  */
 export const deprecated_at_minor_version_enum = /*@__PURE__*/
-  extDesc(file_envoy_annotations_deprecation, 2);
+  extDesc(file_envoy_annotations_deprecation, 3);
 

@@ -144,3 +144,16 @@ test("a name is missing if a server says so, and not if none answers", async () 
   code = "EAI_AGAIN";
   expect(await missing()).toEqual(["models.example"]);
 });
+
+test.for([
+  [{}, "10.0.0.1", "10.0.0.1 is a private address"],
+  [{}, "8.8.8.8", "allowed"],
+  [{ allowNamespaces: ["team-a"] }, "10.0.0.1", "allowed"],
+  [{ allowNamespaces: ["team-b"] }, "10.0.0.1", "10.0.0.1 is a private address: a backend there must be allowed"],
+  [{ allowNamespaces: ["team-a"] }, "169.254.169.254", "169.254.169.254 is a link-local address"],
+  [{ allowNamespaces: ["team-a"] }, "127.0.0.1", "127.0.0.1 is a loopback address"],
+  [{ allowCidrs: ["10.0.0.0/8"] }, "10.0.0.1", "allowed"],
+  [{ allowPrivate: true }, "10.0.0.1", "allowed"],
+] as const)("a pod of a namespace is judged like its Services: %j %s", ([options, address, words]) => {
+  expect(policyOf(options).objectionInside("team-a", address) ?? "allowed").toContain(words);
+});

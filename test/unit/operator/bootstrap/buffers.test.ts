@@ -26,8 +26,8 @@ const bootstrap = buildBootstrap(options);
 test("no connection or stream may hold more than 1 MiB; only a body that waits for the processor may have its 32", () => {
   const connections = valuesOf("per_connection_buffer_limit_bytes", bootstrap);
   const streams = valuesOf("initial_stream_window_size", bootstrap);
-  // Clients, the relay and the attempts on both of their sides, extproc.
-  expect([connections.length, streams.length]).toEqual([6, 2]);
+  // Clients, the relay and the attempts on both of their sides, pools, extproc.
+  expect([connections.length, streams.length]).toEqual([7, 2]);
   for (const bytes of [...connections, ...streams]) expect(bytes).toBeLessThanOrEqual(MEBIBYTE);
   expect(Math.max(...valuesOf("request_body_buffer_limit", bootstrap).map(Number))).toBe(MAX_REQUEST_BYTES);
 });

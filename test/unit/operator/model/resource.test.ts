@@ -43,6 +43,21 @@ describe("a Model is rejected with the field and the remedy", () => {
       backend({ credentialRef: { name: "provider" }, credentialHeader: name }),
       "spec.backends[0].credentialHeader must be a header for credentials; this one has another use",
     ]),
+    [
+      "a pool beside a url",
+      backend({ pool: { name: "gpus" } }),
+      "spec.backends[0].pool must not accompany url; remove one of them",
+    ],
+    [
+      "tls of a pool",
+      backend({ url: undefined, pool: { name: "gpus" }, tls: { serverName: "x" } }),
+      "spec.backends[0].tls needs an https url",
+    ],
+    [
+      "a pool with a credential of a cloud",
+      backend({ url: undefined, pool: { name: "gpus" }, credential: { aws: { region: "us-east-1" } } }),
+      "spec.backends[0].credential must not accompany pool",
+    ],
     ["a platform of another protocol", backend({ platform: "Bedrock" }), "spec.backends[0].platform needs protocol Messages"],
     ["betas of another protocol", backend({ betas: [] }), "spec.backends[0].betas needs protocol Messages"],
     [
@@ -299,7 +314,7 @@ describe("a Model is rejected with the field and the remedy", () => {
       "spec.modelName is required",
       "spec.backends[0].name is required",
       "spec.backends[0].protocol is required",
-      "spec.backends[0].url is required",
+      "spec.backends[0].url is required, or pool in its place",
       "spec.pricing.inputPerMillion is required",
       "spec.pricing.outputPerMillion is required",
     ]);

@@ -9,6 +9,7 @@ import type { ContextParams } from "../../../../xds/core/v3/context_params_pb.js
 import type { Address } from "./address_pb.js";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import type { BackoffStrategy } from "./backoff_pb.js";
+import type { FractionalPercent } from "../../../type/v3/percent_pb.js";
 
 /**
  * Describes the file envoy/config/core/v3/base.proto.
@@ -777,6 +778,42 @@ export declare type TransportSocket = Message<"envoy.config.core.v3.TransportSoc
  * Use `create(TransportSocketSchema)` to create a new message.
  */
 export declare const TransportSocketSchema: GenMessage<TransportSocket>;
+
+/**
+ * Runtime derived FractionalPercent with defaults for when the numerator or denominator is not
+ * specified via a runtime key.
+ *
+ * .. note::
+ *
+ *   Parsing of the runtime key's data is implemented such that it may be represented as a
+ *   :ref:`FractionalPercent <envoy_v3_api_msg_type.v3.FractionalPercent>` proto represented as JSON/YAML
+ *   and may also be represented as an integer with the assumption that the value is an integral
+ *   percentage out of 100. For instance, a runtime key lookup returning the value "42" would parse
+ *   as a ``FractionalPercent`` whose numerator is 42 and denominator is HUNDRED.
+ *
+ * @generated from message envoy.config.core.v3.RuntimeFractionalPercent
+ */
+export declare type RuntimeFractionalPercent = Message<"envoy.config.core.v3.RuntimeFractionalPercent"> & {
+  /**
+   * Default value if the runtime value's for the numerator/denominator keys are not available.
+   *
+   * @generated from field: envoy.type.v3.FractionalPercent default_value = 1;
+   */
+  defaultValue?: FractionalPercent | undefined;
+
+  /**
+   * Runtime key for a YAML representation of a FractionalPercent.
+   *
+   * @generated from field: string runtime_key = 2;
+   */
+  runtimeKey: string;
+};
+
+/**
+ * Describes the message envoy.config.core.v3.RuntimeFractionalPercent.
+ * Use `create(RuntimeFractionalPercentSchema)` to create a new message.
+ */
+export declare const RuntimeFractionalPercentSchema: GenMessage<RuntimeFractionalPercent>;
 
 /**
  * Identifies a specific ControlPlane instance that Envoy is connected to.

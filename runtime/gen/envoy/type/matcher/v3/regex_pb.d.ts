@@ -90,3 +90,47 @@ export declare type RegexMatcher_GoogleRE2 = Message<"envoy.type.matcher.v3.Rege
  */
 export declare const RegexMatcher_GoogleRE2Schema: GenMessage<RegexMatcher_GoogleRE2>;
 
+/**
+ * Describes how to match a string and then produce a new string using a regular
+ * expression and a substitution string.
+ *
+ * @generated from message envoy.type.matcher.v3.RegexMatchAndSubstitute
+ */
+export declare type RegexMatchAndSubstitute = Message<"envoy.type.matcher.v3.RegexMatchAndSubstitute"> & {
+  /**
+   * The regular expression used to find portions of a string (hereafter called
+   * the "subject string") that should be replaced. When a new string is
+   * produced during the substitution operation, the new string is initially
+   * the same as the subject string, but then all matches in the subject string
+   * are replaced by the substitution string. If replacing all matches isn't
+   * desired, regular expression anchors can be used to ensure a single match,
+   * so as to replace just one occurrence of a pattern. Capture groups can be
+   * used in the pattern to extract portions of the subject string, and then
+   * referenced in the substitution string.
+   *
+   * @generated from field: envoy.type.matcher.v3.RegexMatcher pattern = 1;
+   */
+  pattern?: RegexMatcher | undefined;
+
+  /**
+   * The string that should be substituted into matching portions of the
+   * subject string during a substitution operation to produce a new string.
+   * Capture groups in the pattern can be referenced in the substitution
+   * string. Note, however, that the syntax for referring to capture groups is
+   * defined by the chosen regular expression engine. Google's `RE2
+   * <https://github.com/google/re2>`_ regular expression engine uses a
+   * backslash followed by the capture group number to denote a numbered
+   * capture group. E.g., ``\1`` refers to capture group 1, and ``\2`` refers
+   * to capture group 2.
+   *
+   * @generated from field: string substitution = 2;
+   */
+  substitution: string;
+};
+
+/**
+ * Describes the message envoy.type.matcher.v3.RegexMatchAndSubstitute.
+ * Use `create(RegexMatchAndSubstituteSchema)` to create a new message.
+ */
+export declare const RegexMatchAndSubstituteSchema: GenMessage<RegexMatchAndSubstitute>;
+

@@ -92,3 +92,110 @@ export declare type MetadataKey_PathSegment = Message<"envoy.type.metadata.v3.Me
  */
 export declare const MetadataKey_PathSegmentSchema: GenMessage<MetadataKey_PathSegment>;
 
+/**
+ * Describes what kind of metadata.
+ *
+ * @generated from message envoy.type.metadata.v3.MetadataKind
+ */
+export declare type MetadataKind = Message<"envoy.type.metadata.v3.MetadataKind"> & {
+  /**
+   * @generated from oneof envoy.type.metadata.v3.MetadataKind.kind
+   */
+  kind: {
+    /**
+     * Request kind of metadata.
+     *
+     * @generated from field: envoy.type.metadata.v3.MetadataKind.Request request = 1;
+     */
+    value: MetadataKind_Request;
+    case: "request";
+  } | {
+    /**
+     * Route kind of metadata.
+     *
+     * @generated from field: envoy.type.metadata.v3.MetadataKind.Route route = 2;
+     */
+    value: MetadataKind_Route;
+    case: "route";
+  } | {
+    /**
+     * Cluster kind of metadata.
+     *
+     * @generated from field: envoy.type.metadata.v3.MetadataKind.Cluster cluster = 3;
+     */
+    value: MetadataKind_Cluster;
+    case: "cluster";
+  } | {
+    /**
+     * Host kind of metadata.
+     *
+     * @generated from field: envoy.type.metadata.v3.MetadataKind.Host host = 4;
+     */
+    value: MetadataKind_Host;
+    case: "host";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.
+ * Use `create(MetadataKindSchema)` to create a new message.
+ */
+export declare const MetadataKindSchema: GenMessage<MetadataKind>;
+
+/**
+ * Represents dynamic metadata associated with the request.
+ *
+ * @generated from message envoy.type.metadata.v3.MetadataKind.Request
+ */
+export declare type MetadataKind_Request = Message<"envoy.type.metadata.v3.MetadataKind.Request"> & {
+};
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Request.
+ * Use `create(MetadataKind_RequestSchema)` to create a new message.
+ */
+export declare const MetadataKind_RequestSchema: GenMessage<MetadataKind_Request>;
+
+/**
+ * Represents metadata from :ref:`the route<envoy_v3_api_field_config.route.v3.Route.metadata>`.
+ *
+ * @generated from message envoy.type.metadata.v3.MetadataKind.Route
+ */
+export declare type MetadataKind_Route = Message<"envoy.type.metadata.v3.MetadataKind.Route"> & {
+};
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Route.
+ * Use `create(MetadataKind_RouteSchema)` to create a new message.
+ */
+export declare const MetadataKind_RouteSchema: GenMessage<MetadataKind_Route>;
+
+/**
+ * Represents metadata from :ref:`the upstream cluster<envoy_v3_api_field_config.cluster.v3.Cluster.metadata>`.
+ *
+ * @generated from message envoy.type.metadata.v3.MetadataKind.Cluster
+ */
+export declare type MetadataKind_Cluster = Message<"envoy.type.metadata.v3.MetadataKind.Cluster"> & {
+};
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Cluster.
+ * Use `create(MetadataKind_ClusterSchema)` to create a new message.
+ */
+export declare const MetadataKind_ClusterSchema: GenMessage<MetadataKind_Cluster>;
+
+/**
+ * Represents metadata from :ref:`the upstream
+ * host<envoy_v3_api_field_config.endpoint.v3.LbEndpoint.metadata>`.
+ *
+ * @generated from message envoy.type.metadata.v3.MetadataKind.Host
+ */
+export declare type MetadataKind_Host = Message<"envoy.type.metadata.v3.MetadataKind.Host"> & {
+};
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Host.
+ * Use `create(MetadataKind_HostSchema)` to create a new message.
+ */
+export declare const MetadataKind_HostSchema: GenMessage<MetadataKind_Host>;
+

@@ -10,7 +10,7 @@ import { file_udpa_annotations_versioning } from "../../../../udpa/annotations/v
  * Describes the file envoy/type/metadata/v3/metadata.proto.
  */
 export const file_envoy_type_metadata_v3_metadata = /*@__PURE__*/
-  fileDesc("CiVlbnZveS90eXBlL21ldGFkYXRhL3YzL21ldGFkYXRhLnByb3RvEhZlbnZveS50eXBlLm1ldGFkYXRhLnYzIuQBCgtNZXRhZGF0YUtleRILCgNrZXkYASABKAkSPQoEcGF0aBgCIAMoCzIvLmVudm95LnR5cGUubWV0YWRhdGEudjMuTWV0YWRhdGFLZXkuUGF0aFNlZ21lbnQaXgoLUGF0aFNlZ21lbnQSDQoDa2V5GAEgASgJSAA6NZrFiB4wCi5lbnZveS50eXBlLm1ldGFkYXRhLnYyLk1ldGFkYXRhS2V5LlBhdGhTZWdtZW50QgkKB3NlZ21lbnQ6KZrFiB4kCiJlbnZveS50eXBlLm1ldGFkYXRhLnYyLk1ldGFkYXRhS2V5QokBCiRpby5lbnZveXByb3h5LmVudm95LnR5cGUubWV0YWRhdGEudjNCDU1ldGFkYXRhUHJvdG9QAVpIZ2l0aHViLmNvbS9lbnZveXByb3h5L2dvLWNvbnRyb2wtcGxhbmUvZW52b3kvdHlwZS9tZXRhZGF0YS92MzttZXRhZGF0YXYzuoDI0QYCEAJiBnByb3RvMw", [file_udpa_annotations_status, file_udpa_annotations_versioning]);
+  fileDesc("CiVlbnZveS90eXBlL21ldGFkYXRhL3YzL21ldGFkYXRhLnByb3RvEhZlbnZveS50eXBlLm1ldGFkYXRhLnYzIuQBCgtNZXRhZGF0YUtleRILCgNrZXkYASABKAkSPQoEcGF0aBgCIAMoCzIvLmVudm95LnR5cGUubWV0YWRhdGEudjMuTWV0YWRhdGFLZXkuUGF0aFNlZ21lbnQaXgoLUGF0aFNlZ21lbnQSDQoDa2V5GAEgASgJSAA6NZrFiB4wCi5lbnZveS50eXBlLm1ldGFkYXRhLnYyLk1ldGFkYXRhS2V5LlBhdGhTZWdtZW50QgkKB3NlZ21lbnQ6KZrFiB4kCiJlbnZveS50eXBlLm1ldGFkYXRhLnYyLk1ldGFkYXRhS2V5Iq4ECgxNZXRhZGF0YUtpbmQSPwoHcmVxdWVzdBgBIAEoCzIsLmVudm95LnR5cGUubWV0YWRhdGEudjMuTWV0YWRhdGFLaW5kLlJlcXVlc3RIABI7CgVyb3V0ZRgCIAEoCzIqLmVudm95LnR5cGUubWV0YWRhdGEudjMuTWV0YWRhdGFLaW5kLlJvdXRlSAASPwoHY2x1c3RlchgDIAEoCzIsLmVudm95LnR5cGUubWV0YWRhdGEudjMuTWV0YWRhdGFLaW5kLkNsdXN0ZXJIABI5CgRob3N0GAQgASgLMikuZW52b3kudHlwZS5tZXRhZGF0YS52My5NZXRhZGF0YUtpbmQuSG9zdEgAGj0KB1JlcXVlc3Q6MprFiB4tCitlbnZveS50eXBlLm1ldGFkYXRhLnYyLk1ldGFkYXRhS2luZC5SZXF1ZXN0GjkKBVJvdXRlOjCaxYgeKwopZW52b3kudHlwZS5tZXRhZGF0YS52Mi5NZXRhZGF0YUtpbmQuUm91dGUaPQoHQ2x1c3RlcjoymsWIHi0KK2Vudm95LnR5cGUubWV0YWRhdGEudjIuTWV0YWRhdGFLaW5kLkNsdXN0ZXIaNwoESG9zdDovmsWIHioKKGVudm95LnR5cGUubWV0YWRhdGEudjIuTWV0YWRhdGFLaW5kLkhvc3Q6KprFiB4lCiNlbnZveS50eXBlLm1ldGFkYXRhLnYyLk1ldGFkYXRhS2luZEIGCgRraW5kQokBCiRpby5lbnZveXByb3h5LmVudm95LnR5cGUubWV0YWRhdGEudjNCDU1ldGFkYXRhUHJvdG9QAVpIZ2l0aHViLmNvbS9lbnZveXByb3h5L2dvLWNvbnRyb2wtcGxhbmUvZW52b3kvdHlwZS9tZXRhZGF0YS92MzttZXRhZGF0YXYzuoDI0QYCEAJiBnByb3RvMw", [file_udpa_annotations_status, file_udpa_annotations_versioning]);
 
 /**
  * Describes the message envoy.type.metadata.v3.MetadataKey.
@@ -25,4 +25,39 @@ export const MetadataKeySchema = /*@__PURE__*/
  */
 export const MetadataKey_PathSegmentSchema = /*@__PURE__*/
   messageDesc(file_envoy_type_metadata_v3_metadata, 0, 0);
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.
+ * Use `create(MetadataKindSchema)` to create a new message.
+ */
+export const MetadataKindSchema = /*@__PURE__*/
+  messageDesc(file_envoy_type_metadata_v3_metadata, 1);
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Request.
+ * Use `create(MetadataKind_RequestSchema)` to create a new message.
+ */
+export const MetadataKind_RequestSchema = /*@__PURE__*/
+  messageDesc(file_envoy_type_metadata_v3_metadata, 1, 0);
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Route.
+ * Use `create(MetadataKind_RouteSchema)` to create a new message.
+ */
+export const MetadataKind_RouteSchema = /*@__PURE__*/
+  messageDesc(file_envoy_type_metadata_v3_metadata, 1, 1);
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Cluster.
+ * Use `create(MetadataKind_ClusterSchema)` to create a new message.
+ */
+export const MetadataKind_ClusterSchema = /*@__PURE__*/
+  messageDesc(file_envoy_type_metadata_v3_metadata, 1, 2);
+
+/**
+ * Describes the message envoy.type.metadata.v3.MetadataKind.Host.
+ * Use `create(MetadataKind_HostSchema)` to create a new message.
+ */
+export const MetadataKind_HostSchema = /*@__PURE__*/
+  messageDesc(file_envoy_type_metadata_v3_metadata, 1, 3);
 

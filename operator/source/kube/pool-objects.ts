@@ -1,0 +1,81 @@
+import { isIP } from "node:net";
+import * as z from "zod";
+import type { KubeObject } from "../../kube/object.ts";
+
+/** What the gateway reads of an InferencePool and of the objects that it refers to. */
+
+const port = z.int().min(1).max(65_535);
+
+const poolSchema = z.object({
+  spec: z.object({
+    selector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
+    targetPorts: z.array(z.object({ number: port })).min(1),
+    appProtocol: z.string().default("http"),
+    endpointPickerRef: z
+      .object({
+        group: z.string().default(""),
+        kind: z.string().default("Service"),
+        name: z.string(),
+        port: z.object({ number: port }).optional(),
+        failureMode: z.string().default("FailClose"),
+      })
+      .optional(),
+  }),
+});
+
+export interface PoolSpec {
+  labels: Readonly<Record<string, string>>;
+  ports: readonly number[];
+  isHttp2: boolean;
+  /** Of its Service. */
+  picker: { name: string; port: number; failsOpen: boolean };
+}
+
+/** @returns a string that continues the sentence after the pool's name if nothing can be done with it. */
+export function parsePool(object: unknown): PoolSpec | string {
+  const parsed = poolSchema.safeParse(object);
+  if (!parsed.success) return "has a form that this version of the gateway does not read";
+  const { selector, targetPorts, appProtocol, endpointPickerRef: picker } = parsed.data.spec;
+  // An empty selector would be every pod of the namespace.
+  if (Object.keys(selector.matchLabels).length === 0) return "selects no labels; set spec.selector.matchLabels";
+  if (picker === undefined) return "names no endpoint picker; set spec.endpointPickerRef";
+  if (picker.group !== "" || picker.kind !== "Service" || picker.port === undefined)
+    return "names an endpoint picker that is no Service; set spec.endpointPickerRef to one, with its port";
+  return {
+    labels: selector.matchLabels,
+    ports: targetPorts.map(({ number }) => number),
+    isHttp2: appProtocol === "kubernetes.io/h2c",
+    picker: { name: picker.name, port: picker.port.number, failsOpen: picker.failureMode === "FailOpen" },
+  };
+}
+
+const serviceSchema = z.object({
+  spec: z.object({ type: z.string().default("ClusterIP"), clusterIP: z.string().default("") }),
+});
+
+/**
+ * The Service's own address. Names of other servers are not followed, as the extension demands (CVE-2021-25740), and a Service
+ * without an address has none that stays.
+ */
+export function parseServiceAddress(object: unknown): string | null {
+  const parsed = serviceSchema.safeParse(object);
+  if (!parsed.success || parsed.data.spec.type === "ExternalName") return null;
+  const { clusterIP } = parsed.data.spec;
+  return isIP(clusterIP) === 0 ? null : clusterIP;
+}
+
+const podSchema = z.object({
+  status: z.object({
+    podIP: z.string(),
+    conditions: z.array(z.object({ type: z.string(), status: z.string() })).default([]),
+  }),
+});
+
+/** The pod's address if it is ready; null if not, and while it ends. */
+export function readyAddress(pod: KubeObject): string | null {
+  if (pod.metadata.deletionTimestamp !== undefined) return null;
+  const parsed = podSchema.safeParse(pod);
+  if (!parsed.success || isIP(parsed.data.status.podIP) === 0) return null;
+  const isReady = parsed.data.status.conditions.some(({ type, status }) => type === "Ready" && status === "True");
+  return isReady ? parsed.data.status.podIP : null;
+}
