@@ -15,6 +15,7 @@ import {
   startBedrockServer,
   type BedrockServer,
 } from "../support/bedrock-server.ts";
+import { CACHED_CHARGE_NANO_USD, CACHED_PRICING } from "../support/cached-usage.ts";
 import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
 import { encodeException, encodePrelude } from "../support/event-stream.ts";
 import type { TestProduct } from "../support/product.ts";
@@ -27,14 +28,6 @@ import { borrowStack } from "../support/shared-stacks/borrow.ts";
 const ID = "eu.anthropic.claude-x-20270101-v1:0";
 const ARN = "arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile/a1b2c3d4e5f6";
 const API_KEY = "bedrock-api-key-Zk3v9QmT7wLr2YbN";
-const PRICING = {
-  inputPerMillion: "3.00",
-  cachedInputPerMillion: "0.30",
-  cacheWritePerMillion: "3.75",
-  outputPerMillion: "15.00",
-};
-/** 20 × 3,000 + 700 × 300 + 50 × 3,750 + 12 × 15,000. */
-const CHARGE_NANO_USD = 637_500n;
 const USAGE = { inputTokens: 20, cachedInputTokens: 700, cacheWriteTokens: 50, outputTokens: 12, reasoningTokens: 0 };
 
 let bedrock: BedrockServer;
@@ -48,7 +41,7 @@ function models(url: string, otherUrl: string): TestModelOfMany[] {
   const signed = { ...own, aws: { region: BEDROCK_REGION, keys: BEDROCK_KEYS } };
   const wrong = { ...BEDROCK_KEYS, "secret-access-key": "wrongSecret/v9QmT7wLr2YbN+Zx81hPq" };
   const interfaces = ["ChatCompletions", "Messages", "Responses"];
-  const common = { pricing: PRICING, maxOutputTokens: 1_000, interfaces };
+  const common = { pricing: CACHED_PRICING, maxOutputTokens: 1_000, interfaces };
   const spare = { name: "spare", protocol: "chat", url: otherUrl, priority: 1 } as const;
   return [
     { ...common, name: "by-id", backends: [signed] },
@@ -201,7 +194,7 @@ describe.for(CLIENT_NAMES)("a client of %s", (client) => {
       outcome: "complete",
       isEstimated: false,
       usage: USAGE,
-      chargeNanoUsd: CHARGE_NANO_USD,
+      chargeNanoUsd: CACHED_CHARGE_NANO_USD,
     });
   });
 
@@ -294,7 +287,7 @@ describe.for(STREAMED)("a stream for a client of %s", (client) => {
     bedrock.answerWith(answerFrames(BEDROCK_FRAMES, { pieceBytes: 1 }));
     const { requestId, ...read } = await CLIENTS[client]("by-id");
     expect(read).toEqual({ ...ANSWER, model: "by-id" });
-    expect(await onlyRow(stack, requestId)).toMatchObject({ usage: USAGE, chargeNanoUsd: CHARGE_NANO_USD });
+    expect(await onlyRow(stack, requestId)).toMatchObject({ usage: USAGE, chargeNanoUsd: CACHED_CHARGE_NANO_USD });
   });
 
   test("may be one document", async () => {
@@ -397,7 +390,7 @@ describe.for(STREAMED)("a stream for a client of %s", (client) => {
     expect(await onlyRow(stack, idOf(response))).toMatchObject({
       outcome: "complete",
       usage: USAGE,
-      chargeNanoUsd: CHARGE_NANO_USD,
+      chargeNanoUsd: CACHED_CHARGE_NANO_USD,
     });
   });
 });

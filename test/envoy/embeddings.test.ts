@@ -7,7 +7,7 @@ import { embeddingsAnswer } from "../../local/simulator/embeddings/response.ts";
 import { embed } from "../../local/simulator/embeddings/vector.ts";
 import type { TestBackend, TestModelOfMany } from "../support/backend-manifests.ts";
 import { eventually } from "../support/eventually.ts";
-import { useScriptedModels } from "../support/scripted-models.ts";
+import { backendAt, useScriptedModels } from "../support/scripted-models.ts";
 import { scrape } from "../support/metrics.ts";
 import { onlyRow } from "../support/settlement.ts";
 
@@ -19,14 +19,14 @@ const stack = useScriptedModels(
     SERVERS[name]?.(response, body);
   },
   (url) => [
-    embeddings("simulated", [at(url, "simulated")]),
-    embeddings("floats", [at(url, "floats")]),
-    embeddings("silent", [at(url, "silent")]),
-    embeddings("scripted", [at(url, "scripted")]),
-    embeddings("falls-back", [at(url, "failing"), { ...at(url, "simulated"), name: "second", priority: 1 }]),
-    embeddings("fails", [at(url, "failing")]),
-    embeddings("stalls", [at(url, "stalling")]),
-    { name: "chat-only", backends: [at(url, "simulated")] },
+    embeddings("simulated", [backendAt(url, "simulated")]),
+    embeddings("floats", [backendAt(url, "floats")]),
+    embeddings("silent", [backendAt(url, "silent")]),
+    embeddings("scripted", [backendAt(url, "scripted")]),
+    embeddings("falls-back", [backendAt(url, "failing"), { ...backendAt(url, "simulated"), name: "second", priority: 1 }]),
+    embeddings("fails", [backendAt(url, "failing")]),
+    embeddings("stalls", [backendAt(url, "stalling")]),
+    { name: "chat-only", backends: [backendAt(url, "simulated")] },
   ],
 );
 
@@ -54,10 +54,6 @@ function send(response: ServerResponse, status: number, body: string | Buffer): 
 
 function embeddings(name: string, backends: TestBackend[]): TestModelOfMany {
   return { name, interfaces: ["Embeddings"], pricing: { inputPerMillion: "1.00" }, contextWindow: 8_192, backends };
-}
-
-function at(url: string, name: string): TestBackend {
-  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
 }
 
 const client = (apiKey = stack().apiKey) => new OpenAI({ apiKey, baseURL: `${stack().baseUrl}/v1`, maxRetries: 0 });

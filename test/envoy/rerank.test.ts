@@ -7,7 +7,7 @@ import type { TestBackend, TestModelOfMany } from "../support/backend-manifests.
 import { parseApiKey } from "../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import { eventually } from "../support/eventually.ts";
-import { useScriptedModels } from "../support/scripted-models.ts";
+import { backendAt, useScriptedModels } from "../support/scripted-models.ts";
 import { onlyRow } from "../support/settlement.ts";
 
 /** Rankings by plain HTTP, from a model server that a test scripts, through a real Envoy and into a real ledger (S46). */
@@ -18,16 +18,16 @@ const stack = useScriptedModels(
     SERVERS[name]?.(response, body);
   },
   (url) => [
-    rerank("simulated", [at(url, "simulated")]),
-    rerank("scripted", [at(url, "scripted")]),
-    rerank("falls-back", [at(url, "failing"), { ...at(url, "simulated"), name: "second", priority: 1 }]),
-    rerank("fails", [at(url, "failing")]),
-    rerank("complains", [at(url, "complaining")]),
-    rerank("stalls", [at(url, "stalling")]),
-    { ...rerank("by-search", [at(url, "scripted")]), pricing: { searchPerThousand: "2.00" } },
-    { ...rerank("by-both", [at(url, "scripted")]), pricing: { inputPerMillion: "1.00", searchPerThousand: "2.00" } },
-    { ...rerank("stalls-by-search", [at(url, "stalling")]), pricing: { searchPerThousand: "2.00" } },
-    { name: "chat-only", backends: [at(url, "simulated")] },
+    rerank("simulated", [backendAt(url, "simulated")]),
+    rerank("scripted", [backendAt(url, "scripted")]),
+    rerank("falls-back", [backendAt(url, "failing"), { ...backendAt(url, "simulated"), name: "second", priority: 1 }]),
+    rerank("fails", [backendAt(url, "failing")]),
+    rerank("complains", [backendAt(url, "complaining")]),
+    rerank("stalls", [backendAt(url, "stalling")]),
+    { ...rerank("by-search", [backendAt(url, "scripted")]), pricing: { searchPerThousand: "2.00" } },
+    { ...rerank("by-both", [backendAt(url, "scripted")]), pricing: { inputPerMillion: "1.00", searchPerThousand: "2.00" } },
+    { ...rerank("stalls-by-search", [backendAt(url, "stalling")]), pricing: { searchPerThousand: "2.00" } },
+    { name: "chat-only", backends: [backendAt(url, "simulated")] },
   ],
 );
 
@@ -52,10 +52,6 @@ function send(response: ServerResponse, status: number, body: string): void {
 
 function rerank(name: string, backends: TestBackend[]): TestModelOfMany {
   return { name, interfaces: ["Rerank"], pricing: { inputPerMillion: "1.00" }, contextWindow: 8_192, backends };
-}
-
-function at(url: string, name: string): TestBackend {
-  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
 }
 
 interface Sent {

@@ -5,6 +5,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
+import { CACHED_CHARGE_NANO_USD, CACHED_PRICING } from "../support/cached-usage.ts";
 import { eventually } from "../support/eventually.ts";
 import { startGoogleMetadata, type GoogleMetadata } from "../support/google-metadata.ts";
 import { onlyRow } from "../support/settlement.ts";
@@ -23,14 +24,6 @@ import {
  */
 const PROJECT = "/v1/projects/acme/locations/global/endpoints/openapi";
 const MODELS = "/v1/projects/acme/locations/global/publishers/anthropic/models";
-const PRICING = {
-  inputPerMillion: "3.00",
-  cachedInputPerMillion: "0.30",
-  cacheWritePerMillion: "3.75",
-  outputPerMillion: "15.00",
-};
-/** 20 × 3,000 + 700 × 300 + 50 × 3,750 + 12 × 15,000. */
-const CHARGE_NANO_USD = 637_500n;
 const KEY = "px-live-Zk3v9QmT7wLr2YbN";
 
 let metadata: GoogleMetadata;
@@ -60,7 +53,7 @@ function models(): TestModelOfMany[] {
     upstreamModel: "claude-x@20270101",
     google: {},
   } as const;
-  const common = { pricing: PRICING, maxOutputTokens: 1_000 };
+  const common = { pricing: CACHED_PRICING, maxOutputTokens: 1_000 };
   return [
     model("gemini"),
     model("elsewhere", { url: vertex.origin.replace("127.0.0.1", "127.0.0.2") }),
@@ -269,7 +262,7 @@ describe.for(CLIENT_NAMES)("a client of %s", (each) => {
       outcome: "complete",
       isEstimated: false,
       usage: { inputTokens: 20, cachedInputTokens: 700, cacheWriteTokens: 50, outputTokens: 12 },
-      chargeNanoUsd: CHARGE_NANO_USD,
+      chargeNanoUsd: CACHED_CHARGE_NANO_USD,
     });
   });
 

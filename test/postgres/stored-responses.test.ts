@@ -1,42 +1,18 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import { createSlices } from "../../extproc/stored-responses/slices.ts";
-import { createResponseStore, describe as about } from "../../extproc/stored-responses/store.ts";
-import { createWriteQueue, type FinishedResponse } from "../../extproc/stored-responses/write-queue.ts";
-import { createAccount } from "../../ledger/accounts/accounts.ts";
-import type { Database } from "../../ledger/postgres/database.ts";
-import { boundResponses } from "../../ledger/responses/bound-responses.ts";
+import type { FinishedResponse } from "../../extproc/stored-responses/write-queue.ts";
 import { readParts } from "../../ledger/responses/read-parts.ts";
-import { dropExpiredResponses, writeResponses, type NewResponse } from "../../ledger/responses/write-responses.ts";
-import { createSealer } from "../../ledger/sealer.ts";
+import { dropExpiredResponses, writeResponses } from "../../ledger/responses/write-responses.ts";
 import { PEPPER } from "../support/ledger.ts";
-import { usePostgres } from "../support/postgres.ts";
+import { expire, sealed, useResponseStores } from "./harness-responses.ts";
 
-const postgres = usePostgres();
-const MEBIBYTE = 1024 * 1024;
+const storeFor = useResponseStores();
 const SECRET = "the launch is on Thursday";
 const NOTHING = Buffer.from("[]");
 /** Room for anything, and nobody pays. */
 const reserve = () => {};
 const charge = <Result>(work: () => Result): Result => work();
-
-async function storeFor(pepper = PEPPER, known?: Database, clock = { nowMs: () => performance.now() }) {
-  const database = known ?? (await postgres.migrated()).database;
-  for (const id of ["acme", "other"]) await createAccount(database, { id, name: id });
-  const sealer = createSealer(pepper, "test");
-  const slices = createSlices({ clock, defer: setImmediate });
-  const results: string[] = [];
-  const queue = createWriteQueue({
-    write: (batch) => writeResponses(database, batch),
-    seal: (plain, part) => sealer.seal(plain, about(part)),
-    onResult: (result) => results.push(result),
-    onFailed: () => {},
-    onWritten: () => {},
-  });
-  return { database, results, store: createResponseStore({ database, sealer, queue, slices }) };
-}
 
 function turn(id: string, changes: Partial<FinishedResponse> = {}): FinishedResponse {
   const input = Buffer.from(JSON.stringify([{ role: "user", content: `question of ${id}` }]));
@@ -49,10 +25,6 @@ const named = (previousResponseId: string | null, ...ids: string[]) => ({
   items: new Map(ids.map((id, index) => [id, `input[${index}].id`])),
 });
 const referring = (...ids: string[]) => Buffer.from(JSON.stringify(ids.map((id) => ({ type: "item_reference", id }))));
-
-async function expire(database: Database, ...ids: string[]): Promise<void> {
-  await database.execute("UPDATE stored_response SET expires_at = now() WHERE response_id = ANY($1)", [ids]);
-}
 
 test("a conversation is found from its last response, in order, and its items by their ids", async () => {
   const { store } = await storeFor();
@@ -294,126 +266,4 @@ test("a response with the same id as an earlier one does not replace it", async 
   await store.find("acme", "r1");
   store.keep(turn("r1", { response: Buffer.from('{"id":"r1","output":[]}') }));
   expect(String(await store.find("acme", "r1"))).toContain(SECRET);
-});
-
-function sealed(accountId: string, responseId: string, bytes = 10): NewResponse {
-  const facts = { accountId, responseId, previousResponseId: null, itemIds: [], storeHours: 1, usedResponseIds: [] };
-  return { ...facts, input: Buffer.alloc(bytes), response: Buffer.alloc(0) };
-}
-
-test("an account stores a bounded number of responses and bytes per hour, and others are not affected", async () => {
-  const { database } = await storeFor();
-  const many = Array.from({ length: 10 }, (_, index) => sealed("acme", `r${index}`));
-  expect(await writeResponses(database, many)).toEqual(new Set());
-  await database.execute("UPDATE stored_response_volume SET responses = $1", [ACCOUNT_BOUNDS.storedResponsesAnHour - 1]);
-  expect(await writeResponses(database, [sealed("acme", "last")])).toEqual(new Set());
-  expect(await writeResponses(database, [sealed("acme", "more"), sealed("other", "r1")])).toEqual(new Set(["acme"]));
-  await database.execute("UPDATE stored_response_volume SET responses = 0, bytes = $1", [
-    BigInt(ACCOUNT_BOUNDS.storedMebibytesAnHour * MEBIBYTE) - 100n,
-  ]);
-  expect(await writeResponses(database, [sealed("acme", "large", 101)])).toEqual(new Set(["acme"]));
-  expect(await writeResponses(database, [sealed("acme", "small", 100)])).toEqual(new Set());
-});
-
-test("an account that does not exist stores nothing, and does not break the batch", async () => {
-  const { database } = await storeFor();
-  expect(await writeResponses(database, [sealed("nobody", "r1"), sealed("acme", "r1")])).toEqual(new Set(["nobody"]));
-});
-
-const ROOMY = { maxBytes: 1_000_000, maxAccountBytes: 1_000_000, maxAccountResponses: 1_000 };
-
-async function totals(database: Database) {
-  return await database.query({
-    text: `SELECT account_id AS "accountId", responses, bytes::integer FROM stored_response_total WHERE responses > 0 ORDER BY account_id`,
-    row: z.strictObject({ accountId: z.string(), responses: z.int(), bytes: z.int() }),
-  });
-}
-
-async function storedIds(database: Database): Promise<string[]> {
-  const rows = await database.query({
-    text: 'SELECT response_id AS "responseId" FROM stored_response ORDER BY account_id, response_id',
-    row: z.strictObject({ responseId: z.string() }),
-  });
-  return rows.map(({ responseId }) => responseId);
-}
-
-/** @param minutes from now at which each of them expires. */
-async function expireLater(database: Database, minutes: Readonly<Record<string, number>>): Promise<void> {
-  for (const [id, later] of Object.entries(minutes))
-    await database.execute(
-      "UPDATE stored_response SET expires_at = now() + make_interval(mins => $2::integer) WHERE response_id = $1",
-      [id, later],
-    );
-}
-
-test("each account's storage is counted, whoever writes or deletes it", async () => {
-  const { store, database } = await storeFor();
-  await writeResponses(database, [
-    sealed("other", "o1", 7),
-    sealed("acme", "a1", 100),
-    sealed("acme", "a2", 30),
-    sealed("acme", "a1"),
-  ]);
-  const both = [
-    { accountId: "acme", responses: 2, bytes: 130 },
-    { accountId: "other", responses: 1, bytes: 7 },
-  ];
-  expect(await totals(database)).toEqual(both);
-  await store.remove("acme", "a1");
-  await expire(database, "o1");
-  await dropExpiredResponses(database);
-  expect(await totals(database)).toEqual([{ accountId: "acme", responses: 1, bytes: 30 }]);
-});
-
-test("an account beyond its bounds loses the responses that would expire first, and no other account loses any", async () => {
-  const { database } = await storeFor();
-  const acme = ["a1", "a2", "a3", "a4"].map((id) => sealed("acme", id, 100));
-  await writeResponses(database, [sealed("other", "o1", 300), ...acme]);
-  await expireLater(database, { a1: 30, a2: 10, a3: 40, a4: 20, o1: 1 });
-  expect(await boundResponses(database, { ...ROOMY, maxAccountBytes: 400 })).toEqual({ bytes: 700, dropped: 0 });
-  expect(await boundResponses(database, { ...ROOMY, maxAccountBytes: 399 })).toMatchObject({ dropped: 1 });
-  expect(await storedIds(database)).toEqual(["a1", "a3", "a4", "o1"]);
-  expect(await boundResponses(database, { ...ROOMY, maxAccountResponses: 1 })).toMatchObject({ bytes: 400, dropped: 2 });
-  expect(await storedIds(database)).toEqual(["a3", "o1"]);
-});
-
-test("beyond the bound for all accounts, those that store most lose responses, and one that stores little keeps all", async () => {
-  const { database } = await storeFor();
-  const acme = Array.from({ length: 10 }, (_, index) => sealed("acme", `a${index}`, 100));
-  await writeResponses(database, [sealed("other", "o1", 100), ...acme]);
-  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_100 })).toEqual({ bytes: 1_100, dropped: 0 });
-  // Down to 95 %: 950 bytes.
-  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_000 })).toEqual({ bytes: 900, dropped: 2 });
-  expect(await storedIds(database)).toContain("o1");
-  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_000 })).toEqual({ bytes: 900, dropped: 0 });
-  // Two that store the same both lose some.
-  await writeResponses(
-    database,
-    Array.from({ length: 6 }, (_, index) => sealed("other", `p${index}`, 100)),
-  );
-  await boundResponses(database, { ...ROOMY, maxBytes: 500 });
-  expect((await totals(database)).map(({ bytes }) => bytes)).toEqual([200, 200]);
-});
-
-test("a wrong count of an account is corrected before any of its responses are dropped", async () => {
-  const { database } = await storeFor();
-  await writeResponses(database, [sealed("acme", "a1", 100), sealed("other", "o1", 100)]);
-  await database.execute("UPDATE stored_response_total SET bytes = 5000 WHERE account_id = 'acme'");
-  expect(await boundResponses(database, { ...ROOMY, maxBytes: 1_000 })).toEqual({ bytes: 200, dropped: 0 });
-  expect(await totals(database)).toEqual(["acme", "other"].map((accountId) => ({ accountId, responses: 1, bytes: 100 })));
-});
-
-test("several processes that enforce the bound and write concurrently drop no more than one would", async () => {
-  const { database } = await storeFor();
-  await writeResponses(
-    database,
-    Array.from({ length: 100 }, (_, index) => sealed("acme", `a${index}`, 100)),
-  );
-  const bound = () => boundResponses(database, { ...ROOMY, maxBytes: 5_000 });
-  const write = (id: string) => writeResponses(database, [sealed("other", id, 10), sealed("acme", id, 10)]);
-  await Promise.all([bound(), write("b1"), bound(), write("b2"), bound(), write("b3")]);
-  await bound();
-  const ids = await storedIds(database);
-  expect(ids.length).toBeGreaterThanOrEqual(47);
-  expect((await totals(database)).reduce((sum, { responses }) => sum + responses, 0)).toBe(ids.length);
 });

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
+import { REPORTED_USAGE } from "./cached-usage.ts";
 import { toEventStream } from "./event-stream.ts";
 import { startRecordingUpstream } from "./recording-upstream.ts";
 import { checkSignature } from "./signature-v4.ts";
@@ -10,13 +11,6 @@ export const BEDROCK_KEYS = {
   "secret-access-key": "bedrockSecret/k3v9QmT7wLr2YbN+Zx81hP",
 };
 
-/** Three kinds of input tokens, and output tokens. */
-const USAGE = {
-  input_tokens: 20,
-  cache_read_input_tokens: 700,
-  cache_creation_input_tokens: 50,
-  output_tokens: 12,
-};
 const MESSAGE = { id: "msg_bdrk_01", type: "message", role: "assistant", model: "claude-x", stop_sequence: null };
 const INPUT = { city: "Zürich" };
 const CONTENT = [
@@ -24,11 +18,14 @@ const CONTENT = [
   { type: "tool_use", id: "toolu_bdrk_01", name: "get_weather", input: INPUT },
 ];
 /** A complete answer. */
-const ANSWER = { ...MESSAGE, content: CONTENT, stop_reason: "tool_use", usage: USAGE };
+const ANSWER = { ...MESSAGE, content: CONTENT, stop_reason: "tool_use", usage: REPORTED_USAGE };
 
 /** The same, as events. */
 const EVENTS = [
-  { type: "message_start", message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...USAGE, output_tokens: 1 } } },
+  {
+    type: "message_start",
+    message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...REPORTED_USAGE, output_tokens: 1 } },
+  },
   { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
   { type: "ping" },
   { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Grüße, " } },

@@ -26,6 +26,11 @@ export function useScriptedModelsOfWorkers(workers: number, answer: ModelAnswer,
   return useModels({ answer, models, start: (options) => startTestStack({ ...options, workers }) });
 }
 
+/** A backend of the server's path that has this name, which asks for another model than clients do. */
+export function backendAt(url: string, name: string): TestBackend {
+  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
+}
+
 type ModelsOf = (url: string) => readonly TestModelOfMany[];
 
 function useModels<Product extends TestProduct>({

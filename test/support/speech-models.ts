@@ -4,7 +4,7 @@ import { parseSpeechRequest } from "../../local/simulator/speech/request.ts";
 import { soundPieces, speechEvents } from "../../local/simulator/speech/response.ts";
 import type { TestBackend, TestModelOfMany } from "./backend-manifests.ts";
 import type { TestProduct } from "./product.ts";
-import { useScriptedModels } from "./scripted-models.ts";
+import { backendAt, useScriptedModels } from "./scripted-models.ts";
 
 export type SpeechServer = (response: ServerResponse, body: string, request: IncomingMessage) => void;
 
@@ -97,22 +97,18 @@ function simulate(response: ServerResponse, body: string): void {
 
 function speechModels(url: string): TestModelOfMany[] {
   return [
-    speech("simulated", [at(url, "simulated")]),
-    speech("scripted", [at(url, "scripted")]),
-    speech("scripted-two", [at(url, "scripted"), { ...at(url, "simulated"), name: "second", priority: 1 }]),
-    { ...speech("impatient", [at(url, "scripted")]), timeouts: { idle: "1s" } },
-    { ...speech("hurried", [at(url, "scripted")]), timeouts: { whole: "2s" } },
-    speech("fails", [at(url, "failing")]),
-    speech("falls-back", [at(url, "failing"), { ...at(url, "simulated"), name: "second", priority: 1 }]),
-    { ...speech("by-tokens", [at(url, "simulated")]), pricing: { inputPerMillion: "600.00" } },
-    { name: "chat-only", backends: [at(url, "simulated")] },
+    speech("simulated", [backendAt(url, "simulated")]),
+    speech("scripted", [backendAt(url, "scripted")]),
+    speech("scripted-two", [backendAt(url, "scripted"), { ...backendAt(url, "simulated"), name: "second", priority: 1 }]),
+    { ...speech("impatient", [backendAt(url, "scripted")]), timeouts: { idle: "1s" } },
+    { ...speech("hurried", [backendAt(url, "scripted")]), timeouts: { whole: "2s" } },
+    speech("fails", [backendAt(url, "failing")]),
+    speech("falls-back", [backendAt(url, "failing"), { ...backendAt(url, "simulated"), name: "second", priority: 1 }]),
+    { ...speech("by-tokens", [backendAt(url, "simulated")]), pricing: { inputPerMillion: "600.00" } },
+    { name: "chat-only", backends: [backendAt(url, "simulated")] },
   ];
 }
 
 function speech(name: string, backends: TestBackend[]): TestModelOfMany {
   return { name, interfaces: ["Speech"], pricing: { charactersPerMillion: "1000.00" }, backends };
-}
-
-function at(url: string, name: string): TestBackend {
-  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
 }

@@ -6,7 +6,7 @@ import type { TestBackend, TestModelOfMany } from "./backend-manifests.ts";
 import { askForm, postForm, type FormAnswer, type FormRequest } from "./form-requests.ts";
 import type { FormPart } from "./forms.ts";
 import type { TestProduct } from "./product.ts";
-import { useScriptedModels } from "./scripted-models.ts";
+import { backendAt, useScriptedModels } from "./scripted-models.ts";
 
 const TRANSCRIPTIONS = "/v1/audio/transcriptions";
 
@@ -75,21 +75,17 @@ async function simulate(response: ServerResponse, bytes: Buffer, contentType: st
 
 function transcriptionModels(url: string): TestModelOfMany[] {
   return [
-    model("simulated", [at(url, "simulated")]),
-    model("scripted", [at(url, "scripted")]),
+    model("simulated", [backendAt(url, "simulated")]),
+    model("scripted", [backendAt(url, "scripted")]),
     model("falls-back", [
-      at(url, "failing"),
-      { ...at(url, "simulated"), name: "second", upstreamModel: "second-model", priority: 1 },
+      backendAt(url, "failing"),
+      { ...backendAt(url, "simulated"), name: "second", upstreamModel: "second-model", priority: 1 },
     ]),
-    { ...model("by-tokens", [at(url, "scripted")]), pricing: { inputPerMillion: "600.00", outputPerMillion: "1000.00" } },
-    { name: "chat-only", backends: [at(url, "simulated")] },
+    { ...model("by-tokens", [backendAt(url, "scripted")]), pricing: { inputPerMillion: "600.00", outputPerMillion: "1000.00" } },
+    { name: "chat-only", backends: [backendAt(url, "simulated")] },
   ];
 }
 
 function model(name: string, backends: TestBackend[]): TestModelOfMany {
   return { name, interfaces: ["Transcription"], pricing: { perMinute: "0.06" }, backends };
-}
-
-function at(url: string, name: string): TestBackend {
-  return { name: "first", protocol: "chat", url: `${url}/${name}`, upstreamModel: "inner-model" };
 }

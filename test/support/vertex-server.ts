@@ -1,16 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { REPORTED_USAGE } from "./cached-usage.ts";
 import { makeCompletion, makeCompletionStream } from "./completions.ts";
 import { startRecordingUpstream } from "./recording-upstream.ts";
 
 const LOCATION = "/v1/projects/acme/locations/global";
 const MODELS = `${LOCATION}/publishers/anthropic/models/`;
 
-/** Three kinds of input tokens, and output tokens. */
-const USAGE = { input_tokens: 20, cache_read_input_tokens: 700, cache_creation_input_tokens: 50, output_tokens: 12 };
 const MESSAGE = { id: "msg_vrtx_01", type: "message", role: "assistant", model: "claude-x", stop_sequence: null };
-const ANSWER = { ...MESSAGE, content: [{ type: "text", text: "Grüße, 世界" }], stop_reason: "end_turn", usage: USAGE };
+const ANSWER = { ...MESSAGE, content: [{ type: "text", text: "Grüße, 世界" }], stop_reason: "end_turn", usage: REPORTED_USAGE };
 const EVENTS = [
-  { type: "message_start", message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...USAGE, output_tokens: 1 } } },
+  {
+    type: "message_start",
+    message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...REPORTED_USAGE, output_tokens: 1 } },
+  },
   { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
   { type: "ping" },
   { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Grüße, " } },
