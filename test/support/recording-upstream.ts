@@ -15,6 +15,7 @@ export interface RecordingUpstream {
 /** A model server that answers `{"ok":true}` or with `answer`, and records its requests. */
 export async function startRecordingUpstream(
   answer?: (request: IncomingMessage, response: ServerResponse, body: string, bytes: Buffer) => void,
+  { host = "127.0.0.1", port = 0 } = {},
 ): Promise<RecordingUpstream> {
   const requests: RecordedRequest[] = [];
   const server = createServer((request, response) => {
@@ -32,7 +33,7 @@ export async function startRecordingUpstream(
     });
   });
   const { promise: listening, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
+  server.listen(port, host, resolve);
   await listening;
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the upstream has no port");

@@ -7,6 +7,7 @@ import { eventually } from "../../support/eventually.ts";
 import { makeCompletion } from "../../support/completions.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../../support/recording-upstream.ts";
 import { applyAccess, installAccess, TEAM } from "./install.ts";
+import { applyModelServer, inferencePool, pickerService, type PodState } from "./pool-resources.ts";
 import { apiKey, model } from "./resources.ts";
 import { PATIENCE, startStage, type Stage } from "./stage.ts";
 
@@ -16,7 +17,6 @@ import { PATIENCE, startStage, type Stage } from "./stage.ts";
  */
 const api = useKubeApi();
 const PICKER_HOST = "127.8.0.77";
-const LABELS = { app: "vllm" };
 let stage: Stage;
 let key = "";
 let pods: RecordingUpstream[] = [];
@@ -51,44 +51,9 @@ async function startPod(): Promise<RecordingUpstream> {
 /** Each is of this machine, so each has a port of its own: the pool has both ports, and one leads to nothing on each address. */
 const port = (at: number) => pods[at]?.port ?? 0;
 
-function pool(spec: object = {}): object {
-  return {
-    apiVersion: "inference.networking.k8s.io/v1",
-    kind: "InferencePool",
-    metadata: { name: "gpus", namespace: TEAM },
-    spec: {
-      selector: { matchLabels: LABELS },
-      targetPorts: [{ number: port(0) }],
-      endpointPickerRef: { name: "epp", port: { number: picker.port }, failureMode: "FailClose" },
-      ...spec,
-    },
-  };
-}
-
-const service = () => ({
-  apiVersion: "v1",
-  kind: "Service",
-  metadata: { name: "epp", namespace: TEAM },
-  spec: { clusterIP: PICKER_HOST, ports: [{ port: picker.port }] },
-});
-
-async function applyPod(name: string, { isReady = true, address = "127.0.0.1" } = {}): Promise<void> {
-  const path = `/api/v1/namespaces/${TEAM}/pods/${name}`;
-  const pod = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: TEAM, labels: LABELS },
-    spec: { containers: [{ name: "vllm", image: "vllm" }] },
-  };
-  await api().send(`${path}?fieldManager=test&force=true`, { how: "APPLY", content: pod });
-  const status = {
-    phase: "Running",
-    podIP: address,
-    podIPs: [{ ip: address }],
-    conditions: [{ type: "Ready", status: isReady ? "True" : "False" }],
-  };
-  await api().send(`${path}/status`, { how: "MERGE", content: { status } });
-}
+const pool = (spec: object = {}) => inferencePool({ targetPorts: [{ number: port(0) }], pickerPort: picker.port, ...spec });
+const service = () => pickerService({ host: PICKER_HOST, port: picker.port });
+const applyPod = (name: string, state: PodState = {}) => applyModelServer(api(), name, state);
 
 const pooled = (spec: object = {}) =>
   model("pooled", {

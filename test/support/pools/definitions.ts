@@ -7,7 +7,7 @@ import { MissingPrerequisite } from "../prerequisite.ts";
 import { findGo } from "../go-tools/go.ts";
 
 const run = promisify(execFile);
-const MODULE = fileURLToPath(new URL("../../pool-definitions", import.meta.url));
+const MODULE = fileURLToPath(new URL("../../pool-tools", import.meta.url));
 const downloadSchema = z.object({ Dir: z.string() });
 
 /**
