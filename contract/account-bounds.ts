@@ -24,7 +24,10 @@ export const ACCOUNT_BOUNDS = {
   budgets: 100,
   /** Budgets set in 24 hours: each may notify every owner again. */
   budgetChangesADay: 500,
-  /** Webhooks set and test events sent in 24 hours. Removing one always works. */
+  webhooks: 5,
+  /** For one webhook; further ones are left out, and its page says so. */
+  waitingEvents: 1_000,
+  /** Webhooks added and changed, and events sent on request, in 24 hours. Disabling and deleting one always works. */
   webhookChangesADay: 100,
   /** Invitations that nobody has accepted yet. */
   openInvitations: 100,

@@ -22,6 +22,7 @@ import { createPasskeys } from "./passkeys/passkeys.ts";
 import { relyingPartyOf } from "./passkeys/relying-party.ts";
 import { createPayments } from "./payments/payments.ts";
 import { startDeliveries } from "./webhooks/deliver.ts";
+import { startEventWatch } from "./webhooks/watch.ts";
 
 /** Starts the pages and registers how they stop. Resolves when the ports are open. */
 export async function startDashboard(
@@ -57,6 +58,8 @@ export async function startDashboard(
 
   const budgets = startBudgetWatch({ ...config, database, mailer, log });
   lifecycle.onShutdown({ name: "stop checking budgets", deadlineMs: 5_000, run: () => budgets.stop() });
+  const events = startEventWatch({ ...config, database, mailer, log });
+  lifecycle.onShutdown({ name: "stop looking for webhook events", deadlineMs: 5_000, run: () => events.stop() });
   const deliveries = startDeliveries({ ...config, database, log });
   lifecycle.onShutdown({ name: "finish webhook deliveries", deadlineMs: 12_000, run: () => deliveries.stop() });
   if (mailer !== undefined) {

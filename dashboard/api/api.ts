@@ -22,7 +22,9 @@ import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
 import { projectApi } from "./routes/projects.ts";
 import { serviceApi } from "./routes/service.ts";
+import { singleWebhookApi } from "./routes/single-webhook.ts";
 import { usageApi } from "./routes/usage.ts";
+import { webhookApi } from "./routes/webhooks.ts";
 import { usageGroupsApi } from "./routes/usage-groups.ts";
 import { validatorCompiler } from "./validation.ts";
 
@@ -69,6 +71,8 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       limitApi(api, deps);
       attributionApi(api, deps);
       budgetApi(api, deps);
+      webhookApi(api, deps);
+      singleWebhookApi(api, deps);
       projectApi(api, deps);
       keyApi(api, deps);
       usageApi(api, deps);

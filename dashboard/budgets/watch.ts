@@ -11,13 +11,13 @@ import {
   type EndUserAlert,
 } from "../../ledger/budgets/end-user-alerts.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
-import { queueEvent } from "../../ledger/webhooks/deliveries.ts";
+import { queueEvent } from "../../ledger/webhooks/events.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
 import { budgetLetter } from "../mail/budget-letter.ts";
 import { endUserLetter } from "../mail/end-user-letter.ts";
 import { sendToAny, type Letter, type Mailer } from "../mail/letter.ts";
-import { BUDGET_EVENT, budgetEventData } from "./event.ts";
+import { budgetEventData } from "./event.ts";
 
 export interface BudgetWatchDeps {
   database: Database;
@@ -45,8 +45,7 @@ export async function sendBudgetAlerts({
   log,
 }: Omit<BudgetWatchDeps, "everyMs">): Promise<void> {
   const queue = async (transaction: Queryable, alert: BudgetAlert | EndUserAlert): Promise<void> => {
-    const { accountId } = alert;
-    await queueEvent(transaction, { accountId, type: BUDGET_EVENT, at: new Date(), data: budgetEventData(alert) });
+    await queueEvent(transaction, { accountId: alert.accountId, type: "budget.threshold_reached", data: budgetEventData(alert) });
   };
   await noteReachedBudgets(database, queue);
   await noteEndUsersOverBudget(database, queue);

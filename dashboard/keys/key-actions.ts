@@ -6,11 +6,13 @@ import { checkModelNames } from "../../ledger/keys/key-bounds.ts";
 import { findKey, type ListedKey } from "../../ledger/keys/key-list.ts";
 import { changeKey, disableKeys, type KeyChange, type KeySettings } from "../../ledger/keys/key-settings.ts";
 import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../ledger/keys/keys.ts";
+import { noteKeyAction } from "../../ledger/keys/note-key-action.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
-import { admitChange, noteAction } from "../../ledger/people/audit.ts";
+import { admitChange } from "../../ledger/people/audit.ts";
 import { checkFirstKey } from "../../ledger/people/email-proof.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
+import { queueKeyEvent } from "../../ledger/webhooks/key-events.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 
 /** The actor in an account's keys: a person on a page, or a program with a management token. */
@@ -72,7 +74,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
     action: ActionName & `key.${string}`,
     publicId: string,
   ): Promise<void> {
-    await noteAction(transaction, { ...actor, action, subject: publicId });
+    await noteKeyAction(transaction, { ...actor, action, publicId });
   }
 
   return {
@@ -114,6 +116,9 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
           await changeKey(transaction, { accountId, publicId }, settings);
           await note(transaction, actor, `key.${onlySwitch ?? "changed"}`, publicId);
           if (isAccessChanged(before, settings)) await note(transaction, actor, "key.access_changed", publicId);
+          const { isDisabled } = settings;
+          if (onlySwitch === undefined && isDisabled !== undefined && isDisabled !== (before.status === "disabled"))
+            await queueKeyEvent(transaction, isDisabled ? "key.disabled" : "key.enabled", { ...actor, publicId });
         }
         return find(actor, publicId, transaction);
       }),

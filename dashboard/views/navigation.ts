@@ -51,6 +51,7 @@ const GROUPS: readonly Group[] = [
     sections: [
       { path: "/dashboard/members", name: "Members", icon: "members" },
       { path: "/dashboard/tokens", name: "Management tokens", icon: "tokens" },
+      { path: "/dashboard/webhook-endpoints", name: "Webhooks", icon: "webhooks" },
       { path: "/dashboard/settings", name: "Settings", icon: "settings" },
     ],
   },

@@ -1,5 +1,11 @@
-import { claimDeliveries, noteDelivered, noteUndelivered, type Delivery } from "../../ledger/webhooks/deliveries.ts";
-import { openSecret } from "../../ledger/webhooks/webhooks.ts";
+import {
+  claimDeliveries,
+  noteDelivered,
+  noteUndelivered,
+  takeEarlierDeliveries,
+  type Delivery,
+} from "../../ledger/webhooks/deliveries.ts";
+import { openSecret } from "../../ledger/webhooks/endpoints.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
@@ -20,51 +26,79 @@ const MAX_SENDING = 32;
 
 /** Sends events to the accounts' webhooks, from whichever replica takes them first. */
 export function startDeliveries(deps: DeliverDeps): Rounds {
-  const { log, everyMs = EVERY_MS } = deps;
+  const { database, log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to send webhook events");
-  const sending = new Map<Promise<void>, Delivery>();
+  const sending = new Map<Delivery, Promise<void>>();
+  let claiming: Promise<void> | undefined;
+  let isAskedAgain = false;
+  let isStopping = false;
 
   /** Sends everything that is due and has room: an endpoint that does not answer delays nobody else. */
   async function send(): Promise<void> {
-    const room = MAX_SENDING - sending.size;
-    if (room === 0) return;
-    for (const delivery of await claimDeliveries(deps.database, { limit: room, busyAccounts: busyAccounts() })) {
-      const sent = deliver(delivery, deps)
-        .catch(onFailure)
-        .finally(() => sending.delete(sent));
-      sending.set(sent, delivery);
+    if (isStopping) return;
+    isAskedAgain = true;
+    claiming ??= claimAll().finally(() => (claiming = undefined));
+    await claiming;
+  }
+
+  async function claimAll(): Promise<void> {
+    while (isAskedAgain) {
+      isAskedAgain = false;
+      const limit = MAX_SENDING - sending.size;
+      if (limit === 0) return;
+      const busyEndpoints = [...sending.keys()].map(({ endpointId }) => endpointId);
+      for (const delivery of await claimDeliveries(database, { limit, busyEndpoints })) sending.set(delivery, sendOne(delivery));
     }
   }
 
-  function busyAccounts(): string[] {
-    return [...new Set([...sending.values()].map(({ accountId }) => accountId))];
+  async function sendOne(delivery: Delivery): Promise<void> {
+    const isAccepted = await deliver(delivery, deps).catch(onFailure);
+    sending.delete(delivery);
+    // The endpoint's next event need not wait for the next round.
+    if (isAccepted === true) void send().catch(onFailure);
   }
 
-  const rounds = startRounds(send, { everyMs, onFailure });
+  async function round(): Promise<void> {
+    await takeEarlierDeliveries(database);
+    await send();
+  }
+
+  const rounds = startRounds(round, { everyMs, onFailure });
   return {
     async stop() {
+      isStopping = true;
       await rounds.stop();
-      await Promise.all(sending.keys());
+      await claiming?.catch(onFailure);
+      await Promise.all(sending.values());
     },
   };
 }
 
-/** Sends some of the due events, and waits for them. */
+/** Sends what is due until nothing is, and waits for it. */
 export async function deliverEvents(deps: Omit<DeliverDeps, "everyMs">): Promise<void> {
-  const due = await claimDeliveries(deps.database, { limit: MAX_SENDING, busyAccounts: [] });
-  await Promise.all(due.map((delivery) => deliver(delivery, deps)));
+  await takeEarlierDeliveries(deps.database);
+  for (;;) {
+    const due = await claimDeliveries(deps.database, { limit: MAX_SENDING, busyEndpoints: [] });
+    if (due.length === 0) return;
+    await Promise.all(due.map((delivery) => deliver(delivery, deps)));
+  }
 }
 
-async function deliver(delivery: Delivery, { database, pepper, webhookNetworks, log }: DeliverDeps): Promise<void> {
-  const { id, accountId, url, body, sealedSecret } = delivery;
+/** @returns whether the endpoint accepted it. */
+async function deliver(delivery: Delivery, { database, pepper, webhookNetworks, log }: DeliverDeps): Promise<boolean> {
+  const { eventId, accountId, url, body, sealedSecret, previousSealedSecret } = delivery;
   try {
     const key = openSecret(sealedSecret, { accountId, pepper });
-    if (key === undefined) throw new Error("The signing secret cannot be read. Save the webhook again.");
-    await sendEvent({ id, url, body, key, at: new Date() }, { networks: webhookNetworks });
-    await noteDelivered(database, id);
+    if (key === undefined) throw new Error("The signing secret cannot be read. Replace it.");
+    const previous = previousSealedSecret === null ? undefined : openSecret(previousSealedSecret, { accountId, pepper });
+    const keys = previous === undefined ? [key] : [key, previous];
+    await sendEvent({ id: eventId, url, body, keys, at: new Date() }, { networks: webhookNetworks });
+    await noteDelivered(database, delivery);
+    return true;
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    const isGivenUp = await noteUndelivered(database, delivery, problem);
-    if (isGivenUp) log.warn({ account: accountId, event: id }, "giving up on a webhook event");
+    const outcome = await noteUndelivered(database, delivery, problem);
+    if (outcome !== "waiting") log.warn({ account: accountId, event: eventId, outcome }, "giving up on a webhook event");
+    return false;
   }
 }

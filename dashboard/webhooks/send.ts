@@ -11,8 +11,8 @@ export interface SignedEvent {
   id: string;
   url: string;
   body: string;
-  /** Signs events. */
-  key: Buffer;
+  /** Sign events, each with a signature of its own: more than one while a secret is being replaced. */
+  keys: readonly Buffer[];
   at: Date;
 }
 
@@ -29,10 +29,11 @@ export async function sendEvent(event: SignedEvent, { networks }: { networks: We
   if (status < 200 || status >= 300) throw new Error(`The endpoint answered with status ${status}.`);
 }
 
-function signatureHeaders({ id, body, key, at }: Omit<SignedEvent, "url">): Record<string, string> {
+function signatureHeaders({ id, body, keys, at }: Omit<SignedEvent, "url">): Record<string, string> {
   const timestamp = String(Math.floor(at.getTime() / 1000));
-  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+  const content = `${id}.${timestamp}.${body}`;
+  const signatures = keys.map((key) => `v1,${createHmac("sha256", key).update(content).digest("base64")}`);
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
 }
 
 function post(url: URL, event: SignedEvent, networks: WebhookNetworks): Promise<number> {

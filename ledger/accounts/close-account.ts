@@ -4,11 +4,11 @@ import { eraseLabels } from "../labels/account-labels.ts";
 import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
 import { noteAction } from "../people/audit.ts";
 import type { Database } from "../postgres/database.ts";
-import { removeWebhook } from "../webhooks/webhooks.ts";
+import { deleteEndpointsOf } from "../webhooks/endpoints.ts";
 import { readBalance, setAccountStatus } from "./accounts.ts";
 
 /**
- * Ends an account for its people: keys, tokens, invitations, automatic top-up, webhook and sessions. The ledger, usage and
+ * Ends an account for its people: keys, tokens, invitations, automatic top-up, webhooks and sessions. The ledger, usage and
  * memberships stay, without tags and end users, so that its people can still read their payments and usage. Administrators can
  * reactivate it; its keys stay disabled even then.
  * @returns the credit that was left, in nano-USD.
@@ -34,7 +34,7 @@ export async function closeAccount(
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
     await transaction.execute("DELETE FROM provisioned_user WHERE account_id = $1", [accountId]);
     await turnOffAutoTopUp(transaction, accountId);
-    await removeWebhook(transaction, accountId);
+    await deleteEndpointsOf(transaction, accountId);
     // They may identify the account's own customers, who have no part in its books.
     await eraseLabels(transaction, accountId);
     const { postedNanoUsd } = await readBalance(transaction, accountId);

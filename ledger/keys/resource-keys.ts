@@ -4,6 +4,7 @@ import type { Limits } from "../../contract/limits.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { assignProject } from "../projects/project-keys.ts";
 import { hasRoomForResourceKey } from "./key-bounds.ts";
+import { queueKeyEvent, RESOURCE } from "../webhooks/key-events.ts";
 import { hashSecret, replaceSecret } from "./keys.ts";
 
 /** The key of an ApiKey resource. */
@@ -130,11 +131,13 @@ export async function addResourceKey(database: Database, key: NewResourceKey): P
        VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END, $6, $7, $8) ON CONFLICT DO NOTHING`,
       [publicId, accountId, settings.name, hashSecret(pepper, secret), ...settingValues(settings)],
     );
-    if (inserted > 0)
+    if (inserted > 0) {
       await transaction.execute(
         "INSERT INTO resource_key (uid, public_id, origin, namespace, name, rotation) VALUES ($1, $2, $3, $4, $5, $6)",
         [uid, publicId, origin, namespace, resourceName, rotation],
       );
+      await queueKeyEvent(transaction, "key.created", { ...RESOURCE, publicId });
+    }
     return (await ownerOf(transaction, publicId)) === uid ? "stored" : "foreign";
   });
 }
@@ -156,12 +159,21 @@ export async function changeResourceKey(
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     await transaction.execute("UPDATE resource_key SET origin = $2 WHERE uid = $1 AND origin <> $2", [uid, origin]);
+    const [before] = await transaction.query({
+      text: `SELECT public_id AS "publicId", disabled_at IS NOT NULL AS "isDisabled" FROM resource_key JOIN api_key USING (public_id)
+             WHERE uid = $1 AND revoked_at IS NULL FOR NO KEY UPDATE OF api_key`,
+      values: [uid],
+      row: z.strictObject({ publicId: z.string(), isDisabled: z.boolean() }),
+    });
+    if (before === undefined) return;
+    const { publicId, isDisabled } = before;
     await transaction.execute(
       `UPDATE api_key SET name = $2, disabled_at = CASE WHEN $3 THEN coalesce(disabled_at, now()) END, expires_at = $4,
-         allowed_models = $5, limits = $6
-       FROM resource_key WHERE uid = $1 AND resource_key.public_id = api_key.public_id AND revoked_at IS NULL`,
-      [uid, settings.name, ...settingValues(settings)],
+         allowed_models = $5, limits = $6 WHERE public_id = $1`,
+      [publicId, settings.name, ...settingValues(settings)],
     );
+    if (isDisabled !== settings.isDisabled)
+      await queueKeyEvent(transaction, isDisabled ? "key.enabled" : "key.disabled", { ...RESOURCE, publicId });
   });
 }
 
@@ -197,19 +209,25 @@ export async function rotateResourceKey(
   rotation: { uid: string; publicId: string; secret: string; pepper: Buffer; rotation: number; previousUntil: Date | null },
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    await replaceSecret(transaction, rotation);
+    const isReplaced = await replaceSecret(transaction, rotation);
+    if (isReplaced) await queueKeyEvent(transaction, "key.rotated", { ...RESOURCE, publicId: rotation.publicId });
     await transaction.execute("UPDATE resource_key SET rotation = $2 WHERE uid = $1", [rotation.uid, rotation.rotation]);
   });
 }
 
 /** Revokes the key of a resource. Committed when this resolves; every extproc learns of it within a second (S25). */
-export async function revokeResourceKey(database: Queryable, uid: string): Promise<boolean> {
-  const revoked = await database.execute(
-    `UPDATE api_key SET revoked_at = now() FROM resource_key
-     WHERE uid = $1 AND resource_key.public_id = api_key.public_id AND revoked_at IS NULL`,
-    [uid],
-  );
-  return revoked > 0;
+export async function revokeResourceKey(database: Database, uid: string): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const [revoked] = await transaction.query({
+      text: `UPDATE api_key SET revoked_at = now() FROM resource_key
+             WHERE uid = $1 AND resource_key.public_id = api_key.public_id AND revoked_at IS NULL
+             RETURNING api_key.public_id AS "publicId"`,
+      values: [uid],
+      row: z.strictObject({ publicId: z.string() }),
+    });
+    if (revoked !== undefined) await queueKeyEvent(transaction, "key.deleted", { ...RESOURCE, ...revoked });
+    return revoked !== undefined;
+  });
 }
 
 /** A key in use, and the resource that it came from. */

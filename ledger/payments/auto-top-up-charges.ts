@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { CHARGED_THIS_MONTH, IS_CHARGING, stopAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { beginPayment, failPayment, lockPayment, type PaymentName } from "./payments.ts";
+import { beginPayment, failPaymentIn, lockPayment, type PaymentName } from "./payments.ts";
 
 /** A charge of a saved card to be requested from the provider. */
 export interface AutoTopUpCharge {
@@ -147,7 +147,7 @@ export async function declineCharge(database: Database, name: PaymentName): Prom
   await database.transaction(async (transaction) => {
     const { accountId, status } = await lockPayment(transaction, name);
     if (status !== "pending") return;
-    await failPayment(transaction, name);
+    await failPaymentIn(transaction, name);
     await stopAutoTopUp(transaction, accountId, "declined");
   });
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 
 /** The default: 1 USD. */
-const USUAL_THRESHOLD_NANO_USD = 1_000_000_000n;
+export const USUAL_THRESHOLD_NANO_USD = 1_000_000_000n;
 
 export interface LowBalance {
   accountId: string;

@@ -5,6 +5,8 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { DAY_MS } from "../../contract/days.ts";
+import { formatNanoUsd } from "../money.ts";
+import { queueEvent, type EventData } from "../webhooks/events.ts";
 
 /** One payment through a provider: the requested amount, and its outcome (S26). */
 export interface Payment {
@@ -128,16 +130,39 @@ export async function completePayment(database: Database, completed: CompletedPa
          provider_charge_id = coalesce(provider_charge_id, $2) WHERE id = $1`,
       [id, completed.providerChargeId ?? null],
     );
-    return postCreditIn(transaction, { accountId, kind: "topup", amountNanoUsd, reference: `payment:${id}` });
+    const posted = await postCreditIn(transaction, { accountId, kind: "topup", amountNanoUsd, reference: `payment:${id}` });
+    if (posted.isNew) {
+      const data = { ...paymentData({ id, amountNanoUsd }), balance: formatNanoUsd(posted.postedNanoUsd) };
+      await queueEvent(transaction, { accountId, type: "credit.top_up_succeeded", data });
+    }
+    return posted;
   });
 }
 
 /** It will not be paid: it was declined, abandoned or timed out. A paid one stays paid. */
-export async function failPayment(database: Queryable, { provider, providerPaymentId }: PaymentName): Promise<void> {
-  await database.execute(
-    "UPDATE payment SET status = 'failed' WHERE provider = $1 AND provider_payment_id = $2 AND status = 'pending'",
-    [provider, providerPaymentId],
-  );
+export async function failPayment(database: Database, name: PaymentName): Promise<void> {
+  await database.transaction((transaction) => failPaymentIn(transaction, name));
+}
+
+/** Like `failPayment`, as part of a larger transaction. */
+export async function failPaymentIn(transaction: Queryable, { provider, providerPaymentId }: PaymentName): Promise<void> {
+  const [failed] = await transaction.query({
+    text: `UPDATE payment SET status = 'failed' WHERE provider = $1 AND provider_payment_id = $2 AND status = 'pending'
+           RETURNING id, account_id AS "accountId", amount_nano_usd AS "amountNanoUsd"`,
+    values: [provider, providerPaymentId],
+    row: paymentRow.pick({ id: true, accountId: true, amountNanoUsd: true }),
+  });
+  if (failed === undefined) return;
+  await queueEvent(transaction, {
+    accountId: failed.accountId,
+    type: "credit.top_up_failed",
+    data: paymentData(failed),
+  });
+}
+
+/** Of an event about a payment. */
+export function paymentData({ id, amountNanoUsd }: Pick<Payment, "id" | "amountNanoUsd">): EventData {
+  return { payment_id: id, currency: "USD", amount: formatNanoUsd(amountNanoUsd) };
 }
 
 export async function findPayment(database: Queryable, name: PaymentName): Promise<Payment | undefined> {

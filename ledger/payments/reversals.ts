@@ -3,7 +3,9 @@ import { GatewayError } from "../../contract/errors.ts";
 import { stopAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
-import { lockPayment, type Payment, type PaymentName } from "./payments.ts";
+import { formatNanoUsd } from "../money.ts";
+import { queueEvent } from "../webhooks/events.ts";
+import { lockPayment, paymentData, type Payment, type PaymentName } from "./payments.ts";
 
 /**
  * Reversed payments: credit that the provider returned, or lost in a dispute, is deducted. A balance may fall below zero by it:
@@ -42,12 +44,18 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
       // The balance falls by it: an amount returned to the customer must not be charged again.
       await stopAutoTopUp(transaction, payment.accountId, "returned");
     }
-    return postCreditIn(transaction, {
-      accountId: payment.accountId,
+    const { accountId } = payment;
+    const refunded = await postCreditIn(transaction, {
+      accountId,
       kind: "payment_refund",
       amountNanoUsd: -amountNanoUsd,
       reference,
     });
+    if (refunded.isNew) {
+      const data = { ...paymentData({ ...payment, amountNanoUsd }), balance: formatNanoUsd(refunded.postedNanoUsd) };
+      await queueEvent(transaction, { accountId, type: "credit.payment_refunded", data });
+    }
+    return refunded;
   });
 }
 

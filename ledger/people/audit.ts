@@ -56,13 +56,13 @@ const BOUNDED_ACTIONS = {
     pattern: "account.webhook\\_%",
     max: ACCOUNT_BOUNDS.webhookChangesADay,
     sentence: (max: number) =>
-      `An account can set its webhook and send test events at most ${max} times in 24 hours. Try again later; the webhook can still be removed.`,
+      `An account can add and change webhooks, and send events on request, at most ${max} times in 24 hours. Try again later; webhooks can still be disabled and deleted.`,
   },
 } as const;
 
 /**
- * Call before a key, a project, a budget or the webhook is created or changed, or a test event sent. Deleting and disabling are never
- * limited, so that anything can always be stopped.
+ * Call before a key, a project, a budget or a webhook is created or changed, or an event sent on request. Deleting and disabling are
+ * never limited, so that anything can always be stopped.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */
 export async function admitChange(database: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { maskApiKey } from "../keys/keys.ts";
+import { noteKeyAction } from "../keys/note-key-action.ts";
 import { noteAction } from "./audit.ts";
 
 /** A member of an account. */
@@ -60,7 +61,7 @@ export async function revokeMadeThingsIn(
     row: idRow,
   });
   const by = { accountId, personId: byPersonId };
-  for (const key of keys) await noteAction(transaction, { ...by, action: "key.deleted", subject: key.id });
+  for (const { id } of keys) await noteKeyAction(transaction, { ...by, action: "key.deleted", publicId: id });
   await revokeTokens(transaction, { accountId, personId }, by);
 }
 
@@ -77,7 +78,7 @@ export async function suspendMadeThings(
       values: [accountId, personId],
       row: idRow,
     });
-    for (const key of keys) await noteAction(transaction, { accountId, ...by, action: "key.disabled", subject: key.id });
+    for (const { id } of keys) await noteKeyAction(transaction, { accountId, ...by, action: "key.disabled", publicId: id });
     await revokeTokens(transaction, maker, { accountId, ...by });
   });
 }

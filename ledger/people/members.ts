@@ -3,6 +3,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
+import { queueEvent } from "../webhooks/events.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" also manages members. */
 const ROLES = ["owner", "member", "viewer"] as const;
@@ -91,16 +92,16 @@ export async function checkRoomForMember(
     throw new GatewayError("invalid_request", `A person can belong to at most ${accountsOfPerson} accounts. Leave one first.`);
 }
 
-/** An existing member keeps their role. */
+/** An existing member keeps their role. Call it in a transaction, for the account's webhooks are told of a new one. */
 export async function addMember(
-  database: Queryable,
+  transaction: Queryable,
   { accountId, personId, role }: { accountId: string; personId: string; role: Role },
 ): Promise<void> {
-  await database.execute("INSERT INTO member (account_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", [
-    accountId,
-    personId,
-    role,
-  ]);
+  const added = await transaction.execute(
+    "INSERT INTO member (account_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    [accountId, personId, role],
+  );
+  if (added > 0) await queueEvent(transaction, { accountId, type: "member.joined", data: { member_id: personId, role } });
 }
 
 /**
@@ -114,11 +115,11 @@ export async function changeRole(
   await changeMember(database, accountId, async (transaction) => {
     if (role !== "owner") await revokeSent(transaction, { accountId, personId });
     if (role === "viewer") await expirePlaygroundKey(transaction, { accountId, personId });
-    return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", [
-      accountId,
-      personId,
-      role,
-    ]);
+    const values = [accountId, personId, role];
+    const isOther = "SELECT FROM member WHERE account_id = $1 AND person_id = $2 AND role <> $3";
+    if ((await transaction.execute(isOther, values)) > 0)
+      await queueEvent(transaction, { accountId, type: "member.role_changed", data: { member_id: personId, role } });
+    return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", values);
   });
 }
 
@@ -131,6 +132,7 @@ export async function removeMember(
     await transaction.execute("DELETE FROM session WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
     await revokeSent(transaction, { accountId, personId });
     await expirePlaygroundKey(transaction, { accountId, personId });
+    await queueEvent(transaction, { accountId, type: "member.removed", data: { member_id: personId } });
     return transaction.execute("DELETE FROM member WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
   });
 }

@@ -19,8 +19,10 @@ import { setAccountLimits } from "../../ledger/leases/account-limits.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
-import { claimDeliveries, noteUndelivered, queueEvent } from "../../ledger/webhooks/deliveries.ts";
-import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
+import { claimDeliveries, noteUndelivered } from "../../ledger/webhooks/deliveries.ts";
+import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
+import { EVENT_TYPES } from "../../ledger/webhooks/event-types.ts";
+import { queueEvent, queueTestEvent } from "../../ledger/webhooks/events.ts";
 import { invite } from "../../ledger/people/invitations.ts";
 import { CAPABILITIES } from "../../contract/capability.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
@@ -51,6 +53,7 @@ const PAGES = [
   "/projects",
   "/limits",
   "/budgets",
+  "/webhook-endpoints",
   "/usage",
   "/usage?by=member",
   "/usage?by=project",
@@ -135,10 +138,12 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
     { scope: "end_user" },
   ] as const)
     await setBudget(database, { accountId, amountNanoUsd: 1_234_567_890_123_456n, ...covered });
-  await setWebhook(database, { accountId, url: `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`, pepper: PEPPER });
-  await queueEvent(database, { accountId, type: "budget.threshold_reached", at: new Date(), data: {} });
-  for (const { id } of await claimDeliveries(database, { limit: 1, busyAccounts: [] }))
-    await noteUndelivered(database, { id, attempts: 7 }, `The endpoint could not be reached: ${NAME}.`);
+  const url = `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`;
+  const { endpoint } = await addEndpoint(database, { accountId, url, events: EVENT_TYPES, pepper: PEPPER });
+  await queueEvent(database, { accountId, type: "budget.threshold_reached", data: {} });
+  for (const delivery of await claimDeliveries(database, { limit: 1, busyEndpoints: [] }))
+    await noteUndelivered(database, delivery, `The endpoint could not be reached: ${NAME}.`);
+  await queueTestEvent(database, { accountId, endpointId: endpoint.id });
   await rotateApiKey(database, { publicId: second, pepper: PEPPER, previousUntil: new Date(Date.now() + DAY_MS) });
   // Nearly nothing, and more than fits.
   await settle(database, [
@@ -194,19 +199,25 @@ async function ofNames({ database }: TestService): Promise<string[]> {
     text: `SELECT (SELECT public_id FROM api_key ORDER BY length(name) DESC LIMIT 1) AS key,
              (SELECT request_id FROM usage_event ORDER BY charge_nano_usd DESC LIMIT 1) AS request,
              (SELECT id FROM incident LIMIT 1) AS incident, (SELECT id FROM payment LIMIT 1) AS payment,
-             (SELECT id FROM project LIMIT 1) AS project`,
+             (SELECT id FROM project LIMIT 1) AS project, (SELECT id FROM webhook_endpoint LIMIT 1) AS webhook,
+             (SELECT id FROM event_delivery ORDER BY id LIMIT 1) AS delivery`,
     row: z.strictObject({
       key: z.string(),
       request: z.string(),
       incident: z.string(),
       payment: z.string(),
       project: z.string(),
+      webhook: z.string(),
+      delivery: z.string(),
     }),
   });
   if (one === undefined) throw new Error("nothing is filled");
   return [
     `/keys/${one.key}`,
     `/projects/${one.project}`,
+    `/webhook-endpoints/${one.webhook}`,
+    `/webhook-endpoints/${one.webhook}/rotate`,
+    `/webhook-endpoints/${one.webhook}/deliveries/${one.delivery}`,
     `/usage?by=member&project=${one.project}`,
     `/usage/requests/${one.request}`,
     `/admin/incidents/${one.incident}`,

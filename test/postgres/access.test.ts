@@ -6,6 +6,7 @@ import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
+import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -318,6 +319,13 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const settlement = settlementOf({ accountId, keyId: publicId });
       await settle(database, [settlement]);
       return settlement.requestId;
+    }
+    case "webhook": {
+      // An account has so many at most.
+      await database.execute("DELETE FROM webhook_endpoint WHERE account_id = $1", [accountId]);
+      const events = ["key.created"] as const;
+      const { endpoint } = await addEndpoint(database, { accountId, url: "https://example.com/hook", events, pepper: PEPPER });
+      return endpoint.id;
     }
     default:
       return thing.text;

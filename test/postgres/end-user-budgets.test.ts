@@ -9,7 +9,7 @@ import { eraseLabels, keepLabels } from "../../ledger/labels/account-labels.ts";
 import { dropOldLabels, eraseRequestedLabels } from "../../ledger/labels/upkeep.ts";
 import { addMember } from "../../ledger/people/members.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
-import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
+import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { PEPPER, seedLedger, settlementOf } from "../support/ledger.ts";
 import { captureLog } from "../support/log.ts";
@@ -35,7 +35,12 @@ async function open() {
   const owner = await dashboard.signIn(ann.personId, accountId);
   await keepLabels(database, { accountId, isOn: true });
   await setBudget(database, { accountId, scope: "end_user", amountNanoUsd: 10n * USD });
-  await setWebhook(database, { accountId, url: "https://hooks.example.com/", pepper: PEPPER });
+  await addEndpoint(database, {
+    accountId,
+    url: "https://hooks.example.com/",
+    events: ["budget.threshold_reached"],
+    pepper: PEPPER,
+  });
   const letters: Letter[] = [];
   const { log } = captureLog();
   const round = (send: (letter: Letter) => Promise<void> = async (letter) => void letters.push(letter)) =>
@@ -45,7 +50,7 @@ async function open() {
   /** What each event says, in the order of the end users. */
   const events = async () => {
     const rows = await database.query({
-      text: "SELECT body FROM webhook_delivery ORDER BY body::jsonb #>> '{data,end_user}', id",
+      text: "SELECT body FROM event_delivery ORDER BY body::jsonb #>> '{data,end_user}', id",
       row: bodyRow,
     });
     return rows.map(({ body }) => eventSchema.parse(JSON.parse(body)).data);

@@ -6,6 +6,9 @@ import { publishModels } from "../../ledger/models/catalogue.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
+import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
+import { EVENT_TYPES } from "../../ledger/webhooks/event-types.ts";
+import { queueEvent } from "../../ledger/webhooks/events.ts";
 import { createRedeemCode, redeemCode } from "../../ledger/credit/codes.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { postCredit } from "../../ledger/credit/entries.ts";
@@ -77,6 +80,13 @@ async function openFull(name: string): Promise<Full> {
   );
   await invite(database, { accountId, email: "new@example.com", role: "viewer", invitedBy: person.id });
   const budget = await setBudget(database, { accountId, scope: "key", keyId: publicId, amountNanoUsd: 1n });
+  const { endpoint: webhook } = await addEndpoint(database, {
+    accountId,
+    url: `https://example.com/${encodeURIComponent(name)}`,
+    events: EVENT_TYPES,
+    pepper: PEPPER,
+  });
+  await queueEvent(database, { accountId, type: "key.created", data: { key_name: name } });
   const projectName = Array.from(name).slice(0, 64).join("");
   const project = await createProject(database, { accountId, personId: person.id, tokenId: null }, projectName);
   await assignProject(database, { accountId, publicId, projectId: project });
@@ -93,6 +103,7 @@ async function openFull(name: string): Promise<Full> {
     session: "0".repeat(64),
     request: settlement.requestId,
     receipt,
+    webhook: webhook.id,
   };
   return { dashboard, database, root: await dashboard.signIn(person.id, accountId), ids, key: value };
 }
@@ -121,7 +132,7 @@ function isHarmless({ body, headers }: Awaited<ReturnType<Client["get"]>>): bool
   if (body === "" || type.startsWith("text/html")) return !body.includes("<img src=x");
   return (
     headers["x-content-type-options"] === "nosniff" &&
-    /^(application\/(json|pdf|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
+    /^(application\/((scim\+)?json|pdf|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
   );
 }
 

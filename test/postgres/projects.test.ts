@@ -6,7 +6,7 @@ import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { deleteProject } from "../../ledger/projects/projects.ts";
 import { sendBudgetAlerts } from "../../dashboard/budgets/watch.ts";
 import type { Letter } from "../../dashboard/mail/letter.ts";
-import { setWebhook } from "../../ledger/webhooks/webhooks.ts";
+import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { openAccountWithProgram } from "../support/account-with-program.ts";
 import { captureLog } from "../support/log.ts";
 import { PEPPER } from "../support/ledger.ts";
@@ -217,7 +217,12 @@ test("a project's budget counts the keys in it, and each threshold is reported o
   const letters: Letter[] = [];
   const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
   const round = () => sendBudgetAlerts({ database, mailer, publicBaseUrl: "http://gateway.example", log: captureLog().log });
-  await setWebhook(database, { accountId: ann.accountId, url: "https://example.com/hook", pepper: PEPPER });
+  await addEndpoint(database, {
+    accountId: ann.accountId,
+    url: "https://example.com/hook",
+    events: ["budget.threshold_reached"],
+    pepper: PEPPER,
+  });
   const budget = (await call("PUT", "/api/v1/budgets", { scope: "project", project_id: id, amount: "1" })).json();
   expect(budget).toMatchObject({ scope: "project", project_id: id, key_id: null, spent_this_month: "0.000000000" });
   expect((await get(`/api/v1/projects/${id}`)).json().budget).toBe("1.000000000");
@@ -239,7 +244,7 @@ test("a project's budget counts the keys in it, and each threshold is reported o
   await round();
   expect(letters).toHaveLength(1);
   const [event, ...more] = await database.query({
-    text: "SELECT body FROM webhook_delivery",
+    text: "SELECT body FROM event_delivery",
     row: z.strictObject({ body: z.string() }),
   });
   expect([more.length, JSON.parse(event?.body ?? "")]).toMatchObject([

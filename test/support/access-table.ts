@@ -38,6 +38,7 @@ export type Thing =
   | "project"
   | "receipt"
   | "request"
+  | "webhook"
   | { text: string };
 
 /** The same for everyone, signed in or not. */
@@ -80,6 +81,9 @@ const NEW_NAME = {
   },
 };
 const PROJECT = { id: "project" } as const;
+const WEBHOOK = { id: "webhook" } as const;
+const NO_DELIVERY = { id: "webhook", deliveryId: "account" } as const;
+const HOOK = { url: "https://example.com/hook" };
 const TOKEN = { id: "token" } as const;
 const ACCOUNT = { accountId: "account" } as const;
 const PERSON = { personId: "person" } as const;
@@ -160,10 +164,21 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/budgets": page("owner", 303, { body: { covered: "account", amount: "5" } }),
   "GET /dashboard/budgets/:id/delete": page("owner", 200, { ids: { id: "budget" } }),
   "POST /dashboard/budgets/:id/delete": page("owner", 303, { ids: { id: "budget" } }),
-  "POST /dashboard/budgets/webhook": page("owner", 200, { body: { url: "https://example.com/hook" } }),
-  "POST /dashboard/budgets/webhook/test": page("owner", 303),
-  "GET /dashboard/budgets/webhook/remove": page("owner", 303),
-  "POST /dashboard/budgets/webhook/remove": page("owner", 303),
+
+  // Webhooks.
+  "GET /dashboard/webhook-endpoints": page("viewer", 200),
+  "POST /dashboard/webhook-endpoints": page("owner", 200, { body: { ...HOOK, events: "key.created" } }),
+  "GET /dashboard/webhook-endpoints/:id": page("owner", 200, { ids: WEBHOOK }),
+  "POST /dashboard/webhook-endpoints/:id": page("owner", 303, { ids: WEBHOOK, body: { ...HOOK, events: "key.created" } }),
+  "POST /dashboard/webhook-endpoints/:id/disable": page("owner", 303, { ids: WEBHOOK }),
+  "POST /dashboard/webhook-endpoints/:id/enable": page("owner", 303, { ids: WEBHOOK }),
+  "POST /dashboard/webhook-endpoints/:id/test": page("owner", 303, { ids: WEBHOOK }),
+  "GET /dashboard/webhook-endpoints/:id/rotate": page("owner", 200, { ids: WEBHOOK }),
+  "POST /dashboard/webhook-endpoints/:id/rotate": page("owner", 200, { ids: WEBHOOK }),
+  "GET /dashboard/webhook-endpoints/:id/delete": page("owner", 200, { ids: WEBHOOK }),
+  "POST /dashboard/webhook-endpoints/:id/delete": page("owner", 303, { ids: WEBHOOK }),
+  "GET /dashboard/webhook-endpoints/:id/deliveries/:deliveryId": page("owner", 404, { ids: NO_DELIVERY }),
+  "POST /dashboard/webhook-endpoints/:id/deliveries/:deliveryId/repeat": page("owner", 404, { ids: NO_DELIVERY }),
 
   // Usage.
   "GET /dashboard/usage": page("viewer", 200),
@@ -314,8 +329,19 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "PUT /api/v1/budgets": api("owner", 200, { body: { scope: "account", amount: "5" } }),
   "DELETE /api/v1/budgets/:id": api("owner", 204, { ids: { id: "budget" } }),
   "GET /api/v1/webhook": api("viewer", 200),
-  "PUT /api/v1/webhook": api("owner", 200, { body: { url: "https://example.com/hook" } }),
+  "PUT /api/v1/webhook": api("owner", 200, { body: HOOK }),
   "DELETE /api/v1/webhook": api("owner", 204),
+  "GET /api/v1/webhooks": api("owner", 200),
+  "POST /api/v1/webhooks": api("owner", 201, { body: { ...HOOK, events: ["key.created"] } }),
+  "GET /api/v1/webhooks/:id": api("owner", 200, { ids: WEBHOOK }),
+  "PATCH /api/v1/webhooks/:id": api("owner", 200, { ids: WEBHOOK, body: { disabled: true } }),
+  "DELETE /api/v1/webhooks/:id": api("owner", 204, { ids: WEBHOOK }),
+  "POST /api/v1/webhooks/:id/rotate": api("owner", 200, { ids: WEBHOOK, body: {} }),
+  "POST /api/v1/webhooks/:id/test": api("owner", 204, { ids: WEBHOOK }),
+  "GET /api/v1/webhooks/:id/deliveries": api("owner", 200, { ids: WEBHOOK }),
+  "POST /api/v1/webhooks/:id/deliveries/:delivery_id/repeat": api("owner", 404, {
+    ids: { id: "webhook", delivery_id: { text: `${ATTEMPT}9` } },
+  }),
   "GET /api/v1/members": api("viewer", 200),
   "GET /api/v1/scim/v2/Users": api("owner", 200),
   "POST /api/v1/scim/v2/.search": api("owner", 200),

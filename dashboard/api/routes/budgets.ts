@@ -4,15 +4,13 @@ import { BUDGET_SCOPES, deleteBudget, listBudgets, type Budget, type BudgetScope
 import { setBudget } from "../../../ledger/budgets/set-budget.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
-import { findWebhook, removeWebhook, setWebhook } from "../../../ledger/webhooks/webhooks.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { budgetAmount } from "../../budgets/budget-form.ts";
 import { showUsd } from "../../money.ts";
-import { checkWebhookUrl } from "../../webhooks/target.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
-import { keyId, moment, projectId, showMoment, showMoney, usd, words } from "../schemas/values.ts";
+import { keyId, projectId, showMoney, usd } from "../schemas/values.ts";
 
 const tags = ["Budgets"];
 const scope = z.enum(BUDGET_SCOPES, "Must be account, project, key, member or end_user.");
@@ -39,12 +37,8 @@ const wanted = z
   .meta({ description: "`project_id`, `key_id` or `member_id` with the scope of that name" });
 const params = z.object({ id: z.uuid("Must be the ID of a budget.") });
 const noContent = { 204: z.null().meta({ description: "Done." }), ...failures };
-const webhook = z.object({ url: z.string(), created_at: moment }).meta({ id: "Webhook" });
-const newWebhook = webhook
-  .extend({ secret: z.string().meta({ description: "Signs events. Only this response contains it." }) })
-  .meta({ id: "NewWebhook" });
 
-export function budgetApi(api: Api, { database, pepper, webhookNetworks = "public" }: AppDeps): void {
+export function budgetApi(api: Api, { database }: AppDeps): void {
   async function show(queryable: Queryable, accountId: string, id: string): Promise<z.infer<typeof budget>> {
     const found = (await listBudgets(queryable, accountId)).find((each) => each.id === id);
     if (found === undefined) throw new GatewayError("not_found", "This account has no such budget.");
@@ -92,57 +86,6 @@ export function budgetApi(api: Api, { database, pepper, webhookNetworks = "publi
       await database.transaction(async (transaction) => {
         await deleteBudget(transaction, { accountId: caller.accountId, id });
         await noteAction(transaction, { ...caller, action: "account.budget_deleted", subject: id });
-      });
-      return reply.status(204).send(null);
-    },
-  );
-
-  api.get(
-    "/webhook",
-    {
-      schema: {
-        tags,
-        summary: "Get the webhook",
-        response: { 200: z.object({ webhook: webhook.nullable().meta({ description: "null if there is none" }) }), ...failures },
-      },
-    },
-    async (request) => {
-      const found = await findWebhook(database, callerOf(request).accountId);
-      return { webhook: found === undefined ? null : { url: found.url, created_at: showMoment(found.createdAt) } };
-    },
-  );
-
-  api.put(
-    "/webhook",
-    {
-      schema: {
-        tags,
-        summary: "Set the webhook",
-        description: "With a new secret. Events are signed as Standard Webhooks says. Requires the owner role.",
-        body: z.strictObject({ url: words("An address", 2_000) }),
-        response: { 200: newWebhook, ...failures },
-      },
-    },
-    async (request) => {
-      const caller = callerOf(request, "setLimits");
-      const { accountId } = caller;
-      const url = checkWebhookUrl(request.body.url, webhookNetworks);
-      return database.transaction(async (transaction) => {
-        const { secret } = await setWebhook(transaction, { accountId, url, pepper });
-        await noteAction(transaction, { ...caller, action: "account.webhook_set", subject: new URL(url).origin });
-        return { url, created_at: showMoment(new Date()), secret };
-      });
-    },
-  );
-
-  api.delete(
-    "/webhook",
-    { schema: { tags, summary: "Remove the webhook", description: "Requires the owner role.", response: noContent } },
-    async (request, reply) => {
-      const caller = callerOf(request, "setLimits");
-      await database.transaction(async (transaction) => {
-        if (await removeWebhook(transaction, caller.accountId))
-          await noteAction(transaction, { ...caller, action: "account.webhook_removed", subject: caller.accountId });
       });
       return reply.status(204).send(null);
     },

@@ -16,7 +16,6 @@ import { layout } from "../layout.ts";
 import { limitBar } from "../limits/limit-bar.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { webhookSection, type WebhookView } from "./webhook.ts";
 
 export interface BudgetsView {
   visitor: Member;
@@ -25,25 +24,22 @@ export interface BudgetsView {
   keys: readonly NamedKey[];
   members: readonly AccountMember[];
   keepsEndUsers: boolean;
-  webhook: WebhookView;
   form: FormState;
-  /** HTML of a dialog over the page. */
-  dialog?: string;
 }
 
 export const BUDGETS_PATH = "/dashboard/budgets";
 
 export function budgetsPage(view: BudgetsView): string {
-  const { visitor, budgets, webhook, dialog = "" } = view;
+  const { visitor, budgets } = view;
   const maySet = isAllowed(visitor.membership.role, "setLimits");
-  const body = html`!${dialog}
-    <h1>Budgets</h1>
+  const body = html`<h1>Budgets</h1>
     <p class="muted">
-      When spend in a calendar month (UTC) reaches 50, 80 and 100% of a budget, owners get an email and your webhook gets an
-      event. Budgets never stop requests: set a <a href="/dashboard/limits">limit</a> for that.
+      When spend in a calendar month (UTC) reaches 50, 80 and 100% of a budget, owners get an email, and
+      <a href="/dashboard/webhook-endpoints">webhooks</a> that chose it get an event. Budgets never stop requests: set a
+      <a href="/dashboard/limits">limit</a> for that.
     </p>
     !${budgets.length === 0 ? empty("No budgets yet", { note: maySet ? "" : "Only owners of this account can set budgets." }) : table(budgets, maySet)}
-    !${maySet ? budgetForm(view) : ""} !${maySet ? webhookSection(visitor, webhook) : ""}`;
+    !${maySet ? budgetForm(view) : ""}`;
   return layout({ title: "Budgets", visitor, path: BUDGETS_PATH, body });
 }
 

@@ -1,0 +1,187 @@
+import { html } from "ghtml";
+import type { ListedDelivery } from "../../../ledger/webhooks/deliveries.ts";
+import type { Endpoint } from "../../../ledger/webhooks/endpoints.ts";
+import type { FormState } from "../../http/form.ts";
+import type { Member } from "../../session/visitor.ts";
+import { choice } from "../choice.ts";
+import { confirmPage } from "../confirm.ts";
+import { csrfField } from "../csrf-field.ts";
+import { empty } from "../empty.ts";
+import { field, formProblem } from "../field.ts";
+import { layout } from "../layout.ts";
+import { rowMenu } from "../menu.ts";
+import { olderLink } from "../older-link.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { moment } from "../time.ts";
+import { eventChoice, eventWords } from "./event-choice.ts";
+import { statusBadge, WEBHOOKS_PATH } from "./webhooks.ts";
+
+export interface WebhookView {
+  visitor: Member;
+  endpoint: Endpoint;
+  deliveries: readonly ListedDelivery[];
+  /** Id of the last delivery of this page, if another page follows. */
+  next: string | null;
+  form: FormState;
+  dialog?: string;
+}
+
+export function webhookPage({ visitor, endpoint, deliveries, next, form, dialog = "" }: WebhookView): string {
+  const path = `${WEBHOOKS_PATH}/${endpoint.id}`;
+  const body = html`!${dialog}
+    <p class="crumb"><a href="${WEBHOOKS_PATH}">Webhooks</a></p>
+    <h1>Webhook</h1>
+    <p><code>${endpoint.url}</code> !${statusBadge(endpoint)}</p>
+    !${notes(endpoint)} !${buttons(visitor, endpoint)}
+    <h2>Recent deliveries</h2>
+    !${deliveries.length === 0 ? empty("No events yet") : deliveryTable(visitor, { endpoint, deliveries })}
+    !${next === null ? "" : olderLink(path, { before: next }, "Older deliveries")} !${settings(visitor, { path, form })}`;
+  return layout({ title: "Webhook", visitor, path: WEBHOOKS_PATH, body });
+}
+
+function notes({ disabledBy, previousUntil, droppedAt }: Endpoint): string {
+  const texts = [
+    ...(disabledBy === "failures"
+      ? [
+          "It accepted no event for nearly three days, so it was disabled and gets no events. Enable it when the endpoint works again.",
+        ]
+      : []),
+    ...(disabledBy === "owner" ? ["It gets no events."] : []),
+    ...(previousUntil === null ? [] : [html`Events are signed with the previous secret too, until !${moment(previousUntil)}.`]),
+    ...(droppedAt === null ? [] : [html`Too many events were waiting: some were left out, last !${moment(droppedAt)}.`]),
+  ];
+  return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");
+}
+
+function buttons({ csrf }: Member, { id, disabledBy }: Endpoint): string {
+  const path = `${WEBHOOKS_PATH}/${id}`;
+  const whenEnabled = html`<button formaction="${path}/test">Send test event</button>
+    <button formaction="${path}/disable">Disable</button>`;
+  return html`<form method="post" action="${path}/enable" class="buttons">
+    !${csrfField(csrf)} !${disabledBy === null ? whenEnabled : html`<button class="primary">Enable</button>`}
+    <a class="button" href="${path}/rotate" data-dialog>Replace secret</a>
+    <a class="button quiet danger" href="${path}/delete" data-dialog>Delete webhook</a>
+  </form>`;
+}
+
+const BADGES = { delivered: "active", waiting: "warn", failed: "failed" } as const;
+
+function deliveryTable(
+  { csrf }: Member,
+  { endpoint, deliveries }: { endpoint: Endpoint; deliveries: readonly ListedDelivery[] },
+): string {
+  const rows = deliveries.map(({ id, type, createdAt, attempts, status, problem, nextAttemptAt }) => {
+    const again = html`<form method="post" action="${WEBHOOKS_PATH}/${endpoint.id}/deliveries/${id}/repeat">
+      !${csrfField(csrf)}<button>Send again</button>
+    </form>`;
+    const canRepeat = status !== "waiting" && endpoint.disabledBy === null;
+    const view = html`<a href="${WEBHOOKS_PATH}/${endpoint.id}/deliveries/${id}">View</a>`;
+    return html`<tr>
+      <th scope="row" data-label="Event">
+        <span
+          >!${clipped(eventWords(type))}<span class="sub"><code>${type}</code></span></span
+        >
+      </th>
+      <td data-label="Created">!${moment(createdAt)}</td>
+      <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
+      <td data-label="Attempts" class="number">${attempts}</td>
+      <td data-label="Last problem">
+        <span
+          >!${problem === null ? "–" : clipped(problem)}!${
+            nextAttemptAt === null || attempts === 0 ? "" : html`<span class="sub">Next attempt !${moment(nextAttemptAt)}</span>`
+          }</span
+        >
+      </td>
+      <td class="actions">!${rowMenu(`${type} of ${createdAt.toISOString()}`, [view, ...(canRepeat ? [again] : [])])}</td>
+    </tr>`;
+  });
+  const heads = ["Event", "Created", "Status", { number: "Attempts" }, "Last problem", { hidden: "Actions" }];
+  return responsiveTable(heads, rows, "wide");
+}
+
+function settings({ csrf }: Member, { path, form }: { path: string; form: FormState }): string {
+  return html`<form method="post" action="${path}" class="card stack">
+    <h2>Settings</h2>
+    !${formProblem(form)} !${csrfField(csrf)} !${field({ name: "url", label: "Endpoint URL", isRequired: true }, form)}
+    !${eventChoice(form)}
+    <button class="primary">Save</button>
+  </form>`;
+}
+
+export interface DeliveryView {
+  visitor: Member;
+  endpoint: Endpoint;
+  delivery: ListedDelivery & { body: string };
+}
+
+/** An event as it was sent. */
+export function deliveryPage({ visitor, endpoint, delivery }: DeliveryView): string {
+  const { type, eventId, createdAt, attempts, status, problem, body: sent } = delivery;
+  const facts: [string, string][] = [
+    ["Event", html`<code>${type}</code>`],
+    ["ID", html`<code>${eventId}</code>`],
+    ["Created", moment(createdAt)],
+    ["Status", html`<span class="badge ${BADGES[status]}">${status}</span>`],
+    ["Attempts", String(attempts)],
+    ["Last problem", problem === null ? "–" : html`${problem}`],
+  ];
+  const body = html`<p class="crumb">
+      <a href="${WEBHOOKS_PATH}">Webhooks</a> · <a href="${WEBHOOKS_PATH}/${endpoint.id}">Webhook</a>
+    </p>
+    <h1>Event</h1>
+    <section class="card">
+      <dl class="facts">
+        !${facts
+          .map(
+            ([term, words]) =>
+              html`<div>
+                <dt>${term}</dt>
+                <dd>!${words}</dd>
+              </div>`,
+          )
+          .join("")}
+      </dl>
+      <div class="snippet">
+        <pre tabindex="0" aria-label="Body"><code>${indented(sent)}</code></pre>
+      </div>
+    </section>`;
+  return layout({ title: "Event", visitor, path: WEBHOOKS_PATH, body, isNarrow: true });
+}
+
+function indented(body: string): string {
+  const value: unknown = JSON.parse(body);
+  return JSON.stringify(value, undefined, 2);
+}
+
+/** How long the previous secret signs too. */
+const OVERLAPS = { "24": "For 24 hours", "168": "For 7 days", "0": "Not at all" } as const;
+
+export function rotateWebhookPage({ visitor, endpoint, form }: { visitor: Member; endpoint: Endpoint; form: FormState }): string {
+  const path = `${WEBHOOKS_PATH}/${endpoint.id}`;
+  return confirmPage({
+    visitor,
+    path: WEBHOOKS_PATH,
+    title: "Replace the signing secret?",
+    body: html`<p>A new secret is shown once. Until your endpoint has it, events can be signed with the previous one too.</p>
+      !${choice({ name: "overlap", label: "Keep signing with the previous secret", options: OVERLAPS }, form)}`,
+    action: `${path}/rotate`,
+    button: "Replace secret",
+    cancel: path,
+    isDanger: false,
+    form,
+  });
+}
+
+export function deleteWebhookPage({ visitor, endpoint }: { visitor: Member; endpoint: Endpoint }): string {
+  const path = `${WEBHOOKS_PATH}/${endpoint.id}`;
+  return confirmPage({
+    visitor,
+    path: WEBHOOKS_PATH,
+    title: "Delete this webhook?",
+    body: html`<p><code>${endpoint.url}</code></p>
+      <p>It gets no more events, and its deliveries are deleted, those that wait too. To pause it, disable it instead.</p>`,
+    action: `${path}/delete`,
+    button: "Delete webhook",
+    cancel: path,
+  });
+}
