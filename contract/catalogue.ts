@@ -39,7 +39,7 @@ const timeoutsSchema = z.strictObject({
 });
 export type Timeouts = z.infer<typeof timeoutsSchema>;
 
-/** A hook that checks the text of requests before a model server gets them. */
+/** A hook that checks the text of requests before a model server gets them, and that of answers before clients do. */
 const guardrailSchema = z.strictObject({
   /** Envoy cluster that reaches it. */
   cluster: z.string(),
@@ -48,10 +48,15 @@ const guardrailSchema = z.strictObject({
   model: z.string().optional(),
   /** For the whole check. */
   timeoutMs: z.int().positive(),
-  /** What happens to a request if there is no verdict. */
+  /** What happens to a request, or an answer, if there is no verdict. */
   onFailure: z.enum(["refuse", "allow"]),
+  /** Requests are checked if absent. */
+  requests: z.literal(false).optional(),
+  /** Answers are not checked if absent. Streams are held until a window of so much text, or of so much time, has passed. */
+  answers: z.strictObject({ windowCharacters: z.int().positive(), windowMs: z.int().positive() }).optional(),
 });
 export type Guardrail = z.infer<typeof guardrailSchema>;
+export type AnswerWindow = NonNullable<Guardrail["answers"]>;
 
 export const catalogueModelSchema = z.strictObject({
   name: z.string(),
@@ -77,7 +82,7 @@ export const catalogueModelSchema = z.strictObject({
   answerAfterMs: z.int().positive().optional(),
   /** How long responses are stored after their last use; not stored if absent. */
   storeHours: z.int().positive().optional(),
-  /** Requests are not checked if absent. */
+  /** Nothing is checked if absent. */
   guardrail: guardrailSchema.optional(),
   /** Announces the model's removal, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),

@@ -5,7 +5,7 @@ import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
 import { createAccessLog, type AccessLogChoice, type RefusedRequest } from "./access-log.ts";
-import type { CheckFailure, GuardrailResult } from "./guardrails/outcome.ts";
+import type { CheckedPart, CheckFailure, GuardrailResult } from "./guardrails/outcome.ts";
 import type { AdmissionRefusal } from "./load/admission.ts";
 import type { FreeRequestRefusal } from "./load/free-requests.ts";
 import type { Anomaly } from "./meter/meter.ts";
@@ -25,17 +25,20 @@ export interface Events {
   startDelayed(): void;
   /** The gateway answered a stream before its model server did. */
   answeredEarly(model: string): void;
-  /** A hook was asked about a request. */
-  guardrailChecked(check: { model: string; result: GuardrailResult; durationMs: number }): void;
+  /** A hook was asked about a request, or about an answer or a window of one. */
+  guardrailChecked(check: { model: string; part: CheckedPart; result: GuardrailResult; durationMs: number }): void;
   /** In addition: why there is no verdict. Never what the hook said. */
   guardrailFailed(failure: {
     requestId: string;
     model: string;
+    part: CheckedPart;
     failure: CheckFailure;
     /** Null if it did not answer. */
     hookStatus: number | null;
     isAllowed: boolean;
   }): void;
+  /** In addition: a client did not get its answer, or the rest of it. */
+  answerStopped(stop: { requestId: string; model: string; backend: string; code: ErrorCode }): void;
   /** A bug: an error was thrown that no caller can act on. */
   exchangeFailed(failure: { requestId: string; error: unknown }): void;
   /** One of several backends failed; unless it was the last, another is tried. */
@@ -135,14 +138,14 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   });
   const guardrailChecks = new Counter({
     name: "gateway_guardrail_checks_total",
-    help: "Requests whose text a hook was asked about, by model and result.",
-    labelNames: ["model", "result"],
+    help: "Texts of requests and answers that a hook was asked about, by model, part and result.",
+    labelNames: ["model", "part", "result"],
     registers,
   });
   const guardrailSeconds = new Histogram({
     name: "gateway_guardrail_duration_seconds",
-    help: "How long requests waited for their hook, by model.",
-    labelNames: ["model"],
+    help: "How long requests and answers waited for their hook, by model and part.",
+    labelNames: ["model", "part"],
     buckets: GUARDRAIL_BUCKETS_S,
     registers,
   });
@@ -264,12 +267,15 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     refusalDelayed: () => delayedRefusals.inc(),
     startDelayed: () => delayedStarts.inc(),
     answeredEarly: (model) => earlyAnswers.inc({ model }),
-    guardrailChecked({ model, result, durationMs }) {
-      guardrailChecks.inc({ model, result });
-      guardrailSeconds.observe({ model }, durationMs / 1000);
+    guardrailChecked({ model, part, result, durationMs }) {
+      guardrailChecks.inc({ model, part, result });
+      guardrailSeconds.observe({ model, part }, durationMs / 1000);
     },
     guardrailFailed(failure) {
       log.warn(failure, "no verdict of the guardrail");
+    },
+    answerStopped(stop) {
+      log.info(stop, "the guardrail stopped an answer");
     },
     exchangeFailed({ requestId, error }) {
       failures.inc();

@@ -318,8 +318,10 @@ export async function startExtproc(
     onChecked: (differences) => (ledgerDifferences = differences),
   });
   const opened = await startServer(config.listen, {
-    createExchange: (push) =>
-      config.isTraced ? createTracedExchange((annotated) => createExchange(deps, annotated), push) : createExchange(deps, push),
+    createExchange: (push, flow) =>
+      config.isTraced
+        ? createTracedExchange((annotated) => createExchange(deps, annotated, flow), push)
+        : createExchange(deps, push, flow),
     onBrokenAnswer(broken) {
       // Envoy reports to any of its workers.
       if (!brokenAnswers.report(broken)) supervisor?.notify({ brokenAnswer: broken });

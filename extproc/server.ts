@@ -12,6 +12,7 @@ import { StreamAccessLogsMessageSchema } from "../runtime/gen/envoy/service/acce
 import type { Logger } from "../runtime/log.ts";
 import type { BrokenAnswer } from "./broken-answers.ts";
 import type { EarlyAnswers } from "./early-answers/early-answers.ts";
+import type { Flow } from "./exchange/context.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import type { HeldAnswer } from "./held-answers.ts";
 import type { Share, Turns } from "./load/turns.ts";
@@ -22,8 +23,8 @@ import type { Reply } from "./reply.ts";
 export type ExtprocServer = GrpcStreams;
 
 export interface ServerDeps {
-  /** @param push sends Envoy an unsolicited message. */
-  createExchange(push: Push): Steps;
+  /** @param push sends Envoy an unsolicited message. @param flow of its messages. */
+  createExchange(push: Push, flow: Flow): Steps;
   /** For one attempt of an exchange (operator/bootstrap/listeners/attempts.ts). */
   createAttempt(push: Push): Steps;
   /** The owner of the next message. */
@@ -100,8 +101,9 @@ type Read = (message: Buffer) => ProcessingRequest;
 function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { read: Read }): GrpcHandler {
   const push = ({ frame, rest }: Reply) => stream.send(frame, rest);
   const isAttempt = metadata[STAGE.header] === STAGE.attempt;
-  const exchange = isAttempt ? deps.createAttempt(push) : deps.createExchange(push);
-  const lane = deps.turns.lane({ handle, ended, pause: stream.pause, resume: stream.resume }, isAttempt ? null : deps.strangers);
+  const flow = sharedFlow(stream);
+  const exchange = isAttempt ? deps.createAttempt(push) : deps.createExchange(push, flow);
+  const lane = deps.turns.lane({ handle, ended, ...flow }, isAttempt ? null : deps.strangers);
   let isPaid = false;
   let isClosed = false;
 
@@ -145,6 +147,21 @@ function serve(stream: GrpcStream, metadata: GrpcMetadata, deps: ServerDeps & { 
   }
 
   return { message: lane.take, ended: lane.end, closed: () => close(false) };
+}
+
+/** For several who may pause it, each of whom resumes it: it runs while none of them waits. */
+function sharedFlow(stream: Flow): Flow {
+  let pauses = 0;
+  return {
+    pause() {
+      pauses += 1;
+      if (pauses === 1) stream.pause();
+    },
+    resume() {
+      pauses -= 1;
+      if (pauses === 0) stream.resume();
+    },
+  };
 }
 
 function answer(exchange: Steps, request: ProcessingRequest): Reply | Promise<Reply> | undefined {

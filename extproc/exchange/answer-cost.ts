@@ -19,13 +19,16 @@ export function addCost(body: Buffer, client: Interface, nanoUsd: bigint): Buffe
  * @param machine each of its outputs has whole events only. @param nanoUsd what the answer costs so far.
  */
 export function withCost(machine: StreamTranslation, client: Interface, nanoUsd: () => bigint): StreamTranslation {
-  return changeOutput(machine, (output) => {
-    if (!output.includes('"usage"')) return output;
-    const parser = createSseParser();
-    const events = [...parser.push(output), ...parser.end()];
-    const cuts = events.flatMap((event) => cutsOf(event, EDITS[client](event, nanoUsd)));
-    return cuts.length === 0 ? output : applyCuts(output, cuts);
-  });
+  return changeOutput(machine, (output) => addCostToEvents(output, client, nanoUsd));
+}
+
+/** The same for a piece of a stream. @param output whole events only. */
+export function addCostToEvents(output: Buffer, client: Interface, nanoUsd: () => bigint): Buffer {
+  if (!output.includes('"usage"')) return output;
+  const parser = createSseParser();
+  const events = [...parser.push(output), ...parser.end()];
+  const cuts = events.flatMap((event) => cutsOf(event, EDITS[client](event, nanoUsd)));
+  return cuts.length === 0 ? output : applyCuts(output, cuts);
 }
 
 type Edits = Readonly<Record<string, MemberEdit>>;

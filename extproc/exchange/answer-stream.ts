@@ -6,6 +6,7 @@ import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { StreamOutcome, StreamTranslation } from "../translate/translation.ts";
 import { brokenOff } from "../protocol/broken-answer.ts";
+import type { CheckedStream, StreamCheck } from "./stream-check.ts";
 
 /** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own ending. */
 export interface AnswerStream {
@@ -16,8 +17,12 @@ export interface AnswerStream {
   isWaiting(): boolean;
   /** A chunk from the model server. @returns the client's output; undefined if there is none. */
   pass(chunk: Buffer, isEnd: boolean): Reply | undefined;
-  /** The model server ended the answer with trailers. */
-  endWithTrailers(): void;
+  /**
+   * The model server ended the answer with trailers.
+   * @param dropped the reply to them, which ends the client's answer too.
+   * @returns it; undefined if text is still checked: then it is pushed behind that.
+   */
+  endWithTrailers(dropped: Reply): Reply | undefined;
   /** The model server finally answers: from now on the answer is its own. */
   serverBegan(): void;
   /**
@@ -64,16 +69,20 @@ export interface AnswerStreamStart {
    * @throws GatewayError if there is none.
    */
   hold(bytes: number): void;
+  /** Null if answers are not checked. */
+  openCheck: StreamCheck["open"] | null;
 }
 
 /** Most events are shorter, and some are split across chunks. */
 const HELD_UNNOTED_BYTES = 64 * 1024;
 
+const NOTHING = Buffer.alloc(0);
+
 /** Balancers close connections that are silent for a minute, some for half a minute. */
 const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
 export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
-  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push, hold } = start;
+  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push, hold, openCheck } = start;
   let isWaiting = isEarly;
   let machine = isEarly ? undefined : createMachine();
   /** Envoy accepts no bytes before it has sent a chunk. */
@@ -85,6 +94,13 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   let timer: NodeJS.Timeout | undefined;
   let firstChunk: NodeJS.Timeout | undefined;
   let ending: Ending | undefined;
+  /** What goes to the client passes through it; null if nothing is checked, or nothing more. */
+  let checked: CheckedStream | null = null;
+  /** Settles a checked answer once it has passed. */
+  let settle = () => {};
+  /** The reply to its trailers, which ends a checked answer. */
+  let trailers: Reply | null = null;
+  if (openCheck !== null) checked = openCheck({ send, stop: pushLast, fail: (thrown) => pushLast(failed(thrown)) });
 
   function begin(): void {
     hasBegun = true;
@@ -95,36 +111,85 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
 
   const theMachine = (): StreamTranslation => (machine ??= createMachine());
 
-  function close(): void {
+  function stopReading(): void {
     isOver = true;
-    clearInterval(timer);
     clearTimeout(firstChunk);
     clearTimeout(ending?.timer);
   }
 
-  function last(bytes: Buffer): Reply {
+  function close(): void {
+    stopReading();
+    clearInterval(timer);
+    checked?.close();
+    checked = null;
+  }
+
+  /** @returns undefined if a check comes first. */
+  function last(bytes: Buffer): Reply | undefined {
+    if (checked === null) {
+      close();
+      return reply.streamChunk(bytes, true);
+    }
+    stopReading();
+    checked.take(bytes);
+    checked.end(() => {
+      settle();
+      pushLast(NOTHING);
+    });
+    return undefined;
+  }
+
+  /** The same, where Envoy waits for no reply. */
+  function finish(bytes: Buffer): void {
+    if (checked === null) return pushLast(bytes);
+    try {
+      last(bytes);
+    } catch (thrown) {
+      pushLast(failed(thrown));
+    }
+  }
+
+  function pushLast(bytes: Buffer): void {
     close();
-    return reply.streamChunk(bytes, true);
+    push(reply.streamChunk(bytes, trailers === null));
+    if (trailers !== null) push(trailers);
+  }
+
+  /** What has passed a check. */
+  function send(bytes: Buffer): void {
+    run.noteOutput(bytes.length);
+    timer?.refresh();
+    push(reply.streamChunk(bytes, false));
+  }
+
+  function settleBy(work: () => void): void {
+    if (checked === null) work();
+    else settle = work;
   }
 
   function translate(chunk: Buffer, isEnd: boolean): Reply | undefined {
     const machine = theMachine();
     const pushed = chunk.length === 0 ? "unchanged" : machine.push(chunk);
-    noteHeld(machine.heldBytes());
+    noteHeld(machine.heldBytes() + (checked?.heldBytes() ?? 0));
     const bytes = pushed === "unchanged" ? chunk : pushed;
-    const next = run.noteOutput(bytes.length);
+    // What is held is noted when it has passed.
+    const next = run.noteOutput(checked === null ? bytes.length : 0);
     if (isEnd) return last(Buffer.concat([bytes, end()]));
     if (next === "stop") {
       // A server may continue after its own finish or error: then the client has its ending, and nothing more is charged.
       if (machine.outcome() !== "open") return last(Buffer.concat([bytes, end()]));
       // The client gets its protocol's own finish for a limit.
-      run.settle("stopped", 200);
+      settleBy(() => run.settle("stopped", 200));
       return last(Buffer.concat([bytes, machine.stopForCredit()]));
     }
     if (isOverdue(chunk.length)) return last(Buffer.concat([bytes, end()]));
     if (bytes.length === 0) return undefined;
-    timer?.refresh();
-    return reply.streamChunk(bytes, false);
+    if (checked === null) {
+      timer?.refresh();
+      return reply.streamChunk(bytes, false);
+    }
+    checked.take(bytes);
+    return undefined;
   }
 
   function noteHeld(bytes: number): void {
@@ -146,7 +211,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
       outputBytes,
       receivedBytes: 0,
       startedMs: nowMs,
-      timer: setTimeout(() => push(last(guarded(end))), ENDS_WITHIN_MS),
+      timer: setTimeout(() => finish(guarded(end)), ENDS_WITHIN_MS),
     };
     ending.receivedBytes += receivedBytes;
     if (outputBytes > ending.outputBytes) {
@@ -165,15 +230,25 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     const machine = theMachine();
     const bytes = machine.end();
     const outcome = endOutcome(machine);
-    run.settle(outcome, 200);
-    if (outcome === "truncated") noteFailure(BROKEN_OFF);
+    settleBy(() => {
+      run.settle(outcome, 200);
+      if (outcome === "truncated") noteFailure(BROKEN_OFF);
+    });
     return bytes;
   }
 
   function failed(thrown: unknown): Buffer {
     const error = noteFailure(thrown);
     run.settle("failed", 200);
-    return theMachine().fail(error);
+    return failWith(error);
+  }
+
+  /** What is held is withheld: the client's end continues what it has. */
+  function failWith(error: GatewayError): Buffer {
+    const bytes = theMachine().fail(error);
+    const ending = checked?.failed(error) ?? bytes;
+    checked = null;
+    return ending;
   }
 
   return {
@@ -194,14 +269,20 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
         return last(failed(thrown));
       }
     },
-    endWithTrailers() {
+    endWithTrailers(dropped) {
+      if (checked !== null) {
+        trailers = dropped;
+        if (!isOver) finish(guarded(end));
+        return undefined;
+      }
       if (!isOver) push(reply.streamChunk(guarded(end), false));
       close();
+      return dropped;
     },
     breakOff(lost) {
       if (isOver || isBroken) return;
       isBroken = true;
-      if (hasBegun) push(last(guarded(end)));
+      if (hasBegun) finish(guarded(end));
       else firstChunk = setTimeout(lost, FIRST_CHUNK_WITHIN_MS);
     },
     serverBegan() {
@@ -210,14 +291,14 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     fail(thrown) {
       if (isOver) return "reported";
       if (!hasBegun) return "too_early";
-      push(last(theMachine().outcome() === "open" ? failed(thrown) : guarded(end)));
+      finish(theMachine().outcome() === "open" ? failed(thrown) : guarded(end));
       return "reported";
     },
     timeOut(error) {
       if (isOver) return "reported";
       if (!hasBegun) return "too_early";
       const isOpen = theMachine().outcome() === "open";
-      push(last(isOpen ? theMachine().fail(error) : guarded(end)));
+      finish(isOpen ? failWith(error) : guarded(end));
       return isOpen ? "undecided" : "reported";
     },
     close,

@@ -1,12 +1,13 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { encodeCheck } from "../guardrails/guardrails.ts";
+import { encodeCheck, type Judgement } from "../guardrails/guardrails.ts";
+import { guardrailUnavailable, requestRefused } from "../guardrails/refusals.ts";
 import { textsOf } from "../guardrails/texts.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import type { WorldModel } from "../world/world.ts";
 import type { ExchangeContext } from "./context.ts";
 
 /** Of the text in one check, as the hook gets it: more than a million tokens. */
-const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
+export const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
 
 export interface TextCheck {
   body: RequestBody;
@@ -23,11 +24,14 @@ export interface TextCheck {
  */
 export function checkText(context: ExchangeContext, { body, model, accountId, heldBytes }: TextCheck): Promise<void> | null {
   const { guardrail } = model;
-  if (guardrail === undefined) return null;
+  if (guardrail === undefined || guardrail.requests === false) return null;
   const { deps, requestId, protocol } = context;
   const texts = textsOf(body, protocol);
   if (texts.length === 0) return null;
-  const encoded = encodeCheck(guardrail, texts);
+  const encoded = encodeCheck(
+    guardrail,
+    texts.map(({ text }) => text),
+  );
   if (encoded.length > MAX_CHECKED_BYTES)
     throw new GatewayError(
       "request_too_large",
@@ -41,9 +45,26 @@ export function checkText(context: ExchangeContext, { body, model, accountId, he
     accountId,
     model: model.name,
     guardrail,
-    fields: texts.map(({ field }) => field),
+    part: "request",
+    texts: texts.length,
     body: encoded,
     left: left.signal,
   });
-  return checked.finally(() => context.heldBytes?.resize(heldBytes));
+  const fields = texts.map(({ field }) => field);
+  return passOrRefuse(
+    checked.finally(() => context.heldBytes?.resize(heldBytes)),
+    fields,
+  );
+}
+
+async function passOrRefuse(checked: Promise<Judgement>, fields: readonly string[]): Promise<void> {
+  const judgement = await checked;
+  switch (judgement.kind) {
+    case "passed":
+      return;
+    case "refused":
+      throw requestRefused(judgement, fields);
+    case "unavailable":
+      throw guardrailUnavailable("request");
+  }
 }

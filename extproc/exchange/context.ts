@@ -20,6 +20,7 @@ export interface ExchangeContext {
   readonly deps: ExchangeDeps;
   /** Sends Envoy an unsolicited message. */
   readonly push: (reply: Reply) => void;
+  readonly flow: Flow;
   readonly requestId: string;
   readonly startedMs: number;
   protocol: Interface;
@@ -40,6 +41,8 @@ export interface ExchangeContext {
   answerBytes: number;
   /** The client wants the charge in its answer's usage (answer-cost.ts). */
   wantsCost: boolean;
+  /** A chat client wants usage in its stream; read if answers are checked. */
+  wantsUsage: boolean;
   /** Undefined until the request is sent to a model server to be answered. */
   forwarded: Forwarded | undefined;
   /** Of the latest failure; null if there was none. */
@@ -48,6 +51,13 @@ export interface ExchangeContext {
   readonly client: { aborted: boolean };
   /** Resources to close when Envoy's stream is over (close.ts). */
   readonly closers: (() => void)[];
+}
+
+/** Of Envoy's messages. */
+export interface Flow {
+  /** None are read until `resume`, but for those that have arrived. */
+  pause(): void;
+  resume(): void;
 }
 
 /** A request in flight to a model server, and its answer. */
@@ -78,11 +88,12 @@ type Answer =
   | { kind: "whole"; asStream: boolean; coding: string | null }
   | { kind: "stream"; stream: AnswerStream };
 
-export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void): ExchangeContext {
+export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void, flow: Flow): ExchangeContext {
   const startedMs = deps.clock.nowMs();
   return {
     deps,
     push,
+    flow,
     requestId: deps.newRequestId(startedMs),
     startedMs,
     protocol: "chat",
@@ -96,6 +107,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void):
     heldAnswer: undefined,
     answerBytes: 0,
     wantsCost: false,
+    wantsUsage: false,
     forwarded: undefined,
     errorCode: null,
     client: { aborted: false },

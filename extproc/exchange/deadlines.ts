@@ -9,11 +9,13 @@ export interface Deadlines {
   began(isStream: boolean): void;
   /** A piece of a streamed answer has arrived. */
   heard(): void;
+  /** Pieces are not read for a while: silence is not the server's. */
+  held(isHeld: boolean): void;
   over(): void;
 }
 
 /** For a Model with one backend and no timeouts of its own. */
-const KEPT_BY_ENVOY: Deadlines = { began() {}, heard() {}, over() {} };
+const KEPT_BY_ENVOY: Deadlines = { began() {}, heard() {}, held() {}, over() {} };
 
 /** For a Model without timeouts: as long as Envoy allows any request to be silent. */
 export const DEFAULT_FIRST_BYTE_MS = 300_000;
@@ -32,6 +34,7 @@ export function startDeadlines({ timeouts, isByAttempt, onPassed }: DeadlinesSta
   const { firstByteMs = DEFAULT_FIRST_BYTE_MS, idleMs = DEFAULT_IDLE_MS, wholeMs } = timeouts ?? {};
   const whole = wholeMs === undefined ? undefined : setTimeout(pass, wholeMs, "whole");
   let silence = isByAttempt ? undefined : setTimeout(pass, firstByteMs, "silence");
+  let isUnread = false;
 
   function pass(time: "silence" | "whole"): void {
     over();
@@ -51,7 +54,14 @@ export function startDeadlines({ timeouts, isByAttempt, onPassed }: DeadlinesSta
       // A complete answer arrives here at once: nothing can be observed between its headers and its end.
       silence = setTimeout(pass, isStream ? idleMs : firstByteMs, "silence");
     },
-    heard: () => void silence?.refresh(),
+    heard() {
+      if (!isUnread) silence?.refresh();
+    },
+    held(isHeld) {
+      isUnread = isHeld;
+      if (isHeld) clearTimeout(silence);
+      else silence?.refresh();
+    },
     over,
   };
 }

@@ -10,7 +10,7 @@ import type { Reply } from "../reply.ts";
 import { admit } from "./admit.ts";
 import { emptyAnswer } from "./answer-kind.ts";
 import { close } from "./close.ts";
-import { createContext } from "./context.ts";
+import { createContext, type Flow } from "./context.ts";
 import { answerCount } from "./count-tokens.ts";
 import type { ExchangeDeps } from "./deps.ts";
 import { forward } from "./forward.ts";
@@ -27,7 +27,7 @@ export interface Exchange {
   requestHeaders(headers: ReadonlyMap<string, string>, isEnd: boolean): Reply | Promise<Reply>;
   requestBody(body: Buffer): Reply | Promise<Reply>;
   responseHeaders(headers: ReadonlyMap<string, string>, facts: { isLocalReply: boolean; isEnd: boolean }): Reply;
-  /** @returns undefined if Envoy waits for nothing: a streamed answer continues through `push`. */
+  /** @returns undefined if the reply follows through `push`: of a streamed answer, for which Envoy does not wait, or after a check. */
   responseBody(body: Buffer, isEnd: boolean): Reply | undefined;
   /** @param names of the trailers, none of which the client gets. */
   responseTrailers(names: readonly string[]): Reply | undefined;
@@ -57,8 +57,8 @@ export interface ExchangeFacts {
 const NOTHING = Buffer.alloc(0);
 
 /** @param push sends Envoy an unsolicited message. */
-export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void): Exchange {
-  const context = createContext(deps, push);
+export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void, flow: Flow): Exchange {
+  const context = createContext(deps, push, flow);
   let phase: Phase = { kind: "arriving" };
 
   function take({ reply, next }: Step): Reply {
@@ -107,7 +107,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   /** @param isEnd false if it is only the beginning: Envoy has no room for the rest. */
-  function wholeBody(body: Buffer, isEnd: boolean): Reply {
+  function wholeBody(body: Buffer, isEnd: boolean): Reply | undefined {
     context.heldAnswer?.over();
     // Envoy buffers it until the client has received it.
     context.heldBytes?.resize(context.requestBytes + body.length);
@@ -134,7 +134,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   /** Envoy sends no body at all for an answer of only headers and trailers. */
-  function withoutBody(): Reply {
+  function withoutBody(): Reply | undefined {
     if (phase.kind === "forwarded" && phase.forwarded.answer?.kind === "whole") throw emptyAnswer();
     return wholeBody(NOTHING, true);
   }
@@ -145,7 +145,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
   }
 
   /** If the step throws, the caller gets the reason, in its protocol (S17). */
-  function orRefuse(step: () => Reply): Reply {
+  function orRefuse<Result extends Reply | undefined>(step: () => Result): Result | Reply {
     try {
       return step();
     } catch (thrown) {
@@ -177,8 +177,9 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void)
     responseTrailers(names) {
       context.forwarded?.deadlines.over();
       const open = stream();
-      open?.endWithTrailers();
-      return open === undefined && isBodyAwaited() ? orRefuse(withoutBody) : reply.dropTrailers(names);
+      const dropped = reply.dropTrailers(names);
+      if (open !== undefined) return open.endWithTrailers(dropped);
+      return isBodyAwaited() ? orRefuse(withoutBody) : dropped;
     },
     facts() {
       const run = context.forwarded?.run;

@@ -11,7 +11,9 @@ import { startRun, type Run } from "../meter/run.ts";
 import { readCostRequest, type CostRequest } from "../protocol/cost-request.ts";
 import { parseForm } from "../protocol/form/form-body.ts";
 import { FORM_RULES, type FormKind } from "../protocol/form/form-rules.ts";
+import { isObject } from "../protocol/json/object.ts";
 import { parseBody } from "../protocol/json/parse-body.ts";
+import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
@@ -52,6 +54,7 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
   const model = pricedAt(chosen, startedMs);
+  if (model.guardrail?.answers !== undefined) context.wantsUsage = asksForUsage(body);
   if (endpoint.kind === "count_tokens")
     return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
 
@@ -61,6 +64,11 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   return recalled instanceof Promise
     ? recalled.then((turn) => charged(context, () => hold(context, { ...turn, ...facts })))
     : hold(context, { ...recalled, ...facts });
+}
+
+function asksForUsage({ outline }: RequestBody): boolean {
+  const options = outline["stream_options"];
+  return isObject(options) && options["include_usage"] === true;
 }
 
 /** Its `usage` would be a text: the cost is in a header. */

@@ -15,7 +15,9 @@ import { withFinalResponse } from "./final-response.ts";
 import { encodeRefusal } from "./refusal.ts";
 import { noteFailure, refuse } from "./refuse.ts";
 import { createSoundStream } from "./sound-stream.ts";
-import { costHeader, finishWhole } from "./whole-answer.ts";
+import { streamCheck } from "./checked-stream.ts";
+import { passChecked } from "./check-answer.ts";
+import { costHeader, readWhole } from "./whole-answer.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -66,8 +68,11 @@ export function respond(
   return holdAnswer(context, headers, wantsStream ? reply.awaitShortResponseBody(changes) : reply.awaitResponseBody(changes));
 }
 
-function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }: Forwarded, isEarly: boolean): AnswerStream {
+function startStream(context: ExchangeContext, forwarded: Forwarded, isEarly: boolean): AnswerStream {
   const { deps, protocol, push } = context;
+  const { run, dispatch, relayed } = forwarded;
+  const check = streamCheck(context, forwarded);
+  const { keep } = check ?? forwarded;
   const stream = createAnswerStream({
     createMachine() {
       const redacted = deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context));
@@ -81,6 +86,7 @@ function startStream(context: ExchangeContext, { run, dispatch, relayed, keep }:
     noteFailure: (thrown) => noteFailure(context, thrown),
     push,
     hold: (bytes) => holdPart(context, bytes),
+    openCheck: check?.open ?? null,
   });
   context.closers.push(stream.close);
   return stream;
@@ -110,12 +116,16 @@ function holdPart({ heldBytes, requestBytes }: ExchangeContext, bytes: number): 
   heldBytes?.resize(requestBytes + bytes);
 }
 
-/** Phase 4, for a complete answer. @throws GatewayError for an answer that cannot be passed on. */
+/**
+ * Phase 4, for a complete answer.
+ * @returns undefined if it is checked first.
+ * @throws GatewayError for an answer that cannot be passed on.
+ */
 export function respondWhole(
   context: ExchangeContext,
   forwarded: Forwarded,
   { received, isEnd }: { received: Buffer; isEnd: boolean },
-): Reply {
+): Reply | undefined {
   const { run, dispatch, answer, keep } = forwarded;
   if (answer === null) throw new Error("a response body came before its headers");
   if (answer.kind === "upstream_error") throw upstreamError(context, forwarded, { ...answer, body: received });
@@ -129,9 +139,9 @@ export function respondWhole(
   const { redactor } = context.deps;
   const errorEvent = errorEventOf(context);
   const translation = dispatch.translation();
-  const whole = finishWhole({ received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep });
+  const whole = readWhole({ received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep });
   context.answerBytes = received.length;
-  return whole;
+  return passChecked(context, forwarded, whole);
 }
 
 function tooLargeAsStream(): GatewayError {

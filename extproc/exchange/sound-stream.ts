@@ -63,10 +63,10 @@ export function createSoundStream({ run, maxBytes, refuse, cutOff, push }: Sound
       if (isEnd) return complete() ?? reply.streamChunk(chunk, true);
       return chunk.length === 0 ? undefined : reply.streamChunk(chunk, false);
     },
-    endWithTrailers() {
-      if (isOver) return;
-      const failure = complete();
+    endWithTrailers(dropped) {
+      const failure = isOver ? undefined : complete();
       if (failure !== undefined) push(failure);
+      return dropped;
     },
     breakOff(lost) {
       if (isOver) return;

@@ -29,25 +29,48 @@ export interface WholeAnswer {
   keep: ((response: Buffer) => void) | null;
 }
 
-/** A complete answer in the caller's protocol; its run is settled. @throws GatewayError if it is invalid. */
-export function finishWhole(answer: WholeAnswer): Reply {
+/** In the caller's protocol; nothing of it has gone to the client. */
+export interface FinishedAnswer {
+  readonly bytes: Buffer;
+  /** They are the events of a stream. */
+  readonly isStream: boolean;
+  /** Settles the run. @returns the reply with the answer. */
+  finish(): Reply;
+}
+
+/** A complete answer in the caller's protocol. @throws GatewayError if it is invalid. */
+export function readWhole(answer: WholeAnswer): FinishedAnswer {
   const { received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep } = answer;
   if (!asStream) {
     const response = translation.response(body, run.meter);
-    run.settle("complete", 200);
-    keep?.(response);
-    const bytes = wantsCost ? addCost(response, client, run.costNanoUsd()) : response;
-    return reply.finishResponse(bytes === received ? "unchanged" : bytes, { set: costHeader(run) });
+    return {
+      bytes: response,
+      isStream: false,
+      finish() {
+        run.settle("complete", 200);
+        keep?.(response);
+        const bytes = wantsCost ? addCost(response, client, run.costNanoUsd()) : response;
+        return reply.finishResponse(bytes === received ? "unchanged" : bytes, { set: costHeader(run) });
+      },
+    };
   }
+  let final: Buffer | undefined;
   const redacted = redactor.stream(translation.stream(run.meter), errorEvent);
-  const kept = keep === null ? redacted : withFinalResponse(redacted, keep);
+  const kept = keep === null ? redacted : withFinalResponse(redacted, (response) => void (final = response));
   const machine = wantsCost ? withCost(kept, client, run.costNanoUsd) : kept;
   const pushed = machine.push(body);
   const first = pushed === "unchanged" ? body : pushed;
-  run.noteOutput(first.length);
   const bytes = Buffer.concat([first, machine.end()]);
-  run.settle(endOutcome(machine), 200);
-  return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream", ...costHeader(run) } });
+  return {
+    bytes,
+    isStream: true,
+    finish() {
+      if (final !== undefined) keep?.(final);
+      run.noteOutput(first.length);
+      run.settle(endOutcome(machine), 200);
+      return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream", ...costHeader(run) } });
+    },
+  };
 }
 
 /** What is charged. */

@@ -1,30 +1,38 @@
 import type { Guardrail } from "../../contract/catalogue.ts";
-import { GatewayError } from "../../contract/errors.ts";
 import type { RelayTarget } from "../early-answers/relay.ts";
 import type { Events } from "../events.ts";
 import { callHook } from "./call.ts";
 import { createCallSlots } from "./call-slots.ts";
-import type { CheckFailure } from "./outcome.ts";
-import type { CheckedText } from "./texts.ts";
+import type { CheckedPart, CheckFailure } from "./outcome.ts";
 import { readVerdict, type Verdict } from "./verdict.ts";
 
-/** Asks a Model's hook about the text of a request before a model server gets it (docs/decisions/0081). */
+/**
+ * Asks a Model's hook about the text of a request before a model server gets it, and about that of an answer before its client does
+ * (docs/decisions/0081).
+ */
 export interface Guardrails {
-  /**
-   * Also resolves when the client leaves.
-   * @throws GatewayError `content_refused` if the hook refuses a text; `guardrail_unavailable` if there is no answer in time and
-   * the Model does not allow requests then.
-   */
-  check(request: CheckRequest): Promise<void>;
+  /** Never rejects. Also resolves when the client leaves. */
+  check(request: CheckRequest): Promise<Judgement>;
 }
+
+export type Judgement =
+  /** There is nothing against it, or no verdict, and the Model allows it then. */
+  | { kind: "passed" }
+  | Refused
+  /** There is no verdict in time, and the Model does not allow it then. */
+  | { kind: "unavailable" };
+
+/** @member text number of the first text that is refused, from 0; null if the hook judged all at once. */
+export type Refused = Extract<Verdict, { kind: "refused" }>;
 
 interface CheckRequest {
   requestId: string;
   accountId: string;
   model: string;
   guardrail: Guardrail;
-  /** The place of each text in the request. */
-  fields: readonly string[];
+  part: CheckedPart;
+  /** Their number. */
+  texts: number;
   /** The body of the call (`encodeCheck`). */
   body: Buffer;
   /** The client has left. */
@@ -45,8 +53,8 @@ const MAX_OPEN_CALLS = 128;
 type Checked = Exclude<Verdict, { kind: "unreadable" }> | { kind: "failed"; failure: CheckFailure; status: number | null };
 
 /** In the form of OpenAI's moderations, and in UTF-8 that every hook can read: half a surrogate pair would be a way around it. */
-export function encodeCheck({ model }: Guardrail, texts: readonly CheckedText[]): Buffer {
-  const input = texts.map(({ text }) => text.toWellFormed());
+export function encodeCheck({ model }: Guardrail, texts: readonly string[]): Buffer {
+  const input = texts.map((text) => text.toWellFormed());
   return Buffer.from(JSON.stringify(model === undefined ? { input } : { model, input }));
 }
 
@@ -55,33 +63,35 @@ export function createGuardrails({ target, events, clock }: GuardrailsDeps): Gua
 
   return {
     async check(request) {
-      const { requestId, model, guardrail, fields, left } = request;
+      const { requestId, model, guardrail, part, left } = request;
       const startedMs = clock.nowMs();
       const checked = target === null ? UNREACHABLE : await ask(request, { target, slots });
-      if (left.aborted) return;
+      if (left.aborted) return PASSED;
       const durationMs = clock.nowMs() - startedMs;
       switch (checked.kind) {
         case "allowed":
-          return events.guardrailChecked({ model, result: "allowed", durationMs });
+          events.guardrailChecked({ model, part, result: "allowed", durationMs });
+          return PASSED;
         case "refused":
-          events.guardrailChecked({ model, result: "refused", durationMs });
-          throw refusal(checked, fields);
+          events.guardrailChecked({ model, part, result: "refused", durationMs });
+          return checked;
         case "failed": {
           const isAllowed = guardrail.onFailure === "allow" && target !== null;
-          events.guardrailFailed({ requestId, model, failure: checked.failure, hookStatus: checked.status, isAllowed });
-          events.guardrailChecked({ model, result: isAllowed ? "failed_allowed" : "failed_refused", durationMs });
-          if (!isAllowed) throw unavailable();
+          events.guardrailFailed({ requestId, model, part, failure: checked.failure, hookStatus: checked.status, isAllowed });
+          events.guardrailChecked({ model, part, result: isAllowed ? "failed_allowed" : "failed_refused", durationMs });
+          return isAllowed ? PASSED : { kind: "unavailable" };
         }
       }
     },
   };
 }
 
+const PASSED: Judgement = { kind: "passed" };
 const UNREACHABLE: Checked = { kind: "failed", failure: "unreachable", status: null };
 
 /** Ends by the Model's timeout, which counts the wait for a slot. */
 async function ask(
-  { accountId, guardrail, fields, body, left }: CheckRequest,
+  { accountId, guardrail, texts, body, left }: CheckRequest,
   { target, slots }: { target: RelayTarget; slots: ReturnType<typeof createCallSlots> },
 ): Promise<Checked> {
   const { cluster, path, timeoutMs } = guardrail;
@@ -103,29 +113,10 @@ async function ask(
     const isLost = first.kind === "failed" && (first.failure === "unreachable" || first.failure === "broken");
     const answer = isLost && !ended.aborted ? await callHook(call) : first;
     if (answer.kind === "failed") return ended.aborted ? { ...answer, failure: "timeout" } : answer;
-    const verdict = readVerdict(answer.body, fields.length);
+    const verdict = readVerdict(answer.body, texts);
     return verdict.kind === "unreadable" ? { kind: "failed", failure: "unreadable", status: 200 } : verdict;
   } finally {
     ended.removeEventListener("abort", stopWaiting);
     leave();
   }
-}
-
-function refusal({ text, categories }: Extract<Verdict, { kind: "refused" }>, fields: readonly string[]): GatewayError {
-  const reason = categories.length === 0 ? "" : ` (${categories.join(", ")})`;
-  const field = text === null ? undefined : fields[text];
-  const where = field === undefined ? "The request" : `\`${field}\``;
-  return new GatewayError(
-    "content_refused",
-    `${where} was refused by the content check of this model${reason}. Nothing was charged. Change the text and send the request again.`,
-    { details: { code: "content_policy_violation" }, ...(field === undefined ? {} : { field }) },
-  );
-}
-
-function unavailable(): GatewayError {
-  return new GatewayError(
-    "guardrail_unavailable",
-    "This model's requests are checked before they are answered, and the check is not available right now. Nothing was charged. Try again in a moment.",
-    { headers: { "retry-after": "2" } },
-  );
 }

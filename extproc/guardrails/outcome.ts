@@ -6,3 +6,6 @@ export type CheckFailure = HookFailure | "timeout" | "busy" | "unreadable";
 
 /** `failed_…`: there is no verdict, and the Model says what happens then. */
 export type GuardrailResult = "allowed" | "refused" | "failed_allowed" | "failed_refused";
+
+/** What was checked. */
+export type CheckedPart = "request" | "answer";

@@ -1,4 +1,5 @@
 import type { Backend } from "../../contract/catalogue.ts";
+import { ERRORS } from "../../contract/errors.ts";
 import type { Label } from "../../contract/labels.ts";
 import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
@@ -35,6 +36,13 @@ export interface Run {
   noteOutput(deliveredBytes: number): "continue" | "stop";
   /** The first call counts, later ones have no effect: `closed` follows every end. */
   settle(outcome: Outcome, httpStatus: number): void;
+  /** A guardrail judges the answer: a client that leaves meanwhile pays for what was produced, as if it had been delivered. */
+  judge(): void;
+  /**
+   * The guardrail refuses it: settled as complete, because its model server has done its work, with the status of a refusal, also
+   * if a stream has begun with another one.
+   */
+  refuse(): void;
   /** The client has hung up while a server was processing its prompt, before the first byte of an answer. */
   leave(): void;
 }
@@ -85,6 +93,9 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   let settled: Settlement | null = null;
   let isGivenUp = false;
   let isDelivered = false;
+  let isJudged = false;
+  /** The server's last report may precede the text that was refused. */
+  let isRefused = false;
   let hasLeft = false;
   let answeredBy: Checkpoint["answeredBy"];
   /** Up to this output, and without another report, the hold covers the charge. */
@@ -198,7 +209,8 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
 
   /** Speech is paid as it was requested: whole by a client that leaves it half-way, and not at all if its server does. */
   function isOwed(outcome: Settlement["outcome"]): boolean {
-    return isDelivered && (isByRequest ? outcome === "aborted" : meter.outputBytes() > 0);
+    const isOut = isDelivered || (isJudged && outcome === "aborted");
+    return isOut && (isByRequest ? outcome === "aborted" : meter.outputBytes() > 0);
   }
 
   function priceOf({ unitPrice }: MeteredUsage): Price {
@@ -222,7 +234,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   function noteAnomalies(outcome: Settlement["outcome"]): void {
     for (const anomaly of meter.anomalies()) {
       // A cut stream has no last report.
-      if (anomaly === "stale" && outcome !== "complete") continue;
+      if (anomaly === "stale" && (outcome !== "complete" || isRefused)) continue;
       events.usageAnomaly({ requestId, model: model.name, backend: backend.name, anomaly });
     }
   }
@@ -264,6 +276,11 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       return keepAhead();
     },
     settle: end,
+    judge: () => void (isJudged = true),
+    refuse() {
+      isRefused = true;
+      end("complete", ERRORS.content_refused.status);
+    },
     leave() {
       hasLeft = true;
       end("aborted", 499);

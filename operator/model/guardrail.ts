@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { CatalogueModel } from "../../contract/catalogue.ts";
+import type { AnswerWindow, CatalogueModel } from "../../contract/catalogue.ts";
 import { explain } from "../crd/explain.ts";
 import { serverTls, type BackendResource } from "./backend-resource.ts";
 import { credentialHeader } from "./credential-header.ts";
@@ -10,8 +10,34 @@ import { guardrailUrl } from "./upstream-url.ts";
 
 const NEEDS_HTTPS = "needs an https url";
 const NEEDS_CREDENTIAL = "needs a credentialRef";
+const NEEDS_ANSWERS = "needs Answers in check";
+const TWICE = "must not name the same twice";
+const CHARACTERS = "must be a whole number from 100 to 100000";
+const PARTS = ["Requests", "Answers"] as const;
 
-/** A hook that checks the text of a Model's requests. */
+const streamWindow = z
+  .strictObject(
+    {
+      characters: z
+        .int(must("be a whole number from 100 to 100000"))
+        .min(100, CHARACTERS)
+        .max(100_000, CHARACTERS)
+        .optional()
+        .describe("Text that is checked at once: from 100 to 100000 characters; 2000 if absent."),
+      time: durationSchema({
+        minimumMs: 100,
+        maximumMs: 30_000,
+        claim: "from 100ms to 30s",
+        description: "Time after which shorter text is checked: from 100ms to 30s; 1s if absent.",
+      }).optional(),
+    },
+    must("have characters and time"),
+  )
+  .describe(
+    "How much of a streamed answer is held back until it is checked. Text goes to the client with the window that contains it. The first windows of an answer are smaller.",
+  );
+
+/** A hook that checks the text of a Model's requests, or of its answers. */
 export const guardrailResourceSchema = z
   .strictObject(
     {
@@ -40,8 +66,16 @@ export const guardrailResourceSchema = z
         .enum(["Refuse", "Allow"], must("be Refuse or Allow"))
         .default("Refuse")
         .describe(
-          "What happens to a request if the hook gives no verdict in time: Refuse answers 503, Allow sends it to the model server unchecked.",
+          "What happens to a request, or to an answer, if the hook gives no verdict in time: Refuse answers 503, or ends the stream with an error; Allow passes it on unchecked.",
         ),
+      check: z
+        .array(z.enum(PARTS, must("be Requests or Answers")), must("be a list of Requests and Answers"))
+        .min(1, "must name Requests, Answers or both")
+        .max(PARTS.length, TWICE)
+        .refine((parts) => new Set(parts).size === parts.length, TWICE)
+        .default(["Requests"])
+        .meta(explain("What is checked: Requests, Answers or both. Answers are those of conversations.", { list: "set" })),
+      streamWindow: streamWindow.optional(),
     },
     must("have url"),
   )
@@ -50,9 +84,13 @@ export const guardrailResourceSchema = z
     path: ["credentialHeader"],
     message: NEEDS_CREDENTIAL,
   })
+  .refine(({ streamWindow, check }) => streamWindow === undefined || check.includes("Answers"), {
+    path: ["streamWindow"],
+    message: NEEDS_ANSWERS,
+  })
   .meta(
     explain(
-      "Service that checks the text of each request before a model server gets it, in the form of OpenAI's moderations. If absent, nothing is checked.",
+      "Service that checks the text of each request before a model server gets it, and that of each answer before its client does, in the form of OpenAI's moderations. If absent, nothing is checked.",
       {
         rules: [
           { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },
@@ -60,6 +98,11 @@ export const guardrailResourceSchema = z
             rule: "!has(self.credentialHeader) || has(self.credentialRef)",
             message: NEEDS_CREDENTIAL,
             field: "credentialHeader",
+          },
+          {
+            rule: '!has(self.streamWindow) || (has(self.check) && "Answers" in self.check)',
+            message: NEEDS_ANSWERS,
+            field: "streamWindow",
           },
         ],
       },
@@ -72,6 +115,8 @@ type GuardrailResource = z.infer<typeof guardrailResourceSchema>;
 export const GUARDRAIL = "spec.guardrail";
 
 const DEFAULT_TIMEOUT_MS = 2_000;
+const DEFAULT_WINDOW_CHARACTERS = 2_000;
+const DEFAULT_WINDOW_MS = 1_000;
 
 /** To Envoy, a hook is a server like a backend: address, certificate and credential have the same rules. */
 export function asServer({ url, credentialRef, credentialHeader, tls }: GuardrailResource): BackendResource {
@@ -88,7 +133,7 @@ export function asServer({ url, credentialRef, credentialHeader, tls }: Guardrai
 }
 
 export function toGuardrail(
-  { url, model, timeout = DEFAULT_TIMEOUT_MS, onFailure }: GuardrailResource,
+  { url, model, timeout = DEFAULT_TIMEOUT_MS, onFailure, check, streamWindow = {} }: GuardrailResource,
   cluster: string,
 ): NonNullable<CatalogueModel["guardrail"]> {
   return {
@@ -97,5 +142,15 @@ export function toGuardrail(
     ...(model === undefined ? {} : { model }),
     timeoutMs: timeout,
     onFailure: onFailure === "Allow" ? "allow" : "refuse",
+    // What is left out when it is not used can be read by earlier versions.
+    ...(check.includes("Requests") ? {} : { requests: false }),
+    ...(check.includes("Answers") ? { answers: toWindow(streamWindow) } : {}),
   };
+}
+
+function toWindow({
+  characters = DEFAULT_WINDOW_CHARACTERS,
+  time = DEFAULT_WINDOW_MS,
+}: NonNullable<GuardrailResource["streamWindow"]>): AnswerWindow {
+  return { windowCharacters: characters, windowMs: time };
 }

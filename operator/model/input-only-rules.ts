@@ -7,6 +7,8 @@ import { hasOutput, isInputInterfaceName, ofInput, ofInputOnly } from "./input-i
 const NO_OUTPUT_LIMIT = "must be absent for Embeddings, Rerank and Speech: their answers have no tokens";
 const NO_CAPABILITIES =
   "must be absent for Embeddings, Rerank, ImageGeneration, Speech and Transcription: nothing else is asked of the Model";
+const NO_ANSWERS =
+  "must not name Answers for Embeddings, Rerank, ImageGeneration, Speech and Transcription: only the answers of conversations are checked";
 const CHAT_ONLY =
   "must all have protocol ChatCompletions for Embeddings, Rerank, ImageGeneration, Speech and Transcription: Messages has none of them, and servers of Responses that have them take ChatCompletions";
 
@@ -17,6 +19,7 @@ const inputOnlySpec = z.object({
   interfaces: z.array(z.unknown()).default([]),
   capabilities: anything,
   limits: z.object({ maxOutputTokens: anything }).default({}),
+  guardrail: z.object({ check: z.array(z.unknown()).default([]) }).default({ check: [] }),
   backends: z.array(z.object({ protocol: anything })).default([]),
 });
 
@@ -24,10 +27,11 @@ const inputOnlySpec = z.object({
 export function inputOnlyProblems(spec: unknown): Problem[] {
   const parsed = inputOnlySpec.safeParse(spec);
   if (!parsed.success || !parsed.data.interfaces.some(isInputInterfaceName)) return [];
-  const { interfaces, capabilities, limits, backends } = parsed.data;
+  const { interfaces, capabilities, limits, guardrail, backends } = parsed.data;
   const checks: [isWrong: boolean, path: string[], message: string][] = [
     [!hasOutput(interfaces) && limits.maxOutputTokens !== undefined, ["limits", "maxOutputTokens"], NO_OUTPUT_LIMIT],
     [capabilities !== undefined, ["capabilities"], NO_CAPABILITIES],
+    [guardrail.check.includes("Answers"), ["guardrail", "check"], NO_ANSWERS],
     [backends.some(({ protocol }) => protocol !== "ChatCompletions"), ["backends"], CHAT_ONLY],
   ];
   return checks.flatMap(([isWrong, path, message]) => (isWrong ? [{ path, message }] : []));
@@ -41,6 +45,11 @@ export const INPUT_ONLY_RULES: readonly Rule[] = [
     field: "limits.maxOutputTokens",
   },
   { rule: ofInput("!has(self.capabilities)"), message: NO_CAPABILITIES, field: "capabilities" },
+  {
+    rule: ofInput('!has(self.guardrail) || !has(self.guardrail.check) || !("Answers" in self.guardrail.check)'),
+    message: NO_ANSWERS,
+    field: "guardrail.check",
+  },
   {
     rule: ofInput('self.backends.all(each, each.protocol == "ChatCompletions")'),
     message: CHAT_ONLY,

@@ -221,8 +221,10 @@ test("a request holds its credit while it is checked, and a client that leaves e
 test("checks and refusals are counted, and no text is logged", async () => {
   const page = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
   for (const result of ["allowed", "refused"])
-    expect(page).toMatch(new RegExp(`^gateway_guardrail_checks_total\\{.*model="guarded",result="${result}".*\\} [1-9]`, "m"));
-  expect(page).toMatch(/^gateway_guardrail_checks_total\{.*model="open",result="failed_allowed".*\} [1-9]/m);
+    expect(page).toMatch(
+      new RegExp(`^gateway_guardrail_checks_total\\{.*model="guarded",part="request",result="${result}".*\\} [1-9]`, "m"),
+    );
+  expect(page).toMatch(/^gateway_guardrail_checks_total\{.*model="open",part="request",result="failed_allowed".*\} [1-9]/m);
   expect(page).toMatch(/^gateway_refusals_total\{.*code="content_refused".*\} [1-9]/m);
   const names = await readdir(stack().directory.logs);
   const logs = await Promise.all(names.map((name) => readFile(path.join(stack().directory.logs, name), "utf8")));

@@ -3,10 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeBackendManifests } from "../support/backend-manifests.ts";
 import { makeCompletion, makeCompletionStream } from "../support/completions.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
 import { onlyRow } from "../support/settlement.ts";
 import type { TestProduct } from "../support/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 import { makeAuthority, type Authority } from "../support/tls-certificates.ts";
+
+/** Longer than Envoy takes for an answer and its trailers. */
+const HOOK_MS = 300;
 
 /** A model server that speaks HTTP/2 ends one stream and keeps its connection: not what a closed connection looks like. */
 
@@ -15,6 +19,7 @@ let respond: (stream: ServerHttp2Stream) => void = () => {};
 let protocols: (string | null | undefined)[] = [];
 let authority: Authority;
 let server: Http2Server;
+let hook: RecordingUpstream;
 let manifests: Awaited<ReturnType<typeof makeBackendManifests>>;
 let stack: TestProduct;
 
@@ -32,16 +37,22 @@ beforeAll(async () => {
   await listening;
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the model server has no port");
+  hook = await startRecordingUpstream((_request, response) => {
+    setTimeout(() => response.end('{"results":[{"flagged":false}]}'), HOOK_MS);
+  });
+  const guardrail = { url: `http://127.0.0.1:${hook.port}/check`, check: ["Answers"], timeout: "5s" };
   const only = { name: "only", protocol: "chat", url: `https://127.0.0.1:${address.port}`, ca } as const;
   manifests = await makeBackendManifests([
     { name: "single", backends: [only] },
     { name: "several", backends: [only, { ...only, name: "spare", priority: 1 }] },
+    { name: "checked", backends: [only], guardrail },
   ]);
   stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
 });
 afterAll(async () => {
   await stack.stop();
   server.close();
+  await hook.stop();
   await manifests.remove();
   await authority.remove();
 });
@@ -128,7 +139,7 @@ describe("trailers of a model server", () => {
     };
   }
 
-  const each = ["single", "several"].flatMap((model) => [true, false].map((isStream) => [model, isStream] as const));
+  const each = ["single", "several", "checked"].flatMap((model) => [true, false].map((isStream) => [model, isStream] as const));
 
   test.for(each)("do not reach its clients: %s, stream: %s (S17)", async ([model, isStream]) => {
     if (isStream) respondWithTrailers("text/event-stream", makeCompletionStream());

@@ -43,6 +43,7 @@ export interface TestModelOfMany {
   streaming?: { keepAlive: string; answerAfter?: string };
   /** As a manifest writes it. */
   guardrail?: object;
+  responses?: { storeHours: number };
   maxOutputTokens?: number;
   contextWindow?: number;
   /** US dollars a million tokens. */
@@ -94,7 +95,7 @@ export async function makeOneAndSeveral(upstream: FailingUpstream): ReturnType<t
 const CONVERSATIONS = ["ChatCompletions", "Messages", "Responses"];
 
 function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model }: TestModelOfMany): object {
-  const { timeouts, streaming, guardrail, maxOutputTokens, contextWindow } = model;
+  const { timeouts, streaming, guardrail, responses, maxOutputTokens, contextWindow } = model;
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
@@ -107,6 +108,7 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       ...(streaming === undefined ? {} : { streaming }),
       // JSON leaves out what is undefined.
       guardrail,
+      responses,
       limits: { maxOutputTokens, contextWindow },
       backends: backends.map(
         ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, google, ...others }) => ({

@@ -1,5 +1,29 @@
 import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
+interface EndedRequest {
+  outcome: Outcome;
+  httpStatus: number;
+}
+
+interface NamedOutcome {
+  name: string;
+  badge: string;
+  /** Its effect on the charge. */
+  note: string;
+}
+
+/** A complete answer with the status of an error was refused by the content check of its model. */
+export function describeOutcome({ outcome, httpStatus }: EndedRequest): NamedOutcome {
+  if (outcome === "complete" && httpStatus >= 400) return REFUSED;
+  return { name: OUTCOME_NAMES[outcome], badge: OUTCOME_BADGES[outcome], note: OUTCOME_NOTES[outcome] };
+}
+
+const REFUSED: NamedOutcome = {
+  name: "Refused",
+  badge: "failed",
+  note: "The content check of this model refused the response, or the rest of it. What the model server generated is charged.",
+};
+
 /** Display names of outcomes. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   complete: "Completed",
@@ -11,7 +35,7 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
 };
 
 /** The badge of each. */
-export const OUTCOME_BADGES: Readonly<Record<Outcome, string>> = {
+const OUTCOME_BADGES: Readonly<Record<Outcome, string>> = {
   complete: "active",
   truncated: "warn",
   failed: "failed",
@@ -21,7 +45,7 @@ export const OUTCOME_BADGES: Readonly<Record<Outcome, string>> = {
 };
 
 /** Their effect on the charge. */
-export const OUTCOME_NOTES: Readonly<Record<Outcome, string>> = {
+const OUTCOME_NOTES: Readonly<Record<Outcome, string>> = {
   complete: "The response was delivered in full.",
   truncated: "The model server stopped mid-response. What was delivered is charged.",
   failed: "The model server failed before the first token. Nothing is charged.",

@@ -10,7 +10,7 @@ import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { grouped, tokensPerSecond } from "../figures.ts";
 import { layout } from "../layout.ts";
-import { OUTCOME_NAMES, OUTCOME_NOTES } from "./outcome-names.ts";
+import { describeOutcome } from "./outcome-names.ts";
 import { responsiveTable } from "../responsive-table.ts";
 
 export interface RequestView {
@@ -32,7 +32,8 @@ export function requestPage({ visitor, attempts, keys }: RequestView): string {
 }
 
 function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly NamedKey[]; isOnly: boolean }): string {
-  const { keyId, startedAt, durationMs, outcome } = request;
+  const { keyId, startedAt, durationMs } = request;
+  const outcome = describeOutcome(request);
   const name = keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
   const facts: [string, string][] = [
     ["Time", startedAt.toISOString().replace("T", " ").replace("Z", "")],
@@ -40,7 +41,7 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
     ["Model", request.model],
     ["Interface", `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}`],
     ["Status", String(request.httpStatus)],
-    ["Result", `${OUTCOME_NAMES[outcome]}. ${OUTCOME_NOTES[outcome]}`],
+    ["Result", `${outcome.name}. ${outcome.note}`],
     ["Duration", `${(durationMs / 1000).toFixed(3)} s`],
     ...speedFacts(request),
     ["Price version", String(request.priceVersion)],

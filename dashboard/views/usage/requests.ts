@@ -14,7 +14,7 @@ import { INTERFACE_NAMES } from "../interface-names.ts";
 import { empty } from "../empty.ts";
 import { compact, compactCell, seconds, tokensPerSecond, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
-import { OUTCOME_BADGES, OUTCOME_NAMES } from "./outcome-names.ts";
+import { describeOutcome, OUTCOME_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 
@@ -158,6 +158,7 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
   const at = request.startedAt.toISOString();
   const cached = request.cachedInputTokens + request.cacheWriteTokens;
   const speed = tokensPerSecond(request);
+  const outcome = describeOutcome(request);
   return html`<tr>
     <th scope="row" data-label="Time (UTC)">
       <a href="${PATH}/${request.requestId}"
@@ -170,7 +171,7 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
     <td data-label="Key">!${clipped(names.get(request.keyId) ?? request.keyId)}</td>
     <td data-label="Status">
       <span
-        ><span class="badge ${OUTCOME_BADGES[request.outcome]}">${OUTCOME_NAMES[request.outcome]}</span
+        ><span class="badge ${outcome.badge}">${outcome.name}</span
         >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted it">Estimated</span>' : ""}</span
       >
     </td>

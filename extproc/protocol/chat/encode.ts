@@ -69,7 +69,8 @@ export interface ChunkEncoder {
   delta(delta: Delta): string;
   /** The bytes around the JSON string of a delta with only text. */
   textFrame(): { before: string; after: string };
-  finish(ending: Ending): string;
+  /** @param index of the answer, if there are several. */
+  finish(ending: Ending, index?: number): string;
   usage(usage: Usage): string;
   done(): string;
 }
@@ -93,8 +94,8 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
       const at = empty.lastIndexOf('""') + 1;
       return { before: empty.slice(0, at), after: empty.slice(at) };
     },
-    finish: (ending) =>
-      chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) }], noUsage),
+    finish: (ending, index = 0) =>
+      chunk([{ index, delta: {}, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) }], noUsage),
     usage: (usage) => chunk([], { usage: encodeUsage(usage) }),
     done: () => encodeSseEvent(null, "[DONE]"),
   };

@@ -13,8 +13,8 @@ import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
 export interface ResponseSoFar {
   /** @throws GatewayError `upstream_error` for more items, or larger ones, than any answer has. */
   read(json: JsonObject, data: string): void;
-  /** Its ending at the limit of output tokens. */
-  limited(usage: Usage): string;
+  /** Its ending at the limit of output tokens, or where a filter stopped it. */
+  incomplete(usage: Usage, reason: "max_output_tokens" | "content_filter"): string;
   /** Its ending if it failed: an event for clients that read events, the failed response for those that wait for one. */
   failed(error: GatewayError): string;
 }
@@ -96,13 +96,12 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
 
   return {
     read,
-    limited(usage) {
+    incomplete(usage, reason) {
       const open = [...items].filter(([, { done }]) => done === null);
       const closed = open.map(([index, item]) =>
         event("response.output_item.done", { output_index: Number(index), item: encodeItem(item) }),
       );
-      const incomplete_details = { reason: "max_output_tokens" };
-      const members = { status: "incomplete", incomplete_details, usage: encodeUsage(usage) };
+      const members = { status: "incomplete", incomplete_details: { reason }, usage: encodeUsage(usage) };
       return closed.join("") + ending("response.incomplete", members);
     },
     failed(error) {

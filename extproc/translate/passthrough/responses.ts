@@ -154,7 +154,7 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
     skimmed: meter.producedBytes,
     outcome: () => outcome,
     closing: () => "",
-    limited: () => soFar.limited(meter.final().usage),
+    limited: () => soFar.incomplete(meter.final().usage, "max_output_tokens"),
     failed: soFar.failed,
     toStream(answer) {
       parseResponse(answer);

@@ -235,6 +235,14 @@ export const modelSpecs = object(
         credentialRef: reference,
         timeout: mostly(["100ms", "2s", "5s"], ["99ms", "5s1ms", "1d", "", 2]),
         onFailure: mostly(["Refuse", "Allow"], ["refuse", "", 1]),
+        check: mostly([["Requests"], ["Answers"], ["Requests", "Answers"]], [[], ["Answers", "Answers"], ["answers"], "Answers"]),
+        streamWindow: object(
+          {
+            characters: mostly([100, 2_000, 100_000], [99, 100_001, "500", 1.5]),
+            time: mostly(["100ms", "30s"], ["99ms", "31s", 1]),
+          },
+          [],
+        ),
       },
       ["url"],
     ),

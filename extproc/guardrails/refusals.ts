@@ -1,0 +1,48 @@
+import { GatewayError } from "../../contract/errors.ts";
+import type { Refused } from "./guardrails.ts";
+import type { CheckedPart } from "./outcome.ts";
+
+/** @param fields the place of each text in the request. */
+export function requestRefused({ text, categories }: Refused, fields: readonly string[]): GatewayError {
+  const field = text === null ? undefined : fields[text];
+  const where = field === undefined ? "The request" : `\`${field}\``;
+  return contentRefused(`${where} was refused by ${CHECK}${reasonOf(categories)}. Nothing was charged.`, field);
+}
+
+/** @param costUsd what the request costs. */
+export function answerRefused(refused: Refused, costUsd: string): GatewayError {
+  return contentRefused(`${explainRefusal(refused)} The model server has answered the request, which costs ${costUsd} USD.`);
+}
+
+/** In one sentence. */
+export function explainRefusal({ categories }: Refused): string {
+  return `The model's answer was refused by ${CHECK}${reasonOf(categories)}.`;
+}
+
+export function guardrailUnavailable(part: CheckedPart): GatewayError {
+  const charged = part === "request" ? "Nothing was charged." : "Nothing is charged for an answer that has not begun.";
+  return new GatewayError(
+    "guardrail_unavailable",
+    `${UNAVAILABLE[part]}, and the check is not available right now. ${charged} Try again in a moment.`,
+    {
+      headers: { "retry-after": "2" },
+    },
+  );
+}
+
+const CHECK = "the content check of this model";
+const UNAVAILABLE = {
+  request: "This model's requests are checked before they are answered",
+  answer: "This model's answers are checked before they are passed on",
+} as const satisfies Record<CheckedPart, string>;
+
+function contentRefused(facts: string, field?: string): GatewayError {
+  return new GatewayError("content_refused", `${facts} Change the text and send the request again.`, {
+    details: { code: "content_policy_violation" },
+    ...(field === undefined ? {} : { field }),
+  });
+}
+
+function reasonOf(categories: readonly string[]): string {
+  return categories.length === 0 ? "" : ` (${categories.join(", ")})`;
+}
