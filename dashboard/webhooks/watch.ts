@@ -1,6 +1,7 @@
 import type { Database } from "../../ledger/postgres/database.ts";
 import { expireLateDeliveries } from "../../ledger/webhooks/deliveries.ts";
 import { claimFailedEndpoints, returnFailedEndpoint } from "../../ledger/webhooks/endpoint-letters.ts";
+import { queueShutdownEvents } from "../../ledger/webhooks/shutdown-events.ts";
 import { queueBalanceEvents, queueExpiryEvents } from "../../ledger/webhooks/watched-events.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
@@ -18,7 +19,7 @@ export interface EventWatchDeps {
 
 const EVERY_MS = 60_000;
 
-/** Looks for balances that fall and keys that expire soon, and writes to owners whose webhook was disabled. */
+/** Looks for balances that fall, keys that expire soon and models that end, and writes to owners whose webhook was disabled. */
 export function startEventWatch(deps: EventWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to look for webhook events");
@@ -29,6 +30,7 @@ export function startEventWatch(deps: EventWatchDeps): Rounds {
 export async function watchEvents({ database, mailer, publicBaseUrl, log }: Omit<EventWatchDeps, "everyMs">): Promise<void> {
   await queueBalanceEvents(database);
   await queueExpiryEvents(database);
+  await queueShutdownEvents(database);
   await expireLateDeliveries(database);
   if (mailer === undefined) return;
   for (const { id, url, accountId, accountName, owners } of await claimFailedEndpoints(database)) {

@@ -15,6 +15,7 @@ export const EVENT_TYPES = [
   "member.joined",
   "member.role_changed",
   "member.removed",
+  "model.shutdown_announced",
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -7,7 +7,9 @@ import { addResourceKey, changeResourceKey, revokeResourceKey, rotateResourceKey
 import { suspendMadeThings } from "../../ledger/people/made-by.ts";
 import { dropOldDeliveries } from "../../ledger/webhooks/deliveries.ts";
 import { listEndpoints } from "../../ledger/webhooks/endpoints.ts";
-import { PEPPER } from "../support/ledger.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";
 import { dataOf, openWebhooks, typesOf } from "./harness-webhooks.ts";
@@ -163,4 +165,35 @@ test("a member who leaves takes keys along: each is an event", async () => {
     { key_name: `of ${zoe.personId}`, by_member_id: owner.personId },
     { key_name: `of ${kim.personId}`, by_member_id: owner.personId },
   ]);
+});
+
+test("a model's shutdown is announced once for each date to the accounts that used it", async () => {
+  const world = await openWebhooks((await postgres.migrated()).database);
+  const { database, other, keyId, accountId, add, watch, deliver } = world;
+  const [user, stranger] = [await startReceiver(200), await startReceiver(200)];
+  await add(user.url, ["model.shutdown_announced"]);
+  await add(stranger.url, ["model.shutdown_announced"], other.accountId);
+  const inDays = (days: number) => Math.floor(Date.now() / 1000) + days * 86_400;
+  const publish = (sunsetSeconds: number) =>
+    publishModels(database, [
+      { model: catalogueModel("ending", { deprecation: { sunsetSeconds } }), price: PRICE },
+      { model: catalogueModel("ended", { deprecation: { sunsetSeconds: inDays(-1) } }), price: PRICE },
+      { model: catalogueModel("unused", { deprecation: { sunsetSeconds } }), price: PRICE },
+      { model: catalogueModel("staying"), price: PRICE },
+    ]);
+  const [first, second] = [inDays(30), inDays(60)];
+  await publish(first);
+  for (const model of ["ending", "ended", "staying"]) await settle(database, [settlementOf({ accountId, keyId }, { model })]);
+  for (let each = 0; each < 2; each++) await Promise.all([watch(), watch()]);
+  await publish(second);
+  for (let each = 0; each < 2; each++) await watch();
+  await deliver();
+  expect(dataOf(user)).toEqual(
+    [first, second].map((seconds) => ({
+      account_id: accountId,
+      model: "ending",
+      shutdown_at: new Date(seconds * 1000).toISOString(),
+    })),
+  );
+  expect(stranger.received).toEqual([]);
 });

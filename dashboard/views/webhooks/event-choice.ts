@@ -18,6 +18,7 @@ const WORDS: Readonly<Record<EventType, string>> = {
   "member.joined": "A member joins",
   "member.role_changed": "A member's role changes",
   "member.removed": "A member is removed, or leaves",
+  "model.shutdown_announced": "A model that you use gets a shutdown date",
 };
 const BY_NAME = new Map<string, string>([...Object.entries(WORDS), [TEST_EVENT, "Test event"]]);
 
