@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { arrayText } from "../postgres/array-text.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { createPartitionsFor } from "../postgres/partitions.ts";
 import { isCheckViolation } from "../postgres/postgres-error.ts";
@@ -56,7 +57,7 @@ export async function settle(database: Database, settlements: readonly Settlemen
  */
 async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
-  const values = SETTLEMENT_COLUMNS.map(({ read }) => settlements.map(read));
+  const values = SETTLEMENT_COLUMNS.map(({ read }) => arrayText(settlements.map(read)));
   const labels = labelColumns(settlements);
   const landed =
     labels === undefined

@@ -1,3 +1,4 @@
+import type { ArrayElement } from "../postgres/array-text.ts";
 import type { Settlement } from "./settlement.ts";
 
 export interface SettlementColumn {
@@ -5,7 +6,7 @@ export interface SettlementColumn {
   name: string;
   /** Its Postgres type. */
   type: string;
-  readonly read: (settlement: Settlement) => unknown;
+  readonly read: (settlement: Settlement) => ArrayElement;
 }
 
 /**
