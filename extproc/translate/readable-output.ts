@@ -131,6 +131,7 @@ function readChoice(choice: JsonObject, output: Output, growth: ArgumentGrowth |
 function readMessage(message: JsonObject, output: Output, growth: ArgumentGrowth | undefined): void {
   readMembers(message, output, REPEATED);
   for (const name of REASONING) {
+    if (message[name] === undefined) continue;
     const before = sizeOf(output);
     readMembers({ [name]: message[name] }, output, NO_NAMES);
     if (sizeOf(output) > before) break;
@@ -180,11 +181,14 @@ function addMembers(
   holder: JsonObject,
   { waiting, except, isModels: isOwn }: { waiting: Waiting[]; except: ReadonlySet<string>; isModels: boolean },
 ): void {
-  const isSealed = /redacted|encrypted/.test(String(holder["type"]));
-  for (const [name, value] of Object.entries(holder)) {
-    if (except.has(name) || UNREAD.has(name) || OPAQUE.test(name) || (isSealed && name === "data")) continue;
-    waiting.push({ name, value, isModels: isOwn && !QUOTING.has(name) });
+  for (const name in holder) {
+    if (except.has(name) || UNREAD.has(name) || OPAQUE.test(name) || (name === "data" && isSealed(holder))) continue;
+    waiting.push({ name, value: holder[name], isModels: isOwn && !QUOTING.has(name) });
   }
+}
+
+function isSealed(holder: JsonObject): boolean {
+  return /redacted|encrypted/.test(String(holder["type"]));
 }
 
 /** Results of the server's own tools go to the model, and to the client as well. */

@@ -3,7 +3,7 @@ import { noAnswer, type InputAnswer } from "../input-answer.ts";
 import { count } from "../json/count.ts";
 import { NO_MEDIA } from "../json/media.ts";
 import { parseObject, type JsonObject } from "../json/object.ts";
-import type { Outline } from "../json/outline.ts";
+import { createOutline, type Outline } from "../json/outline.ts";
 import { scanMembers, skipSpace } from "../json/scan.ts";
 
 /** An answer without its vectors. */
@@ -60,7 +60,11 @@ function without(body: Buffer, { start, end }: { start: number; end: number }): 
   if (json === null || !Array.isArray(json["data"])) return null;
   const missing = end - start;
   const isEmpty = skipSpace(body, start) >= end;
-  return { json, isEmpty, outline: { text, media: NO_MEDIA, toOriginal: (at) => (at < start ? at : at + missing) } };
+  return {
+    json,
+    isEmpty,
+    outline: createOutline({ text, media: NO_MEDIA, toOriginal: (at) => (at < start ? at : at + missing) }),
+  };
 }
 
 function readNoList(body: Buffer): GatewayError {

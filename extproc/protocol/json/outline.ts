@@ -1,6 +1,6 @@
 import { mediaIn, NO_MEDIA, type Media } from "./media.ts";
 import { createStructureCount, REQUEST_BOUNDS, type Bounds } from "./bounds.ts";
-import { skipString } from "./scan.ts";
+import { scanMembers, skipString, type Member } from "./scan.ts";
 
 /** JSON text without the contents of its long strings, which are empty. Prompts are mostly long strings. */
 export interface Outline {
@@ -10,6 +10,8 @@ export interface Outline {
   toOriginal(at: number): number;
   /** Of the omitted parts. */
   readonly media: Readonly<Media>;
+  /** Those of the object, with their positions in the outline, including duplicates; scanned once for all who ask. */
+  members(): readonly Member[];
 }
 
 const LINE_BREAK = 10;
@@ -56,7 +58,8 @@ export function outlineOf(json: Buffer, bounds: Bounds = REQUEST_BOUNDS): Outlin
   }
   if (parts.length === 0) return itself(json);
   parts.push(json.subarray(keptFrom));
-  return { text: Buffer.concat(parts), toOriginal: (position) => position + (missing[lastUpTo(quotes, position)] ?? 0), media };
+  const toOriginal = (position: number) => position + (missing[lastUpTo(quotes, position)] ?? 0);
+  return createOutline({ text: Buffer.concat(parts), toOriginal, media });
 
   /** To the next string; at most to the outline's bound. */
   function walk(from: number): number {
@@ -69,7 +72,17 @@ export function outlineOf(json: Buffer, bounds: Bounds = REQUEST_BOUNDS): Outlin
 
 /** The text as its own outline. */
 export function itself(json: Buffer): Outline {
-  return { text: json, toOriginal: (position) => position, media: NO_MEDIA };
+  return createOutline({ text: json, toOriginal: samePosition, media: NO_MEDIA });
+}
+
+/** An outline whose members are scanned once. */
+export function createOutline(outline: Omit<Outline, "members">): Outline {
+  let members: readonly Member[] | undefined;
+  return { ...outline, members: () => (members ??= scanMembers(outline.text)) };
+}
+
+function samePosition(position: number): number {
+  return position;
 }
 
 function nextLineBreak(json: Buffer, at: number): number {

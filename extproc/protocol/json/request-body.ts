@@ -2,7 +2,7 @@ import type { Form } from "../form/form.ts";
 import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import { itself, type Outline } from "./outline.ts";
-import { scanMembers, type Member } from "./scan.ts";
+import type { Member } from "./scan.ts";
 import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
 
 /** A request's body, a JSON object or a form, parsed only as far as needed: passthrough parts need not be parsed. */
@@ -48,27 +48,28 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
     member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
     raw: (name) => memberAsWritten(bytes, name, outline),
     whole: readWhole,
-    members: () => scanMembers(outline.text),
+    members: outline.members,
     sizes: () => memberSizes(outline),
     edit: (edits) => editMembers(bytes, edits, outline),
   };
 }
 
-function memberSizes({ text, toOriginal }: Outline): { name: string; bytes: number }[] {
-  return scanMembers(text).map(({ name, value }) => ({ name, bytes: toOriginal(value.end) - toOriginal(value.start) }));
+function memberSizes({ members, toOriginal }: Outline): { name: string; bytes: number }[] {
+  return members().map(({ name, value }) => ({ name, bytes: toOriginal(value.end) - toOriginal(value.start) }));
 }
 
 /** A completely parsed body. */
 export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
+  const outline = itself(bytes);
   return {
     bytes,
     outline: parsed,
     media: NO_MEDIA,
     member: (name) => parsed[name],
-    raw: (name) => memberAsWritten(bytes, name),
+    raw: (name) => memberAsWritten(bytes, name, outline),
     whole: () => parsed,
-    members: () => scanMembers(bytes),
-    sizes: () => memberSizes(itself(bytes)),
-    edit: (edits) => editMembers(bytes, edits),
+    members: outline.members,
+    sizes: () => memberSizes(outline),
+    edit: (edits) => editMembers(bytes, edits, outline),
   };
 }

@@ -1,5 +1,5 @@
 import { itself, type Outline } from "./outline.ts";
-import { insideObject, scanElements, scanMembers, type Member } from "./scan.ts";
+import { insideObject, scanElements, type Member } from "./scan.ts";
 
 /**
  * Computes a member's new value from its value as written (undefined if the object has no such member). Returning the same buffer
@@ -26,7 +26,7 @@ export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberE
   const { text, toOriginal } = outline;
   const inside = insideObject(text);
   if (inside === null) return json;
-  const members = scanMembers(text);
+  const members = outline.members();
   const values = members.map(({ name, value }) => {
     const edit = Object.hasOwn(edits, name) ? edits[name] : undefined;
     return edit === undefined ? "unchanged" : editedValue(json.subarray(toOriginal(value.start), toOriginal(value.end)), edit);
@@ -36,8 +36,9 @@ export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberE
 }
 
 /** A member's value as it is written, the last one where there are several. @param outline of the text, as for editMembers. */
-export function memberAsWritten(json: Buffer, name: string, { text, toOriginal }: Outline = itself(json)): Buffer | undefined {
-  const member = scanMembers(text).findLast((candidate) => candidate.name === name);
+export function memberAsWritten(json: Buffer, name: string, outline: Outline = itself(json)): Buffer | undefined {
+  const { toOriginal } = outline;
+  const member = outline.members().findLast((candidate) => candidate.name === name);
   return member === undefined ? undefined : json.subarray(toOriginal(member.value.start), toOriginal(member.value.end));
 }
 
