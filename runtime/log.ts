@@ -80,10 +80,21 @@ function openOutput(options: LogOptions, pages: { gatherBytes: number; pageBytes
 }
 
 function settingsOf(options: LogOptions) {
+  let writtenMs = NaN;
+  let written = "";
+
+  /** A busy process writes several lines in the same millisecond. */
+  function timestamp(): string {
+    const nowMs = Date.now();
+    if (nowMs === writtenMs) return written;
+    writtenMs = nowMs;
+    return (written = `,"time":"${new Date(nowMs).toISOString()}"`);
+  }
+
   return {
     level: options.level,
     base: { process: options.process, ...(options.worker === undefined ? {} : { worker: options.worker }) },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp,
     formatters: { level: (label: string) => ({ level: label }) },
   };
 }
