@@ -19,12 +19,14 @@ interface Invitee {
   email: string;
   role: Role;
   by: { id: string; name: string };
+  /** The management token that does it in their name. */
+  tokenId?: string | null;
 }
 
 /** Invites somebody to an account, and mails them the link. @throws as `invite`. */
 export function createInviter({ database, publicBaseUrl, mailer, log }: AppDeps): (invitee: Invitee) => Promise<Invited> {
-  return async ({ accountId, accountName, email, role, by }) => {
-    const token = await invite(database, { accountId, email, role, invitedBy: by.id });
+  return async ({ accountId, accountName, email, role, by, tokenId = null }) => {
+    const token = await invite(database, { accountId, email, role, invitedBy: by.id, tokenId });
     const link = `${publicBaseUrl}/dashboard/invitation?token=${token}`;
     if (mailer === undefined) return { link, mail: "none" };
     if (!(await takeLetter(database, email))) return { link, mail: "enough" };

@@ -26,6 +26,8 @@ export interface NewInvitation {
   email: string;
   role: Role;
   invitedBy: string;
+  /** The management token that invites in the name of its creator, for the audit log. */
+  tokenId?: string | null;
 }
 
 /**
@@ -33,7 +35,10 @@ export interface NewInvitation {
  * @returns the token for the address; it is valid once, within 7 days.
  * @throws GatewayError `invalid_request` for an invalid address; `rate_limited` for too many in a day.
  */
-export async function invite(database: Database, { accountId, email, role, invitedBy }: NewInvitation): Promise<string> {
+export async function invite(
+  database: Database,
+  { accountId, email, role, invitedBy, tokenId = null }: NewInvitation,
+): Promise<string> {
   if (!z.email().max(254).safeParse(email.trim()).success)
     throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
   const { token, hash } = mintToken();
@@ -44,6 +49,7 @@ export async function invite(database: Database, { accountId, email, role, invit
       throw new GatewayError(
         "rate_limited",
         `An account can send at most ${invitationsADay} invitations per day. Try again tomorrow.`,
+        { headers: { "retry-after": "3600" } },
       );
     await withdrawInvitation(transaction, { accountId, email });
     if ((await countOpen(transaction, accountId)) >= openInvitations)
@@ -57,7 +63,8 @@ export async function invite(database: Database, { accountId, email, role, invit
        VALUES ($1, $2, $3, $4, $5, now() + ${INVITED_FOR})`,
       [hash, accountId, email.trim(), role, invitedBy],
     );
-    await noteAction(transaction, { accountId, personId: invitedBy, action: "member.invited", subject: email.trim() });
+    const by = { accountId, personId: tokenId === null ? invitedBy : null, tokenId };
+    await noteAction(transaction, { ...by, action: "member.invited", subject: email.trim() });
   });
   return token;
 }
@@ -103,12 +110,13 @@ export async function revokeInvitation(database: Queryable, { accountId, id }: {
   if (revoked === 0) throw new GatewayError("not_found", "This account has no such invitation.");
 }
 
-/** Withdraws the invitation to an address, if there is one. */
+/** Withdraws the invitation to an address. @returns whether there was one. */
 export async function withdrawInvitation(
   database: Queryable,
   { accountId, email }: { accountId: string; email: string },
-): Promise<void> {
-  await database.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", [accountId, email.trim()]);
+): Promise<boolean> {
+  const values = [accountId, email.trim()];
+  return (await database.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", values)) > 0;
 }
 
 /** The target of an invitation. @throws GatewayError `not_found` for one that was used, has expired or never existed. */

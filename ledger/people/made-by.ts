@@ -65,22 +65,23 @@ export async function revokeMadeThingsIn(
   await revokeTokens(transaction, { accountId, personId }, by);
 }
 
-/** Disables these keys, which can be enabled again, and revokes these tokens. @param by who does it, for the audit log. */
-export async function suspendMadeThings(
-  database: Database,
+/**
+ * Disables these keys, which can be enabled again, and revokes these tokens. Call it in the transaction that removes the member: what
+ * somebody enables afterwards stays enabled. @param by who does it, for the audit log.
+ */
+export async function suspendMadeThingsIn(
+  transaction: Queryable,
   { by, ...maker }: Maker & { by: { personId: string | null; tokenId: string | null } },
 ): Promise<void> {
   const { accountId, personId } = maker;
-  await database.transaction(async (transaction) => {
-    const keys = await transaction.query({
-      text: `UPDATE api_key SET disabled_at = now()
-             WHERE disabled_at IS NULL AND public_id IN (SELECT public_id ${KNOWN_KEYS}) RETURNING public_id AS id`,
-      values: [accountId, personId],
-      row: idRow,
-    });
-    for (const { id } of keys) await noteKeyAction(transaction, { accountId, ...by, action: "key.disabled", publicId: id });
-    await revokeTokens(transaction, maker, { accountId, ...by });
+  const keys = await transaction.query({
+    text: `UPDATE api_key SET disabled_at = now()
+           WHERE disabled_at IS NULL AND public_id IN (SELECT public_id ${KNOWN_KEYS}) RETURNING public_id AS id`,
+    values: [accountId, personId],
+    row: idRow,
   });
+  for (const { id } of keys) await noteKeyAction(transaction, { accountId, ...by, action: "key.disabled", publicId: id });
+  await revokeTokens(transaction, maker, { accountId, ...by });
 }
 
 async function revokeTokens(

@@ -112,23 +112,30 @@ export async function changeRole(
   database: Database,
   { accountId, personId, role }: { accountId: string; personId: string; role: Role },
 ): Promise<void> {
-  await changeMember(database, accountId, async (transaction) => {
-    if (role !== "owner") await revokeSent(transaction, { accountId, personId });
-    if (role === "viewer") await expirePlaygroundKey(transaction, { accountId, personId });
-    const values = [accountId, personId, role];
-    const isOther = "SELECT FROM member WHERE account_id = $1 AND person_id = $2 AND role <> $3";
-    if ((await transaction.execute(isOther, values)) > 0)
-      await queueEvent(transaction, { accountId, type: "member.role_changed", data: { member_id: personId, role } });
-    return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", values);
-  });
+  await database.transaction((transaction) =>
+    changeMember(transaction, accountId, async () => {
+      if (role !== "owner") await revokeSent(transaction, { accountId, personId });
+      if (role === "viewer") await expirePlaygroundKey(transaction, { accountId, personId });
+      const values = [accountId, personId, role];
+      const isOther = "SELECT FROM member WHERE account_id = $1 AND person_id = $2 AND role <> $3";
+      if ((await transaction.execute(isOther, values)) > 0)
+        await queueEvent(transaction, { accountId, type: "member.role_changed", data: { member_id: personId, role } });
+      return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", values);
+    }),
+  );
 }
 
 /** Ends their sessions in the account, and the invitations that they sent. @throws as `changeRole`. */
-export async function removeMember(
-  database: Database,
+export async function removeMember(database: Database, member: { accountId: string; personId: string }): Promise<void> {
+  await database.transaction((transaction) => removeMemberIn(transaction, member));
+}
+
+/** The same as part of a larger transaction. */
+export async function removeMemberIn(
+  transaction: Queryable,
   { accountId, personId }: { accountId: string; personId: string },
 ): Promise<void> {
-  await changeMember(database, accountId, async (transaction) => {
+  await changeMember(transaction, accountId, async () => {
     await transaction.execute("DELETE FROM session WHERE account_id = $1 AND person_id = $2", [accountId, personId]);
     await revokeSent(transaction, { accountId, personId });
     await expirePlaygroundKey(transaction, { accountId, personId });
@@ -145,15 +152,9 @@ async function revokeSent(
 }
 
 /** One change of an account's members at a time: otherwise two owners who leave at once would leave none. */
-async function changeMember(
-  database: Database,
-  accountId: string,
-  change: (transaction: Queryable) => Promise<number>,
-): Promise<void> {
-  await database.transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-    if ((await change(transaction)) === 0) throw new GatewayError("not_found", "This account has no such member.");
-    const owners = await transaction.execute("SELECT FROM member WHERE account_id = $1 AND role = 'owner'", [accountId]);
-    if (owners === 0) throw new GatewayError("invalid_request", "An account needs at least one owner.", { field: "role" });
-  });
+async function changeMember(transaction: Queryable, accountId: string, change: () => Promise<number>): Promise<void> {
+  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  if ((await change()) === 0) throw new GatewayError("not_found", "This account has no such member.");
+  const owners = await transaction.execute("SELECT FROM member WHERE account_id = $1 AND role = 'owner'", [accountId]);
+  if (owners === 0) throw new GatewayError("invalid_request", "An account needs at least one owner.", { field: "role" });
 }

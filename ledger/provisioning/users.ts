@@ -48,11 +48,11 @@ const userRow = z.strictObject({
   changedAt: z.date(),
 });
 
-/** Of the account $1: those with a row, and all other members. Whoever was removed by hand is not active. */
+/** Of the account $1: those with a row, and all other members. Members are active; who was removed by hand is not. */
 const USERS = `(
   SELECT provisioned.id, user_name AS "userName", email, external_id AS "externalId", display_name AS "displayName",
     given_name AS "givenName", family_name AS "familyName", coalesce(member.role, provisioned.role) AS role,
-    is_active AND (provisioned.person_id IS NULL OR member.person_id IS NOT NULL OR EXISTS (
+    member.person_id IS NOT NULL OR is_active AND (provisioned.person_id IS NULL OR EXISTS (
       SELECT FROM invitation WHERE invitation.account_id = $1 AND lower(invitation.email) = lower(provisioned.email)
         AND expires_at > now())) AS "isActive",
     provisioned.person_id AS "personId", member.person_id IS NOT NULL AS "isMember",
@@ -105,25 +105,34 @@ export async function findUser(
   database: Queryable,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<ProvisionedUser> {
-  const { users } = await listUsers(database, { accountId, filter: { by: "id", value: id }, offset: 0, limit: 1 });
+  const filter = { by: "id", value: id } as const;
+  const { users } = z.uuid().safeParse(id).success
+    ? await listUsers(database, { accountId, filter, offset: 0, limit: 1 })
+    : { users: [] };
   const [user] = users;
   if (user === undefined) throw new GatewayError("not_found", "This account has no user with this id.");
   return user;
 }
 
 /**
- * Records a user who is not in the account yet. @returns the id.
+ * Records a user who is neither in the account nor invited yet. @returns the id.
  * @throws GatewayError `invalid_request`, status 409 if there is one of this name or address; 400 beyond the bound.
  */
 export async function createUser(
   database: Database,
-  { accountId, role, isActive, ...profile }: UserProfile & { accountId: string; role: Role; isActive: boolean },
+  { accountId, role, ...profile }: UserProfile & { accountId: string; role: Role },
 ): Promise<string> {
   const id = uuidv7();
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
     await checkFree(transaction, { accountId, id, profile });
-    await insertUser(transaction, { id, accountId, profile, role, isActive, personId: null });
+    const max = ACCOUNT_BOUNDS.provisionedUsers;
+    if ((await transaction.execute("SELECT FROM provisioned_user WHERE account_id = $1 LIMIT $2", [accountId, max])) >= max)
+      throw new GatewayError(
+        "invalid_request",
+        `An account has at most ${max} users by SCIM, including those who are not active. Delete some first.`,
+      );
+    await insertUser(transaction, { id, accountId, profile, role, isActive: false, personId: null });
   });
   return id;
 }
@@ -137,15 +146,16 @@ export async function changeUser(
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-    const { personId } = await findUser(transaction, { accountId, id });
+    const { personId, isMember, role: earlier } = await findUser(transaction, { accountId, id });
     await checkFree(transaction, { accountId, id, profile });
     const changed = await transaction.execute(
       `UPDATE provisioned_user SET user_name = $3, email = $4, external_id = $5, display_name = $6, given_name = $7,
          family_name = $8, role = $9, is_active = $10, changed_at = now() WHERE account_id = $1 AND id = $2`,
-      [accountId, id, ...columns(profile), role, isActive],
+      [accountId, id, ...columns(profile), roleOfInvitation(role), isActive],
     );
-    // A member of whom nothing was stored so far.
+    // A member of whom nothing was stored so far. They count in the bound, but it must not keep them from being removed.
     if (changed === 0) await insertUser(transaction, { id, accountId, profile, role, isActive, personId });
+    if (isMember || role === earlier) return;
     await transaction.execute("UPDATE invitation SET role = $3 WHERE account_id = $1 AND lower(email) = lower($2)", [
       accountId,
       profile.email,
@@ -165,7 +175,7 @@ export async function linkUser(
   { accountId, email, personId }: { accountId: string; email: string; personId: string },
 ): Promise<void> {
   await transaction.execute(
-    `UPDATE provisioned_user SET person_id = $3 WHERE id = (
+    `UPDATE provisioned_user SET person_id = $3 WHERE account_id = $1 AND id = (
        SELECT id FROM provisioned_user WHERE account_id = $1 AND lower(email) = lower($2) AND person_id IS NULL ORDER BY id LIMIT 1)
      AND NOT EXISTS (SELECT FROM provisioned_user WHERE account_id = $1 AND person_id = $3)`,
     [accountId, email, personId],
@@ -182,18 +192,17 @@ interface NewRow {
 }
 
 async function insertUser(transaction: Queryable, { id, accountId, profile, role, isActive, personId }: NewRow): Promise<void> {
-  const max = ACCOUNT_BOUNDS.provisionedUsers;
-  if ((await transaction.execute("SELECT FROM provisioned_user WHERE account_id = $1 LIMIT $2", [accountId, max])) >= max)
-    throw new GatewayError(
-      "invalid_request",
-      `An account has at most ${max} users by SCIM, including those who are not active. Delete some first.`,
-    );
   await transaction.execute(
     `INSERT INTO provisioned_user
        (account_id, id, user_name, email, external_id, display_name, given_name, family_name, role, is_active, person_id)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    [accountId, id, ...columns(profile), role, isActive, personId],
+    [accountId, id, ...columns(profile), roleOfInvitation(role), isActive, personId],
   );
+}
+
+/** An owner who was removed is not invited as one: only owners make owners, and not by SCIM. */
+function roleOfInvitation(role: Role): Role {
+  return role === "owner" ? "member" : role;
 }
 
 function columns({ userName, email, externalId, displayName, givenName, familyName }: UserProfile): (string | null)[] {

@@ -1,56 +1,18 @@
 import { expect, test } from "vitest";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
-import type { Letter } from "../../dashboard/mail/letter.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import { listKeys } from "../../ledger/keys/key-list.ts";
 import { listActions, noteAction } from "../../ledger/people/audit.ts";
-import { acceptInvitation, listInvitations } from "../../ledger/people/invitations.ts";
-import { listMembers } from "../../ledger/people/members.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { createPerson } from "../support/people.ts";
 import { usePostgres } from "../support/postgres.ts";
+import { BOB, INACTIVE, openScim, USERS } from "./harness-scim.ts";
 
 /** SCIM 2.0 on a real Postgres (S56, docs/scim.md). test/clients asks it with an independent client. */
 const postgres = usePostgres();
-const USERS = "/api/v1/scim/v2/Users";
-const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";
 
 async function open() {
   const { database } = await postgres.migrated();
-  const letters: Letter[] = [];
-  const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
-  const dashboard = await openDashboard(database, { mailer });
-  const ann = await dashboard.owner("ann@example.com");
-  const program = await dashboard.program(ann.accountId, ann.personId, "owner");
-  const { accountId } = ann;
-  const tokenOf = (to: string) =>
-    letters
-      .filter((letter) => letter.to === to)
-      .map(({ text }) => /invitation\?token=(\S+)/.exec(text)?.[1])
-      .findLast((token) => token !== undefined) ?? "";
-  return {
-    ...dashboard,
-    programOf: dashboard.program,
-    ann,
-    program,
-    accountId,
-    letters,
-    members: async () => (await listMembers(database, accountId)).map(({ email }) => email),
-    invited: async () => (await listInvitations(database, accountId)).map(({ email, role }) => `${email} ${role}`),
-    find: async (userName: string) =>
-      (await program.get(`${USERS}?filter=${encodeURIComponent(`userName eq "${userName}"`)}`)).json(),
-    /** Somebody follows the link in their mail. */
-    async join(email: string) {
-      const { person } = await createPerson(database, email);
-      await acceptInvitation(database, tokenOf(email), person);
-      return person;
-    },
-    patch: (id: string, ...Operations: object[]) => program.call("PATCH", `${USERS}/${id}`, { Operations }),
-  };
+  return openScim(database);
 }
-
-const BOB = { schemas: [USER_SCHEMA], userName: "bob@example.com", externalId: "00u1", active: true };
-const INACTIVE = { op: "Replace", path: "active", value: "False" };
 
 test("a created user is invited by mail, keeps their id when they join, and leaves when they become inactive (S56)", async () => {
   const { program, find, join, patch, members, invited, database, accountId, ann, letters } = await open();

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { DAY_MS } from "../../contract/days.ts";
 import { mintApiKey } from "../../ledger/keys/keys.ts";
 import { addResourceKey, changeResourceKey, revokeResourceKey, rotateResourceKey } from "../../ledger/keys/resource-keys.ts";
-import { suspendMadeThings } from "../../ledger/people/made-by.ts";
+import { suspendMadeThingsIn } from "../../ledger/people/made-by.ts";
 import { dropOldDeliveries } from "../../ledger/webhooks/deliveries.ts";
 import { listEndpoints } from "../../ledger/webhooks/endpoints.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
@@ -157,7 +157,8 @@ test("a member who leaves takes keys along: each is an event", async () => {
     await (await program(accountId, personId, "member")).call("POST", "/api/v1/keys", { name: `of ${personId}` });
   await add(receiver.url);
   await owner.post(`/dashboard/members/${zoe.personId}/remove`, { revoke: "yes" });
-  await suspendMadeThings(database, { accountId, personId: kim.personId, by: { personId: owner.personId, tokenId: null } });
+  const suspended = { accountId, personId: kim.personId, by: { personId: owner.personId, tokenId: null } };
+  await database.transaction((transaction) => suspendMadeThingsIn(transaction, suspended));
   await deliver();
   expect(typesOf(receiver)).toEqual(["member.removed", "key.deleted", "key.disabled"]);
   expect(dataOf(receiver)).toMatchObject([

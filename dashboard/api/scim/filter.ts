@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { UserFilter } from "../../../ledger/provisioning/users.ts";
+import { attributeOf } from "./attribute-path.ts";
 
 const FIELDS: Readonly<Record<string, UserFilter["by"]>> = {
   id: "id",
@@ -8,7 +9,7 @@ const FIELDS: Readonly<Record<string, UserFilter["by"]>> = {
   emails: "email",
   "emails.value": "email",
 };
-const EQUALS = /^([a-z.]{1,20}) +eq +("[^\0]{0,400}")$/i;
+const EQUALS = /^([\w:.]{1,80}(?:\[[^\]]{0,60}\][\w.]{0,20})?) {1,9}eq {1,9}("[^\0]{0,400}")$/i;
 
 /**
  * Identity providers look for the one user of a name, an address or an id of theirs: `userName eq "ann@example.com"`.
@@ -16,7 +17,7 @@ const EQUALS = /^([a-z.]{1,20}) +eq +("[^\0]{0,400}")$/i;
  */
 export function parseFilter(filter: string): UserFilter {
   const [, field = "", quoted = ""] = EQUALS.exec(filter.trim()) ?? [];
-  const by = FIELDS[field.toLowerCase()];
+  const by = FIELDS[attributeOf(field)];
   const value = parseText(quoted);
   if (by === undefined || value === undefined)
     throw new GatewayError(

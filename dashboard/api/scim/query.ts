@@ -8,6 +8,8 @@ import type { Selection } from "./selection.ts";
 export const MAX_PAGE = 200;
 /** More than a user has. */
 const MAX_NAMES = 50;
+/** With the schema's name before it. */
+const MAX_NAME_CHARACTERS = 200;
 
 /** Which users, of which page, with which attributes (RFC 7644, 3.4.2). */
 export interface UserQuery {
@@ -19,10 +21,13 @@ export interface UserQuery {
 }
 
 const number = z.coerce.number("must be a whole number").pipe(z.int("must be a whole number"));
-/** In the address, names are separated by commas; in a body, they are a list. */
+/** In the address, names are separated by commas; in a body, they are a list. An empty text selects nothing in particular. */
 const names = z
   .union([z.string().transform((text) => text.split(",")), z.array(z.string())], "must be names of attributes")
-  .refine(({ length }) => length <= MAX_NAMES, `must have at most ${MAX_NAMES} names`);
+  .refine(({ length }) => length <= MAX_NAMES, `must have at most ${MAX_NAMES} names`)
+  .transform((list) => list.filter((name) => name.trim() !== ""))
+  .refine((list) => list.every(({ length }) => length <= MAX_NAME_CHARACTERS), "must have names of attributes that exist")
+  .transform((list) => (list.length === 0 ? undefined : list));
 const querySchema = z.object(
   {
     filter: z.string("must be given once, as a text").optional(),

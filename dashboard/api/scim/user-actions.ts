@@ -2,10 +2,10 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { findAccount } from "../../../ledger/accounts/accounts.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
-import { suspendMadeThings } from "../../../ledger/people/made-by.ts";
+import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
-import { changeRole, removeMember } from "../../../ledger/people/members.ts";
-import { findPerson } from "../../../ledger/people/persons.ts";
+import { changeRole, removeMemberIn } from "../../../ledger/people/members.ts";
+import { findPerson, type Person } from "../../../ledger/people/persons.ts";
 import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
 import type { Caller } from "../caller.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -36,7 +36,15 @@ export function createUserActions(deps: AppDeps): UserActions {
     const by = await senderOf(caller);
     const account = await findAccount(database, caller.accountId);
     if (by === undefined || account === undefined) throw new GatewayError("not_found", "This account does not exist.");
-    await invite({ accountId: caller.accountId, accountName: account.name, email, role, by });
+    const { accountId, tokenId } = caller;
+    const { mail } = await invite({ accountId, accountName: account.name, email, role, by, tokenId });
+    if (mail === "sent") return;
+    // Nobody else sees the link, so the provider has to try again.
+    await withdrawInvitation(database, { accountId, email });
+    const retry = { headers: { "retry-after": "3600" } };
+    if (mail === "enough")
+      throw new GatewayError("rate_limited", "This address has received too many emails today. Try again tomorrow.", retry);
+    throw new GatewayError("overloaded", "The mail server did not accept the invitation. Try again later.", retry);
   }
 
   /** Invitations are from a person: of a token, whoever created it. */
@@ -46,23 +54,26 @@ export function createUserActions(deps: AppDeps): UserActions {
   }
 
   /** @throws GatewayError `invalid_request` for the last owner. */
-  async function deactivate(caller: Caller, user: ProvisionedUser): Promise<void> {
+  async function deactivate(caller: Caller, { id, email }: ProvisionedUser): Promise<void> {
     const { accountId } = caller;
-    const { email, personId, isMember } = user;
-    await withdrawInvitation(database, { accountId, email });
-    if (personId === null) return;
-    if (isMember) await removeMember(database, { accountId, personId });
-    // Also if an earlier attempt stopped half-way.
-    await suspendMadeThings(database, { accountId, personId, by: caller });
-    if (isMember) await report(caller, personId);
+    const removed = await database.transaction(async (transaction) => {
+      if (await withdrawInvitation(transaction, { accountId, email }))
+        await noteAction(transaction, { ...caller, action: "member.invitation_revoked", subject: email });
+      // Only now: who was just accepting it is a member since.
+      const { personId, isMember } = await findUser(transaction, { accountId, id });
+      if (personId === null || !isMember) return undefined;
+      await removeMemberIn(transaction, { accountId, personId });
+      await suspendMadeThingsIn(transaction, { accountId, personId, by: caller });
+      const person = await findPerson(transaction, personId);
+      await noteAction(transaction, { ...caller, action: "member.removed", subject: person?.email ?? personId });
+      return person;
+    });
+    if (removed !== undefined) await report(accountId, removed);
   }
 
-  async function report(caller: Caller, personId: string): Promise<void> {
-    const { accountId } = caller;
-    const person = await findPerson(database, personId);
+  async function report(accountId: string, person: Person): Promise<void> {
     const account = await findAccount(database, accountId);
-    if (person === undefined || account === undefined) return;
-    await noteAction(database, { ...caller, action: "member.removed", subject: person.email });
+    if (account === undefined) return;
     const by = { email: "The account’s identity provider" };
     const about = { accountName: account.name, by, email: person.email, publicBaseUrl };
     await notifyOwners(accountId, (owner) => memberLeftLetter({ ...about, person: owner }));
@@ -87,6 +98,19 @@ export function createUserActions(deps: AppDeps): UserActions {
     await noteAction(database, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });
   }
 
+  /** Leaves everything as it was if the invitation is refused. */
+  async function inviteAgain(caller: Caller, { from, to }: { from: ProvisionedUser; to: ProvisionedUser }): Promise<void> {
+    const { accountId } = caller;
+    await store(accountId, { ...to, isActive: false });
+    try {
+      await invitePerson(caller, to);
+    } catch (error) {
+      await store(accountId, from);
+      throw error;
+    }
+    if (to.email.toLowerCase() !== from.email.toLowerCase()) await withdrawInvitation(database, { accountId, email: from.email });
+  }
+
   function checkMail(): void {
     if (mailer === undefined)
       throw new GatewayError(
@@ -102,7 +126,7 @@ export function createUserActions(deps: AppDeps): UserActions {
       const { accountId } = caller;
       const profile = { ...NO_NAMES, ...names, userName, email: email ?? readEmail(userName), role };
       // Inactive until the invitation is sent: a refused one leaves nothing that looks like a user who can come.
-      const id = await createUser(database, { accountId, ...profile, isActive: false });
+      const id = await createUser(database, { accountId, ...profile });
       if (isActive) {
         try {
           await invitePerson(caller, profile);
@@ -123,14 +147,13 @@ export function createUserActions(deps: AppDeps): UserActions {
       const isMoved = next.email.toLowerCase() !== user.email.toLowerCase();
       const isInvited = next.isActive && !user.isMember && (!user.isActive || isMoved);
       if (isInvited) checkMail();
-      if (!next.isActive) {
+      if (change.isActive === false) {
         // Of members without a row nothing would be left.
         await store(accountId, user);
         await deactivate(caller, user);
       } else if (user.isMember) await changeMemberRole(caller, user, next.role);
-      else if (isMoved) await withdrawInvitation(database, { accountId, email: user.email });
+      if (isInvited) await inviteAgain(caller, { from: user, to: next });
       await store(accountId, next);
-      if (isInvited) await invitePerson(caller, next);
       return findUser(database, { accountId, id });
     },
 
