@@ -10,6 +10,8 @@ export interface KubeEvents {
   relisted(list: { kind: string; objects: number }): void;
   watchEnded(end: { kind: string; error: unknown; failures: number }): void;
   eventSeen(event: { kind: string }): void;
+  /** An InferencePool could not be read, for another reason than that it is not there. */
+  poolUnreadable(failure: { pool: string; error: unknown }): void;
   reconciled(run: {
     name: string;
     key: string;
@@ -95,6 +97,9 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
     },
     eventSeen({ kind }) {
       lastEvents.set({ kind }, Date.now() / 1000);
+    },
+    poolUnreadable({ pool, error }) {
+      log.warn({ pool, err: error }, `InferencePool ${pool} cannot be read; retrying`);
     },
     reconciled({ name, key, result, seconds, failure }) {
       reconciles.inc({ controller: name, result });

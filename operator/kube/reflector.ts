@@ -13,6 +13,8 @@ export interface ReflectorDeps {
   namespace: string | null;
   /** Only objects with these labels; all if absent. */
   labels?: Readonly<Record<string, string>>;
+  /** What is kept of an object; all of it if absent. */
+  trim?(object: KubeObject): KubeObject;
   /** The object of this key was added, changed or deleted. Must not throw. */
   onChange(key: string): void;
   events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
@@ -61,6 +63,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
     namespace,
     onChange,
     events,
+    trim = (object) => object,
     random = Math.random,
     backOff = BACK_OFF,
     refusedForMs = REFUSED_FOR_MS,
@@ -84,7 +87,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
         ...(token === undefined ? {} : { continue: token }),
       };
       const page = listSchema.parse(await client.send({ method: "GET", path, query }));
-      for (const object of page.items) listed.set(keyOf(object), object);
+      for (const object of page.items) listed.set(keyOf(object), trim(object));
       token = page.metadata.continue === "" ? undefined : page.metadata.continue;
       version = page.metadata.resourceVersion;
     } while (token !== undefined);
@@ -116,7 +119,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
           const key = keyOf(event.object);
           resourceVersion = event.object.metadata.resourceVersion;
           if (event.type === "DELETED") store.delete(key);
-          else store.set(key, event.object);
+          else store.set(key, trim(event.object));
           onChange(key);
         }
       }

@@ -38,6 +38,7 @@ export type ConditionReason =
   | "PoolNotFound"
   | "PoolForbidden"
   | "PoolInvalid"
+  | "PoolUnreadable"
   | "Programmed"
   | "Pending"
   | "Suspended"

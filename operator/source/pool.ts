@@ -5,7 +5,7 @@ export type SourcedPool =
   | { kind: "found"; pool: InferencePool }
   | {
       kind: "missing";
-      reason: "PoolNotFound" | "PoolForbidden" | "PoolInvalid";
+      reason: "PoolNotFound" | "PoolForbidden" | "PoolInvalid" | "PoolUnreadable";
       /** For people. */
       message: string;
     };

@@ -5,17 +5,25 @@ import type { KubeObject } from "../../kube/object.ts";
 /** What the gateway reads of an InferencePool and of the objects that it refers to. */
 
 const port = z.int().min(1).max(65_535);
+/** Of a Service: what has a slash would be the path of something else. */
+const serviceName = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+/** As the API server takes them in a selector; for others it would refuse the list of pods. */
+const labelName = z
+  .string()
+  .max(317)
+  .regex(/^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/);
+const labelValue = z.string().regex(/^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/);
 
 const poolSchema = z.object({
   spec: z.object({
-    selector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
+    selector: z.object({ matchLabels: z.record(labelName, labelValue) }),
     targetPorts: z.array(z.object({ number: port })).min(1),
     appProtocol: z.string().default("http"),
     endpointPickerRef: z
       .object({
         group: z.string().default(""),
         kind: z.string().default("Service"),
-        name: z.string(),
+        name: serviceName,
         port: z.object({ number: port }).optional(),
         failureMode: z.string().default("FailClose"),
       })
@@ -70,6 +78,18 @@ const podSchema = z.object({
     conditions: z.array(z.object({ type: z.string(), status: z.string() })).default([]),
   }),
 });
+
+/** What is read of a pod: thousands are kept. */
+export function trimPod(pod: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = pod.metadata;
+  const { data } = podSchema.safeParse(pod);
+  return {
+    metadata: { name, namespace, uid, resourceVersion, deletionTimestamp, generation: 0, finalizers: [] },
+    ...(data !== undefined && {
+      status: { podIP: data.status.podIP, conditions: data.status.conditions.filter(({ type }) => type === "Ready") },
+    }),
+  };
+}
 
 /** The pod's address if it is ready; null if not, and while it ends. */
 export function readyAddress(pod: KubeObject): string | null {

@@ -9,7 +9,7 @@ import { createPoolPods } from "./pool-pods.ts";
 
 export interface PoolStoreDeps {
   client: Pick<KubeClient, "send" | "watch">;
-  events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen">;
+  events: Pick<KubeEvents, "relisted" | "watchEnded" | "eventSeen" | "poolUnreadable">;
   clock: { nowMs(): number };
   /** Pods of a pool have changed. */
   onChange(): void;
@@ -20,7 +20,10 @@ export interface PoolStoreDeps {
  * names one, nothing is read, so a cluster without the extension is never asked for it.
  */
 export interface PoolStore {
-  /** Reads those that are new or due; forgets the others. @throws if the API server does not answer; known ones stay. */
+  /**
+   * Reads those that are new or due; forgets the others. One that cannot be read stays as it was known.
+   * @throws if one that was never read cannot be, for a while: without it, its Model's pods would lose their requests.
+   */
   read(names: ReadonlySet<string>): Promise<void>;
   /** As they are now, by `namespace/name`. */
   current(): ReadonlyMap<string, SourcedPool>;
@@ -31,6 +34,8 @@ export interface PoolStore {
 
 const RENEWED_AFTER_MS = 4_000;
 const AT_ONCE = 8;
+/** For a pool that was never read: the API server may be starting. After that its Model does without it, and all others go on. */
+const PATIENCE_MS = 20_000;
 /** Of one pool. More pods than that are a mistake of its selector. */
 const MAX_MEMBERS = 2_000;
 
@@ -40,10 +45,27 @@ type Known = { kind: "found"; spec: PoolSpec; pickerHost: string } | Missing;
 export function createPoolStore({ client, events, clock, onChange }: PoolStoreDeps): PoolStore {
   const known = new Map<string, { state: Known; readAtMs: number }>();
   const pods = createPoolPods({ client, events, onChange });
+  const failingSinceMs = new Map<string, number>();
 
   async function readOne(key: string): Promise<void> {
-    const state = await stateOf(key);
-    known.set(key, { state, readAtMs: clock.nowMs() });
+    try {
+      const state = await stateOf(key);
+      failingSinceMs.delete(key);
+      known.set(key, { state, readAtMs: clock.nowMs() });
+    } catch (error) {
+      keep(key, error);
+    }
+  }
+
+  function keep(key: string, error: unknown): void {
+    const now = clock.nowMs();
+    const since = failingSinceMs.get(key) ?? now;
+    failingSinceMs.set(key, since);
+    const earlier = known.get(key);
+    if (earlier === undefined && now - since < PATIENCE_MS) throw error;
+    events.poolUnreadable({ pool: key, error });
+    const state = earlier?.state ?? missing("PoolUnreadable", "cannot be read at the moment; the operator's log has the reason");
+    known.set(key, { state, readAtMs: now });
   }
 
   async function stateOf(key: string): Promise<Known> {
@@ -85,11 +107,15 @@ export function createPoolStore({ client, events, clock, onChange }: PoolStoreDe
 
   return {
     async read(names) {
-      for (const key of known.keys()) if (!names.has(key)) known.delete(key);
+      for (const each of [known, failingSinceMs]) for (const key of each.keys()) if (!names.has(key)) each.delete(key);
       await pods.keep(names);
       const dueMs = clock.nowMs() - RENEWED_AFTER_MS;
       const due = [...names].filter((key) => (known.get(key)?.readAtMs ?? -Infinity) <= dueMs);
-      for (let at = 0; at < due.length; at += AT_ONCE) await Promise.all(due.slice(at, at + AT_ONCE).map(readOne));
+      const results: PromiseSettledResult<void>[] = [];
+      for (let at = 0; at < due.length; at += AT_ONCE)
+        results.push(...(await Promise.allSettled(due.slice(at, at + AT_ONCE).map(readOne))));
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
     },
     current() {
       return new Map([...known].map(([key, { state }]) => [key, sourced(state, pods.addresses(key))]));

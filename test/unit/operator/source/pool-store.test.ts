@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { KubeError } from "../../../../operator/kube/kube-error.ts";
-import { parsePool, parseServiceAddress, readyAddress } from "../../../../operator/source/kube/pool-objects.ts";
+import { parsePool, parseServiceAddress, readyAddress, trimPod } from "../../../../operator/source/kube/pool-objects.ts";
 import { createPoolStore } from "../../../../operator/source/kube/pool-store.ts";
 
 /** What the operator reads of InferencePools (S57). */
@@ -31,6 +31,12 @@ test.for([
   [{ ...spec, endpointPickerRef: { ...spec.endpointPickerRef, kind: "Other" } }, "that is no Service"],
   [{ ...spec, endpointPickerRef: { name: "epp" } }, "that is no Service"],
   [{ ...spec, targetPorts: [] }, "has a form that this version of the gateway does not read"],
+  [{ ...spec, selector: { matchLabels: { app: "a b" } } }, "has a form that this version of the gateway does not read"],
+  [{ ...spec, selector: { matchLabels: { "a,b!": "" } } }, "has a form that this version of the gateway does not read"],
+  [
+    { ...spec, endpointPickerRef: { name: "epp/proxy", port: { number: 9002 } } },
+    "has a form that this version of the gateway does not read",
+  ],
 ] as const)("a pool that cannot be used says why: %#", ([given, words]) => {
   expect(parsePool({ spec: given })).toContain(words);
 });
@@ -73,6 +79,7 @@ async function* silence({ signal }: { signal: AbortSignal }): AsyncGenerator<unk
 /** An API server that answers each path with an object, or with an error's code. */
 function startStore(answers: Record<string, object | number>) {
   const asked: string[] = [];
+  const unreadable: string[] = [];
   let nowMs = 0;
   const store = createPoolStore({
     client: {
@@ -85,12 +92,12 @@ function startStore(answers: Record<string, object | number>) {
       },
       watch: silence,
     },
-    events: { relisted() {}, watchEnded() {}, eventSeen() {} },
+    events: { relisted() {}, watchEnded() {}, eventSeen() {}, poolUnreadable: ({ pool }) => void unreadable.push(pool) },
     clock: { nowMs: () => nowMs },
     onChange() {},
   });
   onTestFinished(() => store.stop());
-  return { store, asked, pass: (ms: number) => (nowMs += ms) };
+  return { store, asked, unreadable, pass: (ms: number) => (nowMs += ms) };
 }
 
 const POOL = "/apis/inference.networking.k8s.io/v1/namespaces/a/inferencepools/gpus";
@@ -150,10 +157,48 @@ test.for([
 
 test("an API server that does not answer changes nothing", async () => {
   const answers: Record<string, object | number> = { ...all };
-  const { store, pass } = startStore(answers);
+  const { store, pass, unreadable } = startStore(answers);
   await store.read(new Set(["a/gpus"]));
   answers[POOL] = 500;
   pass(10_000);
-  await expect(store.read(new Set(["a/gpus"]))).rejects.toThrow("500");
-  expect(store.current().get("a/gpus")?.kind).toBe("found");
+  await store.read(new Set(["a/gpus"]));
+  expect([store.current().get("a/gpus")?.kind, unreadable]).toEqual(["found", ["a/gpus"]]);
+});
+
+test("one pool that cannot be read keeps neither the others nor, for long, the Models from being read (S57)", async () => {
+  const answers: Record<string, object | number> = { ...all, [POOL.replace("gpus", "broken")]: 500 };
+  const { store, pass, unreadable } = startStore(answers);
+  const names = new Set(["a/broken", "a/gpus"]);
+  await expect(store.read(names)).rejects.toThrow("500");
+  expect([...store.current().keys()]).toEqual(["a/gpus"]);
+  pass(20_000);
+  await store.read(names);
+  expect(store.current().get("a/broken")).toMatchObject({ kind: "missing", reason: "PoolUnreadable" });
+  expect(unreadable).toEqual(["a/broken"]);
+  answers[POOL.replace("gpus", "broken")] = { spec };
+  pass(5_000);
+  await store.read(names);
+  expect(store.current().get("a/broken")?.kind).toBe("found");
+});
+
+test("while the pods of a changed selector cannot be listed, the earlier ones get the requests (S57)", async () => {
+  const answers: Record<string, object | number> = { ...all };
+  const { store, pass } = startStore(answers);
+  await store.read(new Set(["a/gpus"]));
+  answers[PODS] = 403;
+  answers[POOL] = { spec: { ...spec, selector: { matchLabels: { app: "other" } } } };
+  pass(10_000);
+  const read = store.read(new Set(["a/gpus"]));
+  expect(store.current().get("a/gpus")).toMatchObject({ pool: { members: [{ host: "10.0.0.1" }, { host: "10.0.0.1" }] } });
+  await read;
+  expect(store.current().get("a/gpus")).toMatchObject({ reason: "PoolForbidden" });
+});
+
+test("pods with one address are one member, and of a pod only what counts is kept", async () => {
+  const items = ["p", "q"].map((name) => pod(name, { podIP: "10.0.0.1", conditions: ready, containerStatuses: [{}] }));
+  const { store } = startStore({ ...all, [PODS]: { metadata: { resourceVersion: "1" }, items } });
+  await store.read(new Set(["a/gpus"]));
+  expect(store.current().get("a/gpus")).toMatchObject({ pool: { members: [{ port: 8000 }, { port: 8001 }] } });
+  const kept = trimPod(pod("p", { podIP: "10.0.0.1", conditions: ready, containerStatuses: [{}] }, { labels: { app: "vllm" } }));
+  expect([readyAddress(kept), JSON.stringify(kept)]).toEqual(["10.0.0.1", expect.not.stringMatching(/containerStatuses|labels/)]);
 });
