@@ -2,14 +2,13 @@ import { GatewayError } from "../../contract/errors.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
 import { readChecked } from "../guardrails/answer-pieces.ts";
 import { createAnswerTexts } from "../guardrails/answer-texts.ts";
-import { encodeCheck, type Judgement } from "../guardrails/guardrails.ts";
+import { encodeCheck, MAX_CHECKED_BYTES, type Judgement } from "../guardrails/guardrails.ts";
 import { answerRefused, guardrailUnavailable } from "../guardrails/refusals.ts";
 import { withoutMark } from "../protocol/body-sniffer.ts";
 import { createSseParser } from "../protocol/sse.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { charged } from "./charged.ts";
-import { MAX_CHECKED_BYTES } from "./check-text.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import { encodeRefusal, forPage, reasonOf } from "./refusal.ts";
 import { noteFailure } from "./refuse.ts";
@@ -30,7 +29,7 @@ export function askAboutAnswer(
   const accountId = caller?.account.accountId;
   if (guardrail === undefined || accountId === undefined) throw new Error("an answer without a guardrail is not checked");
   const body = encodeCheck(guardrail, texts);
-  if (body.length > MAX_CHECKED_BYTES)
+  if (body === null)
     throw new GatewayError(
       "upstream_error",
       `This model's answers are checked, and this one has more than ${MAX_CHECKED_BYTES / 1024 / 1024} MiB of text at once.`,

@@ -1,13 +1,10 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { encodeCheck, type Judgement } from "../guardrails/guardrails.ts";
+import { encodeCheck, MAX_CHECKED_BYTES, type Judgement } from "../guardrails/guardrails.ts";
 import { guardrailUnavailable, requestRefused } from "../guardrails/refusals.ts";
 import { textsOf } from "../guardrails/texts.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import type { WorldModel } from "../world/world.ts";
 import type { ExchangeContext } from "./context.ts";
-
-/** Of the text in one check, as the hook gets it: more than a million tokens. */
-export const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
 
 export interface TextCheck {
   body: RequestBody;
@@ -32,7 +29,7 @@ export function checkText(context: ExchangeContext, { body, model, accountId, he
     guardrail,
     texts.map(({ text }) => text),
   );
-  if (encoded.length > MAX_CHECKED_BYTES)
+  if (encoded === null)
     throw new GatewayError(
       "request_too_large",
       `This model's requests are checked, and this one has more than ${MAX_CHECKED_BYTES / 1024 / 1024} MiB of text. Send less of it.`,

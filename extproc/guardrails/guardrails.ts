@@ -52,10 +52,19 @@ const MAX_OPEN_CALLS = 128;
 
 type Checked = Exclude<Verdict, { kind: "unreadable" }> | { kind: "failed"; failure: CheckFailure; status: number | null };
 
-/** In the form of OpenAI's moderations, and in UTF-8 that every hook can read: half a surrogate pair would be a way around it. */
-export function encodeCheck({ model }: Guardrail, texts: readonly string[]): Buffer {
+/** Of the text in one check, as the hook gets it: more than a million tokens. */
+export const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
+
+/**
+ * In the form of OpenAI's moderations, and in UTF-8 that every hook can read: half a surrogate pair would be a way around it.
+ * @returns null for more than a check may have.
+ */
+export function encodeCheck({ model }: Guardrail, texts: readonly string[]): Buffer | null {
+  // JSON has six characters for some: packed text of a few megabytes would become hundreds.
+  if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_CHECKED_BYTES) return null;
   const input = texts.map((text) => text.toWellFormed());
-  return Buffer.from(JSON.stringify(model === undefined ? { input } : { model, input }));
+  const body = Buffer.from(JSON.stringify(model === undefined ? { input } : { model, input }));
+  return body.length > MAX_CHECKED_BYTES ? null : body;
 }
 
 export function createGuardrails({ target, events, clock }: GuardrailsDeps): Guardrails {

@@ -67,7 +67,7 @@ export function stringsIn(json: Buffer, member: string, { start, end }: { start:
       }
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
-        if (frame?.isText === true) current.push(...frame.media.flatMap((each) => readEitherCase(json, each)));
+        for (const each of frame?.isText === true ? frame.media : []) current.push(...readEitherCase(json, each));
         frames.pop();
         break;
       case COMMA:

@@ -190,7 +190,16 @@ test("a malformed string is reported as such", () => {
 
 test("a hook gets Unicode that it can read, whatever a client sends", () => {
   const body = encodeCheck(HOOK, ["half \ud83d of a pair"]);
-  expect(body.toString()).toBe('{"input":["half \ufffd of a pair"]}');
+  expect(body?.toString()).toBe('{"input":["half \ufffd of a pair"]}');
+});
+
+test("text that a check cannot have is not written into one first, at six characters for each", () => {
+  const packed = `data:text/plain;base64,${"A".repeat(24 * 1024 * 1024)}`;
+  const texts = read({ model: "m", messages: [{ role: "user", content: packed }] }).map(({ text }) => text);
+  const start = performance.now();
+  expect(encodeCheck(HOOK, texts)).toBeNull();
+  expect(performance.now() - start).toBeLessThan(250);
+  expect(encodeCheck(HOOK, ["\0".repeat(2 * 1024 * 1024)])).toBeNull();
 });
 
 test("a request without text has none", () => {
