@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
+import { ExcessiveStructure, parseWithin, type Bounds } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 
@@ -115,7 +116,8 @@ export const SPEECH_NAMES = ["input", "voice", "instructions", "response_format"
 const TRANSCRIPTION_NAMES = ["file", "response_format", "stream", "language", "prompt", "temperature"];
 
 /** Names of the number of images, folded: servers read them beside `n`, or instead. */
-const IMAGE_COUNT = /^(?:n|num|number|numberof)images?(?:perprompt)?$|^images?count$|^batch(?:size|count)$|^niter$|^samples$/;
+const IMAGE_COUNT =
+  /^(?:n|num|number|numberof)(?:image|output|picture|result|sample)s?(?:per(?:prompt|request|text))?$|^(?:image|output|picture|sample)s?per(?:prompt|request|text)$|^images?(?:count|num|number)$|^batch(?:size|count)$|^niter$|^samples$|^count$/;
 
 const GUARDED = byFoldedName(GUARDED_NAMES);
 const RERANK_GUARDED = byFoldedName([...GUARDED_NAMES, ...RERANK_NAMES]);
@@ -188,8 +190,26 @@ export function checkGuardedNames(body: RequestBody, client: Interface): void {
     if (FOREIGN_MODEL_NAMES.includes(name))
       throw refuse(name, "is not a field of this interface: the price is that of `model`. Leave it out.");
   }
-  const { outline } = body;
-  for (const name of Object.keys(outline)) checkWithin(outline[name], { name, path: name, depth: 0, guarded, client });
+  const { outline, form } = body;
+  for (const name of Object.keys(outline)) {
+    const value = form === undefined ? outline[name] : readTexts(name, outline[name]);
+    checkWithin(value, { name, path: name, depth: 0, guarded, client });
+  }
+}
+
+/** Objects have a handful of members. */
+const TEXT_BOUNDS: Bounds = { parts: 1_000, depth: 64 };
+
+/** Some servers read JSON in the texts of a form, as they read an object in JSON. */
+function readTexts(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown) => readTexts(name, each));
+  if (typeof value !== "string" || !/^\s*[[{]/.test(value) || isPlain(name)) return value;
+  try {
+    return parseWithin(Buffer.from(value), TEXT_BOUNDS);
+  } catch (error) {
+    if (error instanceof ExcessiveStructure) throw refuse(name, "is JSON with more values than are read. Send fewer.");
+    return value;
+  }
 }
 
 /**

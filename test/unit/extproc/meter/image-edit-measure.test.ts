@@ -184,7 +184,11 @@ describe("an edit is refused", () => {
     ["n[]", [["n[]", "10"]]],
     ["num_images", [["num_images", "4"]]],
     ["numImages", [["numImages", "4"]]],
+    ["num_outputs_per_prompt", [["num_outputs_per_prompt", "4"]]],
     ["extra_body[n]", [["extra_body[n]", "4"]]],
+    ["extra_body.n", [["extra_body", '{"n": 4}']]],
+    ["diffusers_kwargs.num_images_per_prompt", [["diffusers_kwargs", ' {"num_images_per_prompt": 4}']]],
+    ["diffusers_kwargs", [["diffusers_kwargs", "[".repeat(100_000)]]],
     ["parameters.size", [["parameters.size", "4096x4096"]]],
     [
       "size",
@@ -270,6 +274,8 @@ describe("an edit is refused", () => {
       ["partial_images", "0"],
       ["guidance_scale", "7.5"],
       ["height", "512"],
+      ["diffusers_kwargs", '{"guidance_scale": 7.5}'],
+      ["negative_prompt", "[n] { of no use"],
     ];
     const files = [...Array.from({ length: 16 }, () => picture("image[]")), picture("mask"), picture("markup")];
     expect(sizeOf([...files, ...fields]).hold.fullNanoUsd).toBe(40_000_000n);
