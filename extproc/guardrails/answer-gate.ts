@@ -169,5 +169,11 @@ function eventsIn(output: Buffer): HeldEvent[] {
     const json = readChecked(data);
     return { bytes, content: json === null ? null : { json, data } };
   });
-  return at === output.length ? events : [...events, { bytes: output.subarray(at), content: null }];
+  return at === output.length ? events : [...events, restOf(output.subarray(at))];
+}
+
+/** Comments and blank lines. Should there ever be part of an event, it is text. */
+function restOf(bytes: Buffer): HeldEvent {
+  const written = bytes.toString("utf8");
+  return { bytes, content: /^[^:\r\n]/m.test(written) ? { json: { text: written }, data: "{}" } : null };
 }

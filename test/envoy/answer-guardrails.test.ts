@@ -41,8 +41,8 @@ function judge(response: ServerResponse, input: readonly string[]): void {
     flagged: text.includes("forbidden"),
     categories: { violence: text.includes("forbidden"), hate: false },
   }));
-  const late = all.includes("do-wait") ? 2_500 : 0;
-  setTimeout(() => reply(200, JSON.stringify({ results })), late);
+  const lateMs = all.includes("do-linger") ? 4_500 : all.includes("do-wait") ? 2_500 : 0;
+  setTimeout(() => reply(200, JSON.stringify({ results })), lateMs);
 }
 
 function flood(response: ServerResponse): void {
@@ -310,6 +310,22 @@ test.for(CLIENTS)("or passes, if its Model says so: %s", async (client) => {
   }
 });
 
+test.for(PAIRS)(
+  "a document in place of a stream is checked before the stream begins: $client via $upstream",
+  async ({ client, upstream }) => {
+    const fine = await READERS[client](`by-${upstream}`, script({ pieces: words(20), isWhole: true }), true);
+    expect(fine.text).toContain("word19");
+    expect(fine.stop).toBe(COMPLETE[client]);
+    const refused = await send(client, `by-${upstream}`, script({ pieces: ["forbidden"], isWhole: true }), true);
+    expect(refused.status).toBe(400);
+    expect(await rowOf(idOf(refused))).toMatchObject({
+      outcome: "complete",
+      httpStatus: 400,
+      chargeNanoUsd: charge(USAGE.output),
+    });
+  },
+);
+
 test("a client that leaves during the check pays for what was produced, and ends the call", async () => {
   for (const isStream of [false, true]) {
     const before = leftBehind;
@@ -370,15 +386,17 @@ test("a complete answer with too much text to check is refused, and free", async
 
 test("a server that is faster than its hook waits for it, and nothing is lost", async () => {
   let sent = 0;
-  const pieces = ["do-wait", ...Array.from({ length: 300 }, (_, at) => `${"fast ".repeat(12_800)}${at}.`)];
-  const reading = send("chat", "long", script({ pieces, onPiece: () => void (sent += 1) }), true).then((response) =>
-    response.text(),
-  );
-  await sleep(1_800);
-  // 19 MiB in all. A part is in the buffers of sockets, of Envoy and of the gateway.
-  expect(sent).toBeGreaterThan(0);
-  expect(sent).toBeLessThan(200);
-  expect(await reading).toMatch(/299\..*\[DONE\]/s);
+  // 25 MiB, of which the buffers of sockets and of Envoy take about half.
+  const pieces = ["do-linger", ...Array.from({ length: 400 }, (_, at) => `${"fast ".repeat(12_800)}${at}.`)];
+  const prompt = script({ pieces, onPiece: () => void (sent += 1) });
+  const reading = send("chat", "long", prompt, true).then((response) => response.text());
+  await eventually(() => expect(checks.has(markerIn(prompt))).toBe(true));
+  await sleep(1_500);
+  const sentBefore = sent;
+  await sleep(500);
+  expect(sentBefore).toBeLessThan(pieces.length);
+  expect(sent).toBe(sentBefore);
+  expect(await reading).toMatch(/399\..*\[DONE\]/s);
 });
 
 test("a refused response is not stored, an allowed one is", async () => {

@@ -9,6 +9,8 @@ export interface Words {
   kind?: "text" | "reasoning" | "arguments";
   /** Before each piece. */
   afterMs?: number;
+  /** It answers with one document, even if a stream is asked for. */
+  isWhole?: boolean;
   /** It breaks off behind its last piece. */
   breaks?: boolean;
   /** Its piece is out, or waits in its own buffers. */
@@ -21,7 +23,7 @@ export const USAGE = { input: 5, output: 40 };
 export async function say(request: IncomingMessage, response: ServerResponse, body: string, words: Words): Promise<void> {
   const protocol = protocolOf(request.url ?? "");
   const { pieces, kind = "text", afterMs = 0, breaks = false } = words;
-  if (!body.includes('"stream":true')) {
+  if (words.isWhole === true || !body.includes('"stream":true')) {
     await sleep(afterMs);
     response.writeHead(200, { "content-type": "application/json" });
     return void response.end(JSON.stringify(WHOLE[protocol](pieces.join(""), kind)));

@@ -117,6 +117,29 @@ test("after a refusal nothing goes out", async () => {
   expect(onPassed).not.toHaveBeenCalled();
 });
 
+test("what passes is what came, however it is cut into outputs", async () => {
+  const events = Array.from({ length: 60 }, (_, at) =>
+    at % 7 === 3 ? ": comment\r\n\r\n" : event(at % 5 === 0 ? "" : `word${at} `),
+  );
+  for (let size = 1; size < 9; size++) {
+    const { gate, take, released, questions } = open();
+    const onPassed = vi.fn<() => void>();
+    for (let at = 0; at < events.length; at += size) take(...events.slice(at, at + size));
+    take(DONE);
+    gate.end(onPassed);
+    for (let asked = 0; asked < questions.length; asked++) await questions[asked]?.answer(PASSED);
+    expect(onPassed).toHaveBeenCalledOnce();
+    expect(released.join("")).toBe(events.join("") + DONE);
+  }
+});
+
+test("part of an event is text", () => {
+  const { take, released, questions } = open();
+  take(": comment\n", 'data: {"choices":[{"delta":{"content":"half');
+  expect(released).toEqual([]);
+  expect(questions[0]?.texts.join()).toContain("half");
+});
+
 test("a closed gate takes no notice of a late verdict", async () => {
   const { gate, take, released, questions, stopped } = open();
   take(event("a".repeat(10)));

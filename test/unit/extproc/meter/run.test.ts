@@ -54,6 +54,42 @@ describe("undelivered answers are free (S28, S38)", () => {
   });
 });
 
+describe("an answer that a guardrail judges (S55)", () => {
+  function judged() {
+    const { run, settled } = start();
+    run.meter.produced("x".repeat(40));
+    run.noteOutput(0);
+    run.judge();
+    return { run, settled };
+  }
+
+  test.for(["aborted", "left"])("is charged to a client that leaves, although it has none of it: %s", (how) => {
+    const { run, settled } = judged();
+    if (how === "left") run.leave();
+    else run.settle("aborted", 499);
+    expect(settled).toMatchObject([{ outcome: "aborted", usage: { inputTokens: 100, outputTokens: 10 } }]);
+  });
+
+  test("is free if the gateway fails before any of it was delivered", () => {
+    const { run, settled } = judged();
+    run.settle("failed", 503);
+    expect(settled).toMatchObject([{ outcome: "failed", chargeNanoUsd: 0n }]);
+  });
+
+  test("is charged once if it is refused, and its server is not blamed for the text behind its last report", () => {
+    const anomalies: unknown[] = [];
+    const { run, settled } = start({ events: { ...silentEvents(), usageAnomaly: (report) => void anomalies.push(report) } });
+    run.meter.produced("x".repeat(40));
+    run.meter.report({ inputTokens: 100, outputTokens: 10 });
+    run.meter.produced("x".repeat(40));
+    run.judge();
+    run.refuse();
+    run.settle("aborted", 499);
+    expect(settled).toMatchObject([{ outcome: "complete", httpStatus: 400, usage: { outputTokens: 20 } }]);
+    expect(anomalies).toEqual([]);
+  });
+});
+
 describe("a client that hangs up before the first byte of the answer (S28)", () => {
   test("leaves its prompt for free within its account's allowance", () => {
     const { run, settled } = start({ departures: { forgives: () => true } });
