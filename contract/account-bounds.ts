@@ -57,4 +57,13 @@ export const ACCOUNT_BOUNDS = {
   /** Of those, stored at any time; further ones replace those that would expire first. */
   storedResponses: 100_000,
   storedMebibytes: 1_024,
+  /** Uploaded files that were not deleted. */
+  batchFiles: 1_000,
+  /** Batches that were not deleted, and those that are not finished. */
+  batches: 1_000,
+  openBatches: 100,
+  /** Files, requests and results of batches. */
+  batchMebibytes: 1_024,
+  /** Files and lists of requests that an account uploads at once to one process of the dashboard. */
+  batchUploads: 2,
 } as const;

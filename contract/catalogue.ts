@@ -82,6 +82,8 @@ export const catalogueModelSchema = z.strictObject({
   answerAfterMs: z.int().positive().optional(),
   /** How long responses are stored after their last use; not stored if absent. */
   storeHours: z.int().positive().optional(),
+  /** Requests may come in batches; they may not if absent. */
+  takesBatches: z.literal(true).optional(),
   /** Nothing is checked if absent. */
   guardrail: guardrailSchema.optional(),
   /** Announces the model's removal, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */

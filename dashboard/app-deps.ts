@@ -41,6 +41,8 @@ export interface AppDeps {
   trustedProxies?: TrustedProxies | undefined;
   /** Allowed targets of webhooks; if absent, the public internet. */
   webhookNetworks?: WebhookNetworks | undefined;
+  /** Bytes of the batches of all accounts; if absent, 20 GiB. */
+  maxBatchBytes?: number | undefined;
   /** If absent, plain HTTP. */
   serverFactory?: FastifyServerFactory | undefined;
   /** Is called for each route, so that a test can try them all. */

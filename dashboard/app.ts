@@ -10,6 +10,7 @@ import { GatewayError } from "../contract/errors.ts";
 import { serveApi } from "./api/api.ts";
 import type { AppDeps } from "./app-deps.ts";
 import { serveAssets } from "./assets.ts";
+import { serveBatches } from "./batches/serve.ts";
 import { boundInFlight } from "./http/in-flight.ts";
 import { answerError, answerNotFound } from "./http/failure.ts";
 import { MAX_HEADER_BYTES } from "./http/mutual-tls.ts";
@@ -74,5 +75,6 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   );
   registerRoutes(app, deps);
   await serveApi(app, { ...deps, inFlight });
+  await serveBatches(app, { ...deps, inFlight });
   return app;
 }

@@ -35,6 +35,7 @@ const environment = readEnvOrExit(
     ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
     ...WEBHOOK_VARIABLES,
+    MAX_BATCH_MIB: z.coerce.number().int().min(64).max(16_777_216).default(20_480),
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
   },
@@ -65,6 +66,7 @@ await startDashboard(
     operator: operatorConfig(environment),
     trustedProxies: orExit(() => trustedProxies(environment)),
     webhookNetworks: environment.WEBHOOK_NETWORKS,
+    maxBatchBytes: environment.MAX_BATCH_MIB * 1024 * 1024,
   },
   { ...counted, lifecycle },
 );

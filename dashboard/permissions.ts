@@ -8,6 +8,7 @@ export const PERMISSIONS = {
   see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },
   manageKeys: { least: "member", words: "Create, change, rotate, disable and delete API keys, and choose their projects" },
   usePlayground: { least: "member", words: "Use the playground, which spends the account's credit" },
+  manageBatches: { least: "member", words: "Cancel batches, and download their results" },
   addCredit: { least: "member", words: "Pay for credit, and redeem codes" },
   setAlert: { least: "member", words: "Choose the balance below which the owners get an email" },
   setLimits: { least: "owner", words: "Set the account's limits and budgets" },

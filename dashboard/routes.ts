@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import type { AppDeps } from "./app-deps.ts";
 import type { Payments } from "./payments/payments.ts";
 import { adminRoutes } from "./routes/admin/admin.ts";
+import { batchPageRoutes } from "./routes/batches/batches.ts";
 import { billingRoutes } from "./routes/billing/billing.ts";
 import { billingDocumentRoutes } from "./routes/billing/documents.ts";
 import { budgetRoutes } from "./routes/budgets/budgets.ts";
@@ -71,6 +72,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   keyRoutes(app, deps);
   projectRoutes(app, deps);
   limitRoutes(app, deps);
+  batchPageRoutes(app, deps);
   budgetRoutes(app, deps);
   webhookEndpointRoutes(app, deps);
   usageRoutes(app, deps);

@@ -9,6 +9,8 @@ import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
 import type { TrustedProxies } from "../runtime/trusted-proxies.ts";
+import { createBatchContent } from "../ledger/batches/content.ts";
+import { createTickets } from "../ledger/batches/ticket.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
@@ -27,6 +29,7 @@ import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createAddressCheck } from "./auth/address-check.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
+import { startBatchRunner } from "./batches/runner.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
 import { createGuardrails } from "./guardrails/guardrails.ts";
 import { createEarlyAnswers } from "./early-answers/early-answers.ts";
@@ -71,6 +74,8 @@ export interface ExtprocConfig {
   listen: string;
   /** Where Envoy accepts streams that may be answered early, in the same form; null if none are. */
   earlyAnswersAddress: string | null;
+  /** Where Envoy accepts the requests of batches, in the same form; null if this process sends none. */
+  batchesAddress: string | null;
   /** Port of the admin interface. A worker has none: it answers its supervisor. */
   admin: { host: string; port: number } | "supervisor";
   /** This process's number among those of one Envoy, from 0, and their count. */
@@ -210,6 +215,7 @@ export async function startExtproc(
   const limits = createLimits({ clock, turns: createLimitTurns(database, holder) });
   const runWatch = startRunWatch({ clock: monotonic, log });
   const pepper = createSecretKey(config.pepper);
+  const tickets = createTickets(pepper);
   const storedResponses = startStoredResponses({
     ...config,
     clock: monotonic,
@@ -258,6 +264,7 @@ export async function startExtproc(
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper,
+    tickets,
     redactor: createRedactor({ fingerprints: world.fingerprints, pepper }),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
@@ -317,6 +324,24 @@ export async function startExtproc(
     log,
     onChecked: (differences) => (ledgerDifferences = differences),
   });
+  /** One of all workers sends them, over connections that nothing else uses. */
+  function startBatches(address: string) {
+    const ofBatches = createDatabase({ url: config.databaseUrl, applicationName: "extproc batches", maxConnections: 4, log });
+    const runner = startBatchRunner({
+      database: ofBatches,
+      content: createBatchContent(config.pepper),
+      tickets,
+      target: relayTarget(address),
+      log,
+    });
+    return {
+      async stop() {
+        await runner.stop(config.drainMs);
+        await ofBatches.close();
+      },
+    };
+  }
+
   const opened = await startServer(config.listen, {
     createExchange: (push, flow) =>
       config.isTraced
@@ -339,6 +364,9 @@ export async function startExtproc(
   readyFromMs = performance.now() + READY_AFTER_MS;
   log.info({ listen: config.listen, admin: config.admin }, "ready");
 
+  const batches = config.batchesAddress === null || config.worker.number > 0 ? null : startBatches(config.batchesAddress);
+  if (batches !== null)
+    lifecycle.onShutdown({ name: "finish requests of batches", deadlineMs: config.drainMs + 2_000, run: batches.stop });
   lifecycle.onShutdown({
     name: "finish open streams",
     deadlineMs: config.drainMs + 1000,

@@ -26,6 +26,8 @@ const environment = readEnvOrExit(
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
     // Where Envoy accepts streams that this process may answer before their model server does: `host:port` or `unix:/path`.
     EARLY_ANSWERS_ADDRESS: z.string().min(1).optional(),
+    // Where Envoy accepts the requests of batches, in the same form; without it, this process sends none.
+    BATCHES_ADDRESS: z.string().min(1).optional(),
     // Set by the supervisor: the number of this worker.
     WORKER: z.coerce.number().int().nonnegative().optional(),
     ADMIN_HOST: z.string().default("127.0.0.1"),
@@ -87,6 +89,7 @@ async function serve(): Promise<void> {
       databaseUrl: databaseUrl(environment),
       listen: addresses[worker ?? 0] ?? "",
       earlyAnswersAddress: environment.EARLY_ANSWERS_ADDRESS ?? null,
+      batchesAddress: environment.BATCHES_ADDRESS ?? null,
       admin: worker === undefined ? admin : "supervisor",
       worker: { number: worker ?? 0, of: addresses.length },
       pepper: Buffer.from(environment.KEY_PEPPER, "base64"),

@@ -97,6 +97,8 @@ export function extprocPart(options: {
   listen: readonly ExtprocAddress[];
   /** Unix socket on which Envoy accepts streams that extproc may answer early. */
   earlyAnswersSocket: string;
+  /** The same for the requests of batches. */
+  batchesSocket: string;
   adminPort: number;
   journalDirectory: string;
   traces: TraceCollector | undefined;
@@ -114,6 +116,7 @@ export function extprocPart(options: {
       PUBLIC_BASE_URL: options.baseUrl,
       EXTPROC_LISTEN: options.listen.map(addressText).join(","),
       EARLY_ANSWERS_ADDRESS: `unix:${options.earlyAnswersSocket}`,
+      BATCHES_ADDRESS: `unix:${options.batchesSocket}`,
       ADMIN_PORT: String(options.adminPort),
       JOURNAL_DIRECTORY: options.journalDirectory,
       ...options.proxies,
@@ -176,6 +179,7 @@ export async function envoyPart(options: {
   extproc: readonly ExtprocAddress[];
   xdsSocket: string;
   earlyAnswersSocket: string;
+  batchesSocket: string;
   dashboardPort: number;
   traces: TraceCollector | undefined;
   /** Where it finds the identity of this machine at cloud providers. */
@@ -188,6 +192,7 @@ export async function envoyPart(options: {
     extproc: options.extproc,
     xds: { path: options.xdsSocket },
     earlyAnswers: { path: options.earlyAnswersSocket },
+    batches: { path: options.batchesSocket },
     dashboard: { host: LOOPBACK, port: options.dashboardPort },
     maxRequestBytes: MAX_REQUEST_BYTES,
     maxConnections: connectionsWithin(descriptorLimit()),

@@ -193,6 +193,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onStopped(sockets.remove);
   const xdsSocket = path.join(sockets.path, "xds.sock");
   const earlyAnswersSocket = path.join(sockets.path, "early.sock");
+  const batchesSocket = path.join(sockets.path, "batches.sock");
   const [simulatorPort = 0, operatorAdmin = 0, extprocAdmin = 0, envoyAdmin = 0, dashboardPort = 0, dashboardAdmin = 0] =
     await freePorts(6);
   const extproc = await extprocAddresses(options.workers ?? 1, sockets.path);
@@ -210,6 +211,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       baseUrl,
       listen: extproc,
       earlyAnswersSocket,
+      batchesSocket,
       adminPort: extprocAdmin,
       journalDirectory: directory.journal,
       traces,
@@ -231,6 +233,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
       extproc,
       xdsSocket,
       earlyAnswersSocket,
+      batchesSocket,
       dashboardPort,
       traces,
       environment: pickIdentity(environment),

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { MAX_REQUEST_BYTES, attemptPath } from "../../contract/headers.ts";
 import { buildBootstrap, quarterOfHeap, XDS_CLUSTER } from "../../operator/bootstrap/bootstrap.ts";
 import { clientTlsSecret, type ClientTls } from "../../operator/bootstrap/tls/client.ts";
-import { DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/bootstrap/routes/dashboard.ts";
+import { BATCH_PATHS, DASHBOARD_CLUSTER, INSTALLER_PATHS } from "../../operator/bootstrap/routes/dashboard.ts";
 import { MAX_EXTPROC_STREAMS } from "../../operator/bootstrap/extproc-cluster.ts";
 import { EXTPROC_FILTER } from "../../operator/bootstrap/filters/extproc.ts";
 import { internalTlsSecrets, type InternalTls } from "../../operator/bootstrap/tls/internal.ts";
@@ -22,7 +22,15 @@ export const INTERNAL_TLS: InternalTls = {
 };
 
 /** The ports that the pod's containers open. */
-const PORTS = { clients: 8080, xds: 9004, dashboard: 8090, envoyAdmin: 9901, envoyStatus: 9902, earlyAnswers: 9903 } as const;
+const PORTS = {
+  clients: 8080,
+  xds: 9004,
+  dashboard: 8090,
+  envoyAdmin: 9901,
+  envoyStatus: 9902,
+  earlyAnswers: 9903,
+  batches: 9904,
+} as const;
 
 const LOOPBACK = "127.0.0.1";
 
@@ -70,7 +78,7 @@ const ITEM_CONDITIONS: Readonly<Record<string, string>> = {
   "front door": ".Values.dashboard.enabled",
   dashboard: ".Values.dashboard.enabled",
   "management API": ".Values.dashboard.enabled",
-  ...Object.fromEntries(INSTALLER_PATHS.map((path) => [path.slice(1), ".Values.dashboard.enabled"])),
+  ...Object.fromEntries([...BATCH_PATHS, ...INSTALLER_PATHS].map((path) => [path.slice(1), ".Values.dashboard.enabled"])),
   [PLAIN_HTTP]: ".Values.tls.enabled",
 };
 
@@ -88,6 +96,7 @@ export function bootstrapTemplate(): string {
     dashboard: { host: DASHBOARD_HOST.standIn, port: PORTS.dashboard },
     admin: { host: LOOPBACK, port: PORTS.envoyAdmin },
     earlyAnswers: { host: LOOPBACK, port: PORTS.earlyAnswers },
+    batches: { host: LOOPBACK, port: PORTS.batches },
     status: { host: BIND_ADDRESS.standIn, port: PORTS.envoyStatus },
     clientTls: CLIENT_TLS,
     internalTls: INTERNAL_TLS,

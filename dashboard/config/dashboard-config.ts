@@ -33,4 +33,6 @@ export interface DashboardConfig {
   operator: Operator;
   trustedProxies: TrustedProxies;
   webhookNetworks: WebhookNetworks;
+  /** Bytes of the files, requests and results of the batches of all accounts together. */
+  maxBatchBytes: number;
 }

@@ -8,6 +8,7 @@ const PATHS = {
   projects: "M3 6a1 1 0 0 1 1-1h5l2 3h9a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1z",
   usage: "M4 20V10M10 20V4M16 20v-7M21 20H3",
   logs: "M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01",
+  batches: "M12 3l9 4.5-9 4.5-9-4.5zM3 12l9 4.5 9-4.5M3 16.5 12 21l9-4.5",
   credit: "M3 7a2 2 0 0 1 2-2h14a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2zM3 10h18M7 15h3",
   billing: "M6 3h12v18l-3-2-3 2-3-2-3 2zM9 8h6M9 12h6",
   budgets: "M12 21a9 9 0 1 1 9-9M12 7v5l3 3M18 15v6M15 18h6",

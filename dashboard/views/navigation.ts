@@ -40,6 +40,7 @@ const GROUPS: readonly Group[] = [
     sections: [
       { path: "/dashboard/usage", name: "Usage", icon: "usage" },
       { path: "/dashboard/usage/requests", name: "Logs", icon: "logs" },
+      { path: "/dashboard/batches", name: "Batches", icon: "batches" },
       { path: "/dashboard/limits", name: "Limits", icon: "limits" },
       { path: "/dashboard/budgets", name: "Budgets", icon: "budgets" },
       { path: "/dashboard/credit", name: "Credits", icon: "credit" },

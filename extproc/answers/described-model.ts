@@ -1,12 +1,13 @@
 import type { Capability } from "../../contract/capability.ts";
 import { isInputOnly, type CatalogueModel } from "../../contract/catalogue.ts";
 import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
+import { batchPriceOf, type BatchPrice } from "../../ledger/models/batch-price.ts";
 import { imagePriceOf } from "../../ledger/models/image-price.ts";
 import { formatPicoUsd, type Price } from "../../ledger/money.ts";
 
 interface Described extends Omit<CatalogueModel, "backends"> {
   /** At the time of the request. */
-  price: Price;
+  price: Price & { batch?: BatchPrice | null };
 }
 
 /** OpenAI's four fields, and those that other gateways add to them: `pricing` and lengths are OpenRouter's. */
@@ -37,7 +38,7 @@ export function describeForMessages(model: Described, nowMs: number) {
     created_at: timeOf(model.createdSeconds),
     max_input_tokens: model.contextWindow,
     max_tokens: model.maxOutputTokens,
-    capabilities: model.capabilities === undefined ? null : describeCapabilities(new Set(model.capabilities)),
+    capabilities: model.capabilities === undefined ? null : describeCapabilities(model, new Set(model.capabilities)),
     ...describeLifecycle(model, nowMs),
     line: null,
     ...describeTerms(model),
@@ -55,16 +56,23 @@ function describeLifecycle({ deprecation }: Described, nowMs: number) {
 }
 
 /** `search`, `image`, `character` and `second` are the prices of one, where a Model has them; that of an image is the highest. */
-function describeTerms({ price, interfaces }: Described) {
+function describeTerms({ price, interfaces, takesBatches }: Described) {
   return {
     pricing: {
-      prompt: formatPicoUsd(price.inputPicoUsd),
-      completion: formatPicoUsd(price.outputPicoUsd),
-      input_cache_read: formatPicoUsd(price.cachedInputPicoUsd),
-      input_cache_write: formatPicoUsd(price.cacheWritePicoUsd),
+      ...describeTokens(price),
       ...describeUnits({ price, interfaces }),
     },
+    ...(takesBatches === true ? { batch_pricing: describeTokens(batchPriceOf(price, price.batch ?? null)) } : {}),
     supported_endpoints: interfaces.map((each) => CLIENT_PATHS[each]),
+  };
+}
+
+function describeTokens({ inputPicoUsd, outputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd }: Price) {
+  return {
+    prompt: formatPicoUsd(inputPicoUsd),
+    completion: formatPicoUsd(outputPicoUsd),
+    input_cache_read: formatPicoUsd(cachedInputPicoUsd),
+    input_cache_write: formatPicoUsd(cacheWritePicoUsd),
   };
 }
 
@@ -83,10 +91,10 @@ const UNIT_PRICES: Readonly<Partial<Record<Interface, string>>> = {
 };
 
 /** Anthropic lists every capability that it knows; those that a Model cannot state do not exist in the gateway. */
-function describeCapabilities(stated: ReadonlySet<Capability>) {
+function describeCapabilities({ takesBatches }: Described, stated: ReadonlySet<Capability>) {
   const reasoning = { supported: stated.has("reasoning") };
   return {
-    batch: NO,
+    batch: { supported: takesBatches === true },
     citations: NO,
     code_execution: NO,
     context_management: { ...NO, clear_thinking_20251015: NO, clear_tool_uses_20250919: NO, compact_20260112: NO },

@@ -39,6 +39,7 @@ export async function describeRequestUsage({ requestId, key, readUsage, nowMs }:
     http_status: request.httpStatus,
     outcome: request.outcome,
     is_estimated: request.isEstimated,
+    is_batch: request.isBatch,
     ...describeCharge({ ...request, ...unitsByKind(request) }),
     ...describeLabels(request.labels),
   };

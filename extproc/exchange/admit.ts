@@ -35,9 +35,9 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
   if (context.protocol === "messages") checkVersion(headers);
   if (endpoint.kind === "root") return answered(reply.answerNow(deps.answers.root(requestId)));
 
-  const { world, catchUp, addresses, pepper, keysUrl } = deps;
+  const { world, catchUp, addresses, pepper, tickets, keysUrl } = deps;
   const arrived = { endpoint, headers, isEnd };
-  const caller = authenticate({ headers, world, catchUp, addresses, pepper, nowMs: startedMs, keysUrl });
+  const caller = authenticate({ headers, world, catchUp, addresses, pepper, tickets, nowMs: startedMs, keysUrl });
   return caller instanceof Promise
     ? caller.then((found) => admitCaller(context, found, arrived))
     : admitCaller(context, caller, arrived);
@@ -50,6 +50,7 @@ function preflight({ deps, requestId }: ExchangeContext, headers: ReadonlyMap<st
 }
 
 function admitCaller(context: ExchangeContext, caller: Caller, { endpoint, headers, isEnd }: Arrived): Step | Promise<Step> {
+  if (caller.batchRequestId !== undefined) context.requestId = caller.batchRequestId;
   const { deps, requestId, protocol } = context;
   // The client left while its key was looked up: anything taken now would never be returned.
   if (context.client.aborted) return answered(reply.continueToBody());

@@ -21,7 +21,8 @@ export interface ExchangeContext {
   /** Sends Envoy an unsolicited message. */
   readonly push: (reply: Reply) => void;
   readonly flow: Flow;
-  readonly requestId: string;
+  /** A request of a batch has another one from its admission on. */
+  requestId: string;
   readonly startedMs: number;
   protocol: Interface;
   /** Of answers that the page may read which sent the request; undefined if there is none. */

@@ -1,4 +1,5 @@
 import type { AnswerDeps, Answers } from "../answers/answer.ts";
+import type { Tickets } from "../../ledger/batches/ticket.ts";
 import type { Pepper } from "../../ledger/keys/keys.ts";
 import type { AddressCheck } from "../auth/address-check.ts";
 import type { CatchUp } from "../auth/catch-up.ts";
@@ -49,6 +50,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   worker: number;
   /** HMAC key of the stored key hashes. */
   pepper: Pepper;
+  /** Credentials of requests of batches. */
+  tickets: Pick<Tickets, "read">;
   /** Of model servers' messages. */
   redactor: Redactor;
   /** The page for creating keys. */

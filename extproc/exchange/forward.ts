@@ -17,7 +17,7 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
-import { pricedAt, type WorldModel } from "../world/world.ts";
+import { pricedAt, pricedForBatch, type WorldModel } from "../world/world.ts";
 import { charged } from "./charged.ts";
 import { checkText } from "./check-text.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
@@ -53,7 +53,7 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
-  const model = pricedAt(chosen, startedMs);
+  const model = caller.batchRequestId === undefined ? pricedAt(chosen, startedMs) : pricedForBatch(chosen, startedMs);
   if (model.guardrail?.answers !== undefined) context.wantsUsage = asksForUsage(body);
   if (endpoint.kind === "count_tokens")
     return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });

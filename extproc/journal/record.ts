@@ -19,6 +19,7 @@ type Facts = Pick<
   | "priceVersionId"
   | "isStream"
   | "startedAt"
+  | "isBatch"
 >;
 
 /** Facts about an attempt when its request is sent upstream. */
@@ -84,7 +85,7 @@ export function encodeEnd(settlement: Settlement): string {
 
 /** In the order of `FACTS`. */
 function factsOf(facts: Facts): unknown[] {
-  return [
+  const values = [
     facts.requestId,
     facts.attempt,
     facts.accountId,
@@ -97,6 +98,9 @@ function factsOf(facts: Facts): unknown[] {
     facts.isStream,
     facts.startedAt.getTime(),
   ];
+  // Versions before 0088-batch-requests.sql know no batches, and read the records of all other requests.
+  if (facts.isBatch === true) values.push(true);
+  return values;
 }
 
 /** @throws ZodError or SyntaxError for anything that no version of this program has written, and for impossible values. */
@@ -148,6 +152,8 @@ const FACTS = {
     .min(-MAX_TIME_MS)
     .max(MAX_TIME_MS)
     .transform((ms) => new Date(ms)),
+  /** Absent for requests of no batch. */
+  isBatch: z.boolean().optional(),
 };
 const PRICE = {
   inputPicoUsd: wholeNumber,
@@ -180,7 +186,7 @@ const END = {
     .transform(([picoUsd, terms]) => ({ picoUsd, terms }))
     .optional(),
 };
-const runSchema = z.tuple([byPosition(FACTS), byPosition(PRICE, 1)]).transform(([facts, price]) => ({ ...facts, price }));
+const runSchema = z.tuple([byPosition(FACTS, 1), byPosition(PRICE, 1)]).transform(([facts, price]) => ({ ...facts, price }));
 const checkpointSchema = z
   .object({
     requestId: FACTS.requestId,
@@ -202,11 +208,11 @@ const labelSchema = z.tuple([labelText, labelText]).transform(([dimension, value
 
 const recordSchema: z.ZodType<JournalRecord> = z.union([
   z
-    .tuple([z.literal("start"), byPosition(FACTS), byPosition(PRICE, 1)])
+    .tuple([z.literal("start"), byPosition(FACTS, 1), byPosition(PRICE, 1)])
     .transform(([type, facts, price]) => ({ type, run: { ...facts, price } })),
   z.tuple([z.literal("checkpoint"), checkpointSchema]).transform(([type, { run, ...checkpoint }]) => ({ type, checkpoint, run })),
   z
-    .tuple([z.literal("end"), byPosition(FACTS), byPosition(USAGE, 1), byPosition(END, 1)])
+    .tuple([z.literal("end"), byPosition(FACTS, 1), byPosition(USAGE, 1), byPosition(END, 1)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
   z
     .tuple([z.literal("labels"), FACTS.requestId, z.array(labelSchema).max(4 * LABEL_BOUNDS.tagsOfRequest)])

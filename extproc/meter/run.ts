@@ -114,6 +114,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     priceVersionId: model.price.id,
     isStream: start.isStream,
     startedAt: new Date(startedMs),
+    ...(caller.batchRequestId !== undefined && { isBatch: true }),
     ...(labels.length > 0 && { labels }),
   };
   try {

@@ -47,7 +47,11 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
     "Variations of images are not supported. POST /v1/images/edits changes images as a text says.",
   ],
   [
-    /^(\/v1)?\/(images(?!.*\/(generations|edits)$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|files|uploads|batches|fine_tuning|vector_stores|assistants|threads|realtime|conversations|messages\/batches)(\/|$)/,
+    /^\/*(v1\/*)?(files|batches|messages\/+batches)(\/|$)/,
+    "Files and batches are at exactly /v1/files, /v1/batches and /v1/messages/batches, of a gateway with a dashboard.",
+  ],
+  [
+    /^(\/v1)?\/(images(?!.*\/(generations|edits)$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|uploads|fine_tuning|vector_stores|assistants|threads|realtime|conversations)(\/|$)/,
     "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, edits images, transcribes recordings, and ranks documents.",
   ],
 ];

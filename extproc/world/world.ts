@@ -1,7 +1,9 @@
+import { GatewayError } from "../../contract/errors.ts";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Limits } from "../../contract/limits.ts";
 import type { PriceVersion } from "../../ledger/models/catalogue.ts";
 import type { AccountRow, Change, KeyRow, ModelRow, UnreadableKind, UnreadableRow } from "../../ledger/feed/rows.ts";
+import { batchPriceOf } from "../../ledger/models/batch-price.ts";
 import { priceAt } from "../../ledger/models/price-schedule.ts";
 import { byLength, type Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import type { SettledBalance } from "../../ledger/settlement/settle.ts";
@@ -232,4 +234,16 @@ export function pricedAt(model: WorldModel, nowMs: number): WorldModel {
   return price.schedule.length === 0
     ? model
     : { ...model, price: { ...price, imagePrices: [], ...priceAt({ price, schedule: price.schedule }, nowMs) } };
+}
+
+/** The same for a request of a batch. @throws GatewayError `invalid_request` if the Model accepts none. */
+export function pricedForBatch(model: WorldModel, nowMs: number): WorldModel {
+  if (model.takesBatches !== true)
+    throw new GatewayError(
+      "invalid_request",
+      `The model ${JSON.stringify(model.name)} does not accept batches. Send it single requests, or choose a model that GET /v1/models lists with \`batch_pricing\`.`,
+      { field: "model" },
+    );
+  const priced = pricedAt(model, nowMs);
+  return { ...priced, price: { ...priced.price, ...batchPriceOf(priced.price, priced.price.batch) } };
 }

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { formatNanoUsd } from "../money.ts";
+import { endBatchesOf } from "../batches/batches.ts";
 import { eraseLabels } from "../labels/account-labels.ts";
 import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
 import { noteAction } from "../people/audit.ts";
@@ -35,6 +36,7 @@ export async function closeAccount(
     await transaction.execute("DELETE FROM provisioned_user WHERE account_id = $1", [accountId]);
     await turnOffAutoTopUp(transaction, accountId);
     await deleteEndpointsOf(transaction, accountId);
+    await endBatchesOf(transaction, accountId);
     // They may identify the account's own customers, who have no part in its books.
     await eraseLabels(transaction, accountId);
     const { postedNanoUsd } = await readBalance(transaction, accountId);

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
+import { encodeBatchPrice, type BatchPrice } from "./batch-price.ts";
 import { recordCosts } from "./costs.ts";
 import {
   encodeImagePrices,
@@ -20,12 +21,16 @@ export interface PriceVersion extends Price {
   version: number;
   /** Other prices at other times (`priceAt`). */
   schedule: PriceRule[];
+  /** Of requests of batches; null: as of any other. */
+  batch: BatchPrice | null;
 }
 
 export interface PublishedModel {
   model: CatalogueModel;
   price: Price;
   schedule?: readonly PriceRule[];
+  /** As of any other request if absent. */
+  batch?: BatchPrice | null;
   /** The operator's own cost; unknown if absent. */
   cost?: Price | null;
 }
@@ -66,9 +71,11 @@ export async function publishModels(database: Database, models: readonly Publish
     const current = await readCurrent(transaction);
     const result: PublishResult = { added: [], changed: [], withdrawn: [], repriced: [] };
 
-    for (const { model, price, schedule = [] } of models.toSorted((a, b) => (a.model.name < b.model.name ? -1 : 1))) {
+    for (const { model, price, schedule = [], batch = null } of models.toSorted((a, b) =>
+      a.model.name < b.model.name ? -1 : 1,
+    )) {
       const before = current.get(model.name);
-      const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule });
+      const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule, batch });
       // As the column returns it: without members that are undefined.
       const spec: unknown = JSON.parse(JSON.stringify(model));
       if (!isRepriced && !before.isWithdrawn && isDeepStrictEqual(before.spec, spec)) continue;
@@ -76,7 +83,7 @@ export async function publishModels(database: Database, models: readonly Publish
         ? await appendPrice(transaction, {
             model: model.name,
             version: (before?.price.version ?? 0) + 1,
-            price: { ...price, schedule },
+            price: { ...price, schedule, batch },
           })
         : before.price.id;
       await writeModel(transaction, model, priceVersionId);
@@ -118,7 +125,7 @@ async function readCurrent(transaction: Queryable): Promise<Map<string, Current>
   return new Map(rows.map(({ name, spec, isWithdrawn, ...price }) => [name, { spec, isWithdrawn, price }]));
 }
 
-type ScheduledPrice = Price & { schedule: readonly PriceRule[] };
+type ScheduledPrice = Price & { schedule: readonly PriceRule[]; batch: BatchPrice | null };
 
 function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
   return (
@@ -128,7 +135,8 @@ function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
     a.outputPicoUsd === b.outputPicoUsd &&
     a.unitPicoUsd === b.unitPicoUsd &&
     encodeImagePrices(a) === encodeImagePrices(b) &&
-    isSameSchedule(a.schedule, b.schedule)
+    isSameSchedule(a.schedule, b.schedule) &&
+    encodeBatchPrice(a.batch) === encodeBatchPrice(b.batch)
   );
 }
 
@@ -139,8 +147,8 @@ async function appendPrice(
   const schedule = encodeSchedule(price.schedule);
   const [row] = await transaction.query({
     text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd,
-             unit_pico_usd, image_prices, schedule, scheduled_unit_prices)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`,
+             unit_pico_usd, image_prices, schedule, scheduled_unit_prices, batch)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`,
     values: [
       model,
       version,
@@ -152,6 +160,7 @@ async function appendPrice(
       encodeImagePrices(price),
       schedule.rules,
       schedule.unitPrices,
+      encodeBatchPrice(price.batch),
     ],
     row: idRow,
   });

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { catalogueModelSchema, type CatalogueModel } from "../../contract/catalogue.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
+import { batchPriceColumn, batchPriceOf } from "./batch-price.ts";
 import { imagePricesColumn, priceAt, SCHEDULE, scheduleColumn, type PriceRule } from "./price-schedule.ts";
 
 /** A served model, with its current price. */
@@ -11,6 +12,8 @@ export interface ListedModel {
   /** Its cost if no rule of the schedule applies. */
   standardPrice: Price;
   schedule: PriceRule[];
+  /** What a request of a batch costs now; null if the Model accepts no batches. */
+  batchPrice: Price | null;
 }
 
 const modelRow = z.strictObject({
@@ -22,6 +25,7 @@ const modelRow = z.strictObject({
   unitPicoUsd: z.bigint(),
   imagePrices: imagePricesColumn,
   schedule: scheduleColumn,
+  batch: batchPriceColumn,
 });
 
 /** By name. A model written by a newer program and unreadable for this one is left out. */
@@ -29,14 +33,15 @@ export async function listModels(database: Queryable, nowMs: number): Promise<Li
   const rows = await database.query({
     text: `SELECT spec, input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
              cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd",
-             image_prices AS "imagePrices", ${SCHEDULE}
+             image_prices AS "imagePrices", ${SCHEDULE}, batch
            FROM model JOIN price_version ON id = price_version_id WHERE withdrawn_at IS NULL ORDER BY name`,
     row: modelRow,
   });
-  return rows.flatMap(({ spec, schedule, ...price }) => {
-    const model = catalogueModelSchema.safeParse(spec);
-    return model.success
-      ? [{ model: model.data, price: priceAt({ price, schedule }, nowMs), standardPrice: price, schedule }]
-      : [];
+  return rows.flatMap(({ spec, schedule, batch, ...standardPrice }) => {
+    const model = catalogueModelSchema.safeParse(spec).data;
+    if (model === undefined) return [];
+    const price = priceAt({ price: standardPrice, schedule }, nowMs);
+    const batchPrice = model.takesBatches === true ? batchPriceOf(price, batch) : null;
+    return [{ model, price, standardPrice, schedule, batchPrice }];
   });
 }

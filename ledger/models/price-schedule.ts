@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ImagePrice, Price } from "../money.ts";
 import { DAY_MS } from "../../contract/days.ts";
+import { batchPriceColumn } from "./batch-price.ts";
 
 /** Another price, from a moment on, at hours of the day, or both. Of the rules that apply, the last one counts. */
 export interface PriceRule {
@@ -69,12 +70,13 @@ export const priceVersionColumns = {
   unitPicoUsd: z.bigint(),
   imagePrices: imagePricesColumn,
   schedule: scheduleColumn,
+  batch: batchPriceColumn,
 };
 
 /** For the select list of a statement on `price_version`. */
 export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
   cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", ${SCHEDULE}`;
+  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", ${SCHEDULE}, batch`;
 
 /** JSON for both columns; equal schedules are equal texts. */
 export function encodeSchedule(schedule: readonly PriceRule[]): { rules: string; unitPrices: string } {

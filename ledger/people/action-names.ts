@@ -32,6 +32,7 @@ export const ACTION_NAMES = [
   "credit.auto_top_up_off",
   "credit.auto_top_up_on",
   "credit.card_asked_for",
+  "batch.canceled",
   "credit.card_removed",
   "credit.granted",
   "credit.payment-begun",
@@ -86,6 +87,7 @@ export type ActionCategory = CategoryOf<ActionName>;
 
 export const ACTION_CATEGORIES = [
   "account",
+  "batch",
   "code",
   "credit",
   "incident",

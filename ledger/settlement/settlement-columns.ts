@@ -32,6 +32,7 @@ export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
   { name: "charged_unit_pico_usd", type: "bigint", read: ({ unitPrice }) => unitPrice?.picoUsd ?? null },
   { name: "unit_terms", type: "text", read: ({ unitPrice }) => unitPrice?.terms ?? null },
   { name: "is_estimated", type: "boolean", read: ({ isEstimated }) => isEstimated },
+  { name: "is_batch", type: "boolean", read: ({ isBatch }) => isBatch === true },
   { name: "charge_nano_usd", type: "bigint", read: ({ chargeNanoUsd }) => chargeNanoUsd },
   { name: "lease_id", type: "uuid", read: ({ leaseId }) => leaseId },
   { name: "http_status", type: "smallint", read: ({ httpStatus }) => httpStatus },

@@ -35,6 +35,8 @@ export interface Settlement {
   /** Of each unit, if that of the version does not tell. */
   unitPrice?: UnitPrice | undefined;
   isEstimated: boolean;
+  /** It belongs to a batch; it does not if absent. */
+  isBatch?: boolean | undefined;
   /** Not negative; 0 adds a usage row but no ledger entry. */
   chargeNanoUsd: bigint;
   /** The credit lease that pays, if it is still open; null: the balance pays. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { INTERFACES, type Interface } from "../../contract/protocol.ts";
 import type { Price } from "../money.ts";
+import { batchPriceColumn, batchPriceOf, type BatchPrice } from "../models/batch-price.ts";
 import { priceAt, SCHEDULE, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
 import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
@@ -19,6 +20,8 @@ export interface ListedRequest {
   httpStatus: number;
   outcome: Outcome;
   isEstimated: boolean;
+  /** It belongs to a batch. */
+  isBatch: boolean;
   inputTokens: number;
   cachedInputTokens: number;
   cacheWriteTokens: number;
@@ -34,10 +37,15 @@ export interface ListedRequest {
   priceVersion: number;
 }
 
-export type ListedRow = ListedRequest & { schedule: PriceRule[]; chargedUnitPicoUsd: bigint | null };
+export type ListedRow = ListedRequest & {
+  schedule: PriceRule[];
+  batch: BatchPrice | null;
+  chargedUnitPicoUsd: bigint | null;
+};
 
-export function asCharged({ schedule, chargedUnitPicoUsd, ...row }: ListedRow): ListedRequest {
-  const price = priceAt({ price: row.price, schedule }, row.startedAt.getTime());
+export function asCharged({ schedule, batch, chargedUnitPicoUsd, ...row }: ListedRow): ListedRequest {
+  const inForce = priceAt({ price: row.price, schedule }, row.startedAt.getTime());
+  const price = row.isBatch ? batchPriceOf(inForce, batch) : inForce;
   return { ...row, price: { ...price, unitPicoUsd: chargedUnitPicoUsd ?? price.unitPicoUsd } };
 }
 
@@ -45,12 +53,12 @@ export function asCharged({ schedule, chargedUnitPicoUsd, ...row }: ListedRow): 
 export const SELECT_PAGE = `
   SELECT request_id AS "requestId", attempt, key_id AS "keyId", page.model, interface, started_at AS "startedAt",
     duration_ms AS "durationMs", first_token_ms AS "firstTokenMs", is_stream AS "isStream", http_status AS "httpStatus", outcome,
-    is_estimated AS "isEstimated", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
+    is_estimated AS "isEstimated", is_batch AS "isBatch", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
     cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens", units,
     charged_unit_pico_usd AS "chargedUnitPicoUsd", unit_terms AS "unitTerms",
     charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
     cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd",
-    unit_pico_usd AS "unitPicoUsd", ${SCHEDULE}, version AS "priceVersion"
+    unit_pico_usd AS "unitPicoUsd", ${SCHEDULE}, batch, version AS "priceVersion"
   FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
 
 export const listedRow = z
@@ -67,6 +75,7 @@ export const listedRow = z
     httpStatus: z.int(),
     outcome: z.enum(OUTCOMES),
     isEstimated: z.boolean(),
+    isBatch: z.boolean(),
     inputTokens: wholeNumber,
     cachedInputTokens: wholeNumber,
     cacheWriteTokens: wholeNumber,
@@ -82,6 +91,7 @@ export const listedRow = z
     outputPicoUsd: z.bigint(),
     unitPicoUsd: z.bigint(),
     schedule: scheduleColumn,
+    batch: batchPriceColumn,
     priceVersion: z.int(),
   })
   .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd, ...row }) => ({

@@ -16,6 +16,7 @@ export function composeBootstrap(): EnvoyConfig {
     admin: { host: LOOPBACK, port: 9901 },
     extproc: [{ path: `${SOCKETS}/extproc.sock` }],
     earlyAnswers: { path: `${SOCKETS}/early.sock` },
+    batches: { path: `${SOCKETS}/batches.sock` },
     xds: { path: `${SOCKETS}/xds.sock` },
     dashboard: { host: "dashboard", port: 8090 },
     maxRequestBytes: MAX_REQUEST_BYTES,

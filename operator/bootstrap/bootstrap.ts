@@ -7,7 +7,7 @@ import { EXTPROC_CLUSTER, extprocCluster, MAX_EXTPROC_STREAMS, type ExtprocAddre
 import type { ClientTls } from "./tls/client.ts";
 import { internalListeners } from "./listeners/internal-hop.ts";
 import { internalTransport, type InternalTls } from "./tls/internal.ts";
-import { listener } from "./listeners/clients.ts";
+import { batchesListener, listener } from "./listeners/clients.ts";
 import { relayCluster, relayListener } from "./listeners/relay.ts";
 import { poolsListener } from "./listeners/pools.ts";
 import { tokensCluster } from "./listeners/tokens.ts";
@@ -33,6 +33,8 @@ export interface BootstrapOptions {
    * absent, such streams are not relayed, and there are no tokens.
    */
   earlyAnswers?: EndpointAddress;
+  /** Where extproc sends the requests of batches; if absent, there are none. */
+  batches?: EndpointAddress;
   /** Largest request body in bytes; one byte more is a 413 (S21). */
   maxRequestBytes: number;
   /** Name of this Envoy in the operator's logs. */
@@ -63,6 +65,10 @@ const DEFAULT_MAX_CONNECTIONS = 50_000;
  */
 export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   const traces = options.traces === undefined ? {} : { traces: options.traces };
+  const served = {
+    extproc: { cluster: EXTPROC_CLUSTER, workers: options.extproc.length },
+    accessLog: accessLog(options.accessLogPath),
+  };
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
     // Probes must not mistake Envoy for dead because there are too many clients.
@@ -81,12 +87,8 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
     },
     static_resources: {
       listeners: [
-        listener({
-          ...options,
-          extproc: { cluster: EXTPROC_CLUSTER, workers: options.extproc.length },
-          accessLog: accessLog(options.accessLogPath),
-          hasDashboard: options.dashboard !== undefined,
-        }),
+        listener({ ...options, ...served, hasDashboard: options.dashboard !== undefined }),
+        ...(options.batches === undefined ? [] : [batchesListener({ ...options, ...served, address: options.batches })]),
         attemptsListener({
           extprocCluster: EXTPROC_CLUSTER,
           workers: options.extproc,

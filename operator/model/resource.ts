@@ -9,6 +9,7 @@ import { describeProblems, must } from "./field-message.ts";
 import { anyOf, isInputInterfaceName } from "./input-interfaces.ts";
 import { INPUT_ONLY_RULES, inputOnlyProblems } from "./input-only-rules.ts";
 import { presentation } from "./presentation.ts";
+import { BATCH_PRICE_RULES, batchPriceProblems } from "./pricing/batch-price-rules.ts";
 import { IMAGE_PRICE_RULES, imagePriceProblems } from "./pricing/image-price-rules.ts";
 import { INPUT_PRICE_RULES, inputPriceProblems } from "./pricing/input-price-rules.ts";
 import { OUTPUT_PRICE_RULES, outputPriceProblems } from "./pricing/output-price-rules.ts";
@@ -158,6 +159,18 @@ const responses = z
   )
   .describe("The Responses interface.");
 
+const batch = z
+  .strictObject(
+    {
+      enabled: z
+        .boolean(must("be true or false"))
+        .default(false)
+        .describe("Whether customers may send requests for the Model in batches."),
+    },
+    must("have enabled"),
+  )
+  .describe("Batches: requests that customers send together, for answers within a day. Their price is pricing.batch.");
+
 /** The spec of a Model, as an administrator writes it. */
 export const modelSpecSchema = z
   .strictObject(
@@ -199,6 +212,7 @@ export const modelSpecSchema = z
       timeouts: timeouts.default({}),
       streaming: streaming.default({}),
       responses: responses.default({}),
+      batch: batch.default({ enabled: false }),
       guardrail: guardrailResourceSchema.optional(),
       pricing,
       cost: cost.optional(),
@@ -221,9 +235,13 @@ export const modelSpecSchema = z
   .refine(({ modelName, aliases }) => !aliases.includes(modelName), { path: ["aliases"], message: REPEATED })
   .superRefine(
     (spec, { addIssue }) => {
-      const problems = [inputPriceProblems, imagePriceProblems, outputPriceProblems, inputOnlyProblems].flatMap((find) =>
-        find(spec),
-      );
+      const problems = [
+        inputPriceProblems,
+        imagePriceProblems,
+        outputPriceProblems,
+        inputOnlyProblems,
+        batchPriceProblems,
+      ].flatMap((find) => find(spec));
       for (const problem of problems) addIssue({ code: "custom", ...problem });
     },
     // A missing price is reported with all other problems.
@@ -242,6 +260,7 @@ export const modelSpecSchema = z
         ...INPUT_ONLY_RULES,
         ...INPUT_PRICE_RULES,
         ...IMAGE_PRICE_RULES,
+        ...BATCH_PRICE_RULES,
       ],
     }),
   );

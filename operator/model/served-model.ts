@@ -3,6 +3,7 @@ import type { Platform } from "../../contract/platform.ts";
 import { isInputInterface, type InputInterface } from "../../contract/protocol.ts";
 import { PROFILES, type Profile, type ProfileName } from "../../contract/profile.ts";
 import type { ImagePrice, Price } from "../../ledger/money.ts";
+import type { BatchPrice } from "../../ledger/models/batch-price.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
 import type { SourcedModel } from "../source/source.ts";
 import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
@@ -18,6 +19,8 @@ export interface ServedModel {
   model: CatalogueModel;
   price: Price;
   schedule: PriceRule[];
+  /** Of requests of batches; null: as of any other. */
+  batch: BatchPrice | null;
   /** null if the Model does not set it. */
   cost: Price | null;
   /** By cluster name. */
@@ -64,6 +67,7 @@ export function serveModel(
       ...toStreaming(resource.spec.streaming),
       ...toStorage(resource.spec.responses),
       ...toDeprecation(resource.spec.deprecation),
+      ...(resource.spec.batch.enabled ? { takesBatches: true } : {}),
       ...(guardrail === undefined || hook === null ? {} : { guardrail: toGuardrail(guardrail, hook.cluster) }),
     },
     price: toPrice(pricing),
@@ -72,6 +76,7 @@ export function serveModel(
       daily: daily === undefined ? null : { fromMinute: minuteOf(daily.from), untilMinute: minuteOf(daily.until) },
       price: toPrice(prices),
     })),
+    batch: pricing.batch === undefined ? null : toBatchPrice(pricing.batch),
     cost: cost === undefined ? null : toPrice(cost),
     clusters: new Map(servers.flatMap(({ cluster, endpoint }) => clustersOf(cluster, endpoint))),
     secrets: new Map(servers.flatMap(({ secrets }) => [...secrets])),
@@ -163,6 +168,12 @@ function toPrice(prices: Prices): Price {
     unitPicoUsd: prices.searchPerThousand ?? prices.charactersPerMillion ?? prices.perMinute ?? prices.perImage ?? 0n,
     ...(prices.images === undefined ? {} : { imagePrices: prices.images.map(toImagePrice) }),
   };
+}
+
+function toBatchPrice({ percent, ...prices }: NonNullable<SourcedModel["resource"]["spec"]["pricing"]["batch"]>): BatchPrice {
+  if (percent !== undefined) return { percent };
+  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } = toPrice(prices);
+  return { price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd } };
 }
 
 function toImagePrice({ size, quality, perImage }: NonNullable<Prices["images"]>[number]): ImagePrice {

@@ -8,6 +8,7 @@ const PAGES = [
   "",
   "/credit",
   "/billing",
+  "/batches",
   "/models",
   "/status",
   "/terms",

@@ -13,6 +13,8 @@ import { postCredit } from "../../ledger/credit/entries.ts";
 import { keepLabels } from "../../ledger/labels/account-labels.ts";
 import { END_USER, tagDimension } from "../../contract/labels.ts";
 import { DAY_MS } from "../../contract/days.ts";
+import { createBatch } from "../../ledger/batches/batches.ts";
+import { startBatch } from "../../ledger/batches/requests.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { rotateApiKey } from "../../ledger/keys/keys.ts";
 import { setAccountLimits } from "../../ledger/leases/account-limits.ts";
@@ -51,6 +53,7 @@ const PAGES = [
   "/keys/new",
   "/keys?search=nothing&project=0199d8a0-0000-7000-8000-000000000000",
   "/projects",
+  "/batches",
   "/limits",
   "/budgets",
   "/webhook-endpoints",
@@ -98,6 +101,20 @@ const PAGES = [
 ];
 const idRow = z.strictObject({ id: z.string() });
 
+async function addBatches(database: TestService["database"], owner: { accountId: string; keyId: string }): Promise<void> {
+  const batch = { ...owner, kind: "batch", interface: "chat", inputFileId: "file-1", bytes: 0, maxBytes: Infinity } as const;
+  const failed = await createBatch(database, batch);
+  const errors = JSON.stringify(Array.from({ length: 12 }, (_, line) => ({ code: "invalid_request", message: NAME, line })));
+  await database.execute(
+    `UPDATE batch SET state = 'ended', stopped_by = 'invalid_request', errors = $2, requests = 50000, succeeded = 40000, errored = 9000,
+       canceled = 1000, output_bytes = 1, error_bytes = 1, charge_nano_usd = 12345678900000, started_at = now(), ended_at = now(),
+       deleted_at = now() + interval '30 days' WHERE id = $1`,
+    [failed, errors],
+  );
+  const running = await createBatch(database, { ...batch, kind: "msgbatch", interface: "messages" });
+  await startBatch(database, { batchId: running, requests: 50_000, bytes: 1 });
+}
+
 /** An account with everything that makes a page wide. */
 async function fill({ database, inAccount }: TestService): Promise<string> {
   const models = ["modelx-v4-pro", "modelx-flash", "modelx-v4-mini", LONG_MODEL].map((name) => ({
@@ -127,6 +144,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   const limits = { spendPerMonthUsd: "123456789.987654321", requestsPerMinute: 999_999_999, concurrentRequests: 4 };
   await setAccountLimits(database, { accountId, by: "operator", limits });
   await setAccountLimits(database, { accountId, by: "owner", limits: { spendPerDayUsd: "0.02", requestsPerMinute: 60 } });
+  await addBatches(database, { accountId, keyId: second });
   const actor = { accountId, personId, tokenId: null };
   const projectId = await database.transaction((transaction) => createProject(transaction, actor, NAME.slice(0, 64)));
   await assignProject(database, { accountId, publicId: second, projectId });
@@ -200,7 +218,9 @@ async function ofNames({ database }: TestService): Promise<string[]> {
              (SELECT request_id FROM usage_event ORDER BY charge_nano_usd DESC LIMIT 1) AS request,
              (SELECT id FROM incident LIMIT 1) AS incident, (SELECT id FROM payment LIMIT 1) AS payment,
              (SELECT id FROM project LIMIT 1) AS project, (SELECT id FROM webhook_endpoint LIMIT 1) AS webhook,
-             (SELECT id FROM event_delivery ORDER BY id LIMIT 1) AS delivery`,
+             (SELECT id FROM event_delivery ORDER BY id LIMIT 1) AS delivery,
+             (SELECT id FROM batch WHERE errors <> '[]' LIMIT 1) AS failed,
+             (SELECT id FROM batch WHERE state = 'running' LIMIT 1) AS batch`,
     row: z.strictObject({
       key: z.string(),
       request: z.string(),
@@ -209,6 +229,8 @@ async function ofNames({ database }: TestService): Promise<string[]> {
       project: z.string(),
       webhook: z.string(),
       delivery: z.string(),
+      failed: z.string(),
+      batch: z.string(),
     }),
   });
   if (one === undefined) throw new Error("nothing is filled");
@@ -222,6 +244,9 @@ async function ofNames({ database }: TestService): Promise<string[]> {
     `/usage/requests/${one.request}`,
     `/admin/incidents/${one.incident}`,
     `/credit/receipts/${one.payment}`,
+    `/batches/${one.failed}`,
+    `/batches/${one.batch}`,
+    `/batches/${one.batch}/cancel`,
   ];
 }
 

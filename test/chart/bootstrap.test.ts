@@ -49,6 +49,7 @@ const expected = {
   dashboard: { host: `${NAME}-dashboard.${NAMESPACE}.svc`, port: 8090 },
   admin: { host: "127.0.0.1", port: 9901 },
   earlyAnswers: { host: "127.0.0.1", port: 9903 },
+  batches: { host: "127.0.0.1", port: 9904 },
   status: { host: "0.0.0.0", port: 9902 },
   maxRequestBytes: MAX_REQUEST_BYTES,
   maxConnections: 50_000,

@@ -4,6 +4,8 @@ import * as z from "zod";
 import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
+import { createBatch } from "../../ledger/batches/batches.ts";
+import { startBatch } from "../../ledger/batches/requests.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
@@ -326,6 +328,16 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const events = ["key.created"] as const;
       const { endpoint } = await addEndpoint(database, { accountId, url: "https://example.com/hook", events, pepper: PEPPER });
       return endpoint.id;
+    }
+    case "batch":
+    case "ended batch": {
+      const batch = { accountId, keyId: MARK, kind: "msgbatch", interface: "messages", bytes: 0, maxBytes: Infinity } as const;
+      const id = await createBatch(database, batch);
+      await startBatch(database, { batchId: id, requests: 1, bytes: 0 });
+      // An account has so many at most that are open.
+      await database.execute("UPDATE batch SET state = 'ended', ended_at = now() WHERE id <> $1", [id]);
+      if (thing === "ended batch") await database.execute("UPDATE batch SET state = 'ended' WHERE id = $1", [id]);
+      return id;
     }
     default:
       return thing.text;

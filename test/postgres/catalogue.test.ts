@@ -43,7 +43,9 @@ test("a price version is appended only when a price changed", async () => {
     { version: 3, input: 300_000n },
   ]);
   const { models } = await readChanges(database, 0n);
-  expect(models).toEqual([{ model: respecified.model, price: { ...PRICE, id: 3n, version: 3, imagePrices: [], schedule: [] } }]);
+  expect(models).toEqual([
+    { model: respecified.model, price: { ...PRICE, id: 3n, version: 3, imagePrices: [], schedule: [], batch: null } },
+  ]);
 });
 
 test("a removed model is withdrawn, and returns with its last price version", async () => {

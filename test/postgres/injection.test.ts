@@ -3,6 +3,7 @@ import * as z from "zod";
 import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
+import { createBatch } from "../../ledger/batches/batches.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
@@ -90,6 +91,13 @@ async function openFull(name: string): Promise<Full> {
   const projectName = Array.from(name).slice(0, 64).join("");
   const project = await createProject(database, { accountId, personId: person.id, tokenId: null }, projectName);
   await assignProject(database, { accountId, publicId, projectId: project });
+  async function openBatch(state: "running" | "ended"): Promise<string> {
+    const batch = { accountId, keyId: publicId, kind: "batch", interface: "chat", bytes: 0, maxBytes: Infinity } as const;
+    const id = await createBatch(database, { ...batch, inputFileId: "file-none", metadata: { name } });
+    const errors = JSON.stringify([{ code: name, message: name, line: null }]);
+    await database.execute("UPDATE batch SET state = $2, errors = $3 WHERE id = $1", [id, state, errors]);
+    return id;
+  }
   const ids = {
     budget,
     project,
@@ -104,6 +112,8 @@ async function openFull(name: string): Promise<Full> {
     request: settlement.requestId,
     receipt,
     webhook: webhook.id,
+    batch: await openBatch("running"),
+    "ended batch": await openBatch("ended"),
   };
   return { dashboard, database, root: await dashboard.signIn(person.id, accountId), ids, key: value };
 }
@@ -132,7 +142,7 @@ function isHarmless({ body, headers }: Awaited<ReturnType<Client["get"]>>): bool
   if (body === "" || type.startsWith("text/html")) return !body.includes("<img src=x");
   return (
     headers["x-content-type-options"] === "nosniff" &&
-    /^(application\/((scim\+)?json|pdf|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
+    /^(application\/((scim\+)?json|pdf|x-ndjson|yaml)|text\/(csv|plain|markdown))(;|$)/.test(type)
   );
 }
 

@@ -125,6 +125,7 @@ test("a request is shown with its tokens, its price and its charge (S27)", async
       httpStatus: 200,
       outcome: "complete",
       isEstimated: true,
+      isBatch: false,
       ...usage,
       units: 0,
       unitTerms: null,

@@ -39,6 +39,8 @@ export type Thing =
   | "receipt"
   | "request"
   | "webhook"
+  | "batch"
+  | "ended batch"
   | { text: string };
 
 /** The same for everyone, signed in or not. */
@@ -74,6 +76,24 @@ const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forA
 
 const KEY = { publicId: "key" } as const;
 const API_KEY = { id: "key" } as const;
+/** For the holders of API keys alone: neither a session nor a management token is one. */
+const OF_KEYS = [
+  "POST /v1/files",
+  "GET /v1/files",
+  "GET /v1/files/:id",
+  "GET /v1/files/:id/content",
+  "DELETE /v1/files/:id",
+  "POST /v1/batches",
+  "GET /v1/batches",
+  "GET /v1/batches/:id",
+  "POST /v1/batches/:id/cancel",
+  "POST /v1/messages/batches",
+  "GET /v1/messages/batches",
+  "GET /v1/messages/batches/:id",
+  "GET /v1/messages/batches/:id/results",
+  "POST /v1/messages/batches/:id/cancel",
+  "DELETE /v1/messages/batches/:id",
+];
 /** Another one for each try: names of projects are unique. */
 const NEW_NAME = {
   get name() {
@@ -156,6 +176,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/projects/:id/delete": page("owner", 303, { ids: PROJECT }),
 
   // Limits.
+  "GET /dashboard/batches": page("viewer", 200),
+  "GET /dashboard/batches/:id": page("viewer", 200, { ids: { id: "batch" } }),
+  "GET /dashboard/batches/:id/cancel": page("member", 200, { ids: { id: "batch" } }),
+  "POST /dashboard/batches/:id/cancel": page("member", 303, { ids: { id: "batch" } }),
+  "GET /dashboard/batches/:id/output": page("member", 200, { ids: { id: "ended batch" } }),
+  "GET /dashboard/batches/:id/error": page("member", 200, { ids: { id: "ended batch" } }),
   "GET /dashboard/limits": page("viewer", 200),
   "POST /dashboard/limits": page("owner", 303, { body: { requestsPerMinute: "60" } }),
 
@@ -388,5 +414,6 @@ export const ACCESS: Readonly<Record<string, Access>> = {
     stranger: 200,
     admin: 200,
   }),
+  ...Object.fromEntries(OF_KEYS.map((route) => [route, forAll(401, { isWebhook: true })])),
   "POST /api/v1/credit/redeem": api("member", 400, { body: { code: "AAAAA-AAAAA-AAAAA-AAAAA" } }),
 };

@@ -58,7 +58,9 @@ export interface TestModelOfMany {
     /** US dollars an image. */
     perImage?: string;
     images?: readonly { size?: string; quality?: string; perImage: string }[];
+    batch?: { percent: number };
   };
+  takesBatches?: boolean;
   /** Those of conversations if absent. */
   interfaces?: readonly string[];
 }
@@ -95,7 +97,7 @@ export async function makeOneAndSeveral(upstream: FailingUpstream): ReturnType<t
 const CONVERSATIONS = ["ChatCompletions", "Messages", "Responses"];
 
 function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model }: TestModelOfMany): object {
-  const { timeouts, streaming, guardrail, responses, maxOutputTokens, contextWindow } = model;
+  const { timeouts, streaming, guardrail, responses, maxOutputTokens, contextWindow, takesBatches } = model;
   return {
     apiVersion: "modelgateway.dev/v1alpha1",
     kind: "Model",
@@ -109,6 +111,7 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       // JSON leaves out what is undefined.
       guardrail,
       responses,
+      batch: takesBatches === true ? { enabled: true } : undefined,
       limits: { maxOutputTokens, contextWindow },
       backends: backends.map(
         ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, google, ...others }) => ({

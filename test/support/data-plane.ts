@@ -43,6 +43,8 @@ export interface DataPlaneOptions {
   workers?: number;
   /** Changes Envoy's configuration. */
   edit?: (bootstrap: EnvoyConfig) => EnvoyConfig;
+  /** Whether it sends the requests of batches; by default, the stack's own does. */
+  sendsBatches?: boolean;
   /** A file that takes extproc's log; nobody takes it by default. */
   stdout?: string;
 }
@@ -56,10 +58,10 @@ export async function startDataPlane(
   stack: DataPlaneStack,
   /** Settings of extproc that differ. */
   settings: Readonly<Record<string, string>> = {},
-  { workers = 1, stdout, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
+  { workers = 1, sendsBatches = false, stdout, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
-  const [port = 0, envoyAdmin = 0, extprocAdmin = 0, earlyAnswers = 0] = await freePorts(4);
+  const [port = 0, envoyAdmin = 0, extprocAdmin = 0, earlyAnswers = 0, batches = 0] = await freePorts(5);
   const extprocPorts = await freePorts(workers);
   const baseUrl = `http://127.0.0.1:${port}`;
   const extprocAdminUrl = `http://127.0.0.1:${extprocAdmin}`;
@@ -84,6 +86,7 @@ export async function startDataPlane(
         PUBLIC_BASE_URL: baseUrl,
         EXTPROC_LISTEN: extprocPorts.map((each) => `127.0.0.1:${each}`).join(","),
         EARLY_ANSWERS_ADDRESS: `127.0.0.1:${earlyAnswers}`,
+        ...(sendsBatches ? { BATCHES_ADDRESS: `127.0.0.1:${batches}` } : {}),
         ADMIN_PORT: String(extprocAdmin),
         DRAIN_SECONDS: "30",
         JOURNAL_DIRECTORY: journalDirectory,
@@ -110,6 +113,7 @@ export async function startDataPlane(
     admin: { host: "127.0.0.1", port: envoyAdmin },
     extproc: extprocPorts.map((each) => ({ host: "127.0.0.1", port: each })),
     earlyAnswers: { host: "127.0.0.1", port: earlyAnswers },
+    batches: { host: "127.0.0.1", port: batches },
     xds: { path: stack.xdsSocket },
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,

@@ -52,7 +52,7 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ..
           limits: {},
         },
       },
-      model: { ...model, notice: {}, price: { ...price, id: 1n, version: 1, schedule: [] } },
+      model: { ...model, notice: {}, price: { ...price, id: 1n, version: 1, schedule: [], batch: null } },
       backend,
       protocol: "chat",
       isStream: true,

@@ -47,6 +47,10 @@ const listedModel = z
       minute: minutePrice,
     }),
     image_prices: imagePrices,
+    batch_price: z
+      .object({ input: price, cached_input: price, cache_write: price, output: price })
+      .nullable()
+      .meta({ description: "Of requests in batches; null for models that accept none" }),
   })
   .meta({ id: "Model" });
 
@@ -63,7 +67,7 @@ export function modelApi(api: Api, { database }: AppDeps): void {
     async (request) => {
       callerOf(request);
       const models = await listModels(database, Date.now());
-      const data = models.map(({ model, price }) => ({
+      const data = models.map(({ model, price, batchPrice }) => ({
         name: model.name,
         display_name: model.displayName ?? model.name,
         description: model.description ?? null,
@@ -80,10 +84,15 @@ export function modelApi(api: Api, { database }: AppDeps): void {
           quality,
           price: pricePerImage(unitPicoUsd),
         })),
+        batch_price: batchPrice === null ? null : tokensOf(showPrices(batchPrice, undefined)),
       }));
       return { currency: "USD" as const, data };
     },
   );
+}
+
+function tokensOf({ input, cached_input, cache_write, output }: ReturnType<typeof showPrices>) {
+  return { input, cached_input, cache_write, output };
 }
 
 function timeOf(seconds: number | undefined): string | null {

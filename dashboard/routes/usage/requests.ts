@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { findBatchOfRequest } from "../../../ledger/batches/results.ts";
 import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
@@ -85,7 +86,9 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
     if (attempts.length === 0)
       throw new GatewayError("not_found", "This account has no such request. A running request appears once it has finished.");
     const keys = await readKeyNames(database, { accountId, publicIds: attempts.map(({ keyId }) => keyId) });
-    return sendPage(reply, requestPage({ visitor, attempts, keys }));
+    const isBatch = attempts.some((attempt) => attempt.isBatch);
+    const batchId = isBatch ? await findBatchOfRequest(database, { accountId, requestId }) : undefined;
+    return sendPage(reply, requestPage({ visitor, attempts, keys, batchId }));
   });
 
   async function findRequest(accountId: string, requestId: string): Promise<ListedRequest[]> {

@@ -38,6 +38,7 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "credit.refunded": "Refunded a request",
   "incident.opened": "Published an incident",
   "incident.updated": "Updated an incident",
+  "batch.canceled": "Canceled a batch",
   "key.access_changed": "Changed from where an API key may be used",
   "key.changed": "Changed an API key",
   "key.created": "Created an API key",
@@ -78,6 +79,7 @@ const WORDS: Readonly<Record<ActionName, string>> = {
 
 const CATEGORY_WORDS: Readonly<Record<ActionCategory, string>> = {
   account: "Account",
+  batch: "Batches",
   key: "API keys",
   credit: "Credit",
   incident: "Incidents",

@@ -8,12 +8,13 @@ import { priceClasses, unitsOf, type PriceClass } from "./price-classes.ts";
 const NOW = html` <span class="badge active">now</span>`;
 
 /** Prices of each class of tokens, at all times of the day and from later days on. */
-export function prices({ model, price, standardPrice, schedule }: ListedModel): string {
+export function prices({ model, price, standardPrice, schedule, batchPrice }: ListedModel): string {
   const all = [standardPrice, ...schedule.map((rule) => rule.price)];
   const classes = priceClasses(model, all);
   const rows = [
     row("Standard", { price: standardPrice, classes, isInForce: price === standardPrice }),
     ...schedule.map((rule) => row(whenOf(rule), { price: rule.price, classes, isInForce: rule.price === price })),
+    ...(batchPrice === null ? [] : [row("In batches, now", { price: batchPrice, classes, isInForce: false })]),
   ];
   const heads = ["When", ...classes.map(({ name }) => ({ number: name }))];
   return html`<section aria-labelledby="prices">

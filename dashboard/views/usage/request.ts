@@ -18,15 +18,25 @@ export interface RequestView {
   /** Attempts of one request, in order, at least one. */
   attempts: readonly LabelledRequest[];
   keys: readonly NamedKey[];
+  /** To which it belongs; undefined if it has none, or that was deleted. */
+  batchId: string | undefined;
 }
 
 /** A request and the calculation of its charge. */
-export function requestPage({ visitor, attempts, keys }: RequestView): string {
+export function requestPage({ visitor, attempts, keys, batchId }: RequestView): string {
   const id = attempts[0]?.requestId ?? "";
   const body = html`<p class="crumb"><a href="/dashboard/usage/requests">Logs</a></p>
     <h1>Request</h1>
     <p><code>${id}</code></p>
     <p class="muted small">The response carries this ID in its <code>x-request-id</code> header. Times are UTC.</p>
+    !${
+      batchId === undefined
+        ? ""
+        : html`<p>
+            Part of batch <a href="/dashboard/batches/${batchId}"><code class="wrap">${batchId}</code></a
+            >.
+          </p>`
+    }
     !${attempts.map((attempt) => card(attempt, { keys, isOnly: attempts.length === 1 })).join("")}`;
   return layout({ title: "Request", visitor, path: "/dashboard/usage/requests", body });
 }
@@ -39,7 +49,10 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
     ["Time", startedAt.toISOString().replace("T", " ").replace("Z", "")],
     ["Key", name],
     ["Model", request.model],
-    ["Interface", `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}`],
+    [
+      "Interface",
+      `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}${request.isBatch ? ", batch" : ""}`,
+    ],
     ["Status", String(request.httpStatus)],
     ["Result", `${outcome.name}. ${outcome.note}`],
     ["Duration", `${(durationMs / 1000).toFixed(3)} s`],

@@ -166,7 +166,11 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
       >
     </th>
     <td data-label="Model">
-      <span>!${clipped(request.model)}<span class="sub">${INTERFACE_NAMES[request.interface]}</span></span>
+      <span
+        >!${clipped(request.model)}<span class="sub"
+          >${INTERFACE_NAMES[request.interface]}${request.isBatch ? ", batch" : ""}</span
+        ></span
+      >
     </td>
     <td data-label="Key">!${clipped(names.get(request.keyId) ?? request.keyId)}</td>
     <td data-label="Status">

@@ -19,7 +19,7 @@ import { ROUTER_FILTER } from "../filters/router.ts";
 import { reconnectFilter } from "../filters/reconnect.ts";
 import { relayRoute } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "../filters/request-id.ts";
-import { socketAddress, type SocketAddress } from "../socket-address.ts";
+import { socketAddress, type EndpointAddress, type SocketAddress } from "../socket-address.ts";
 import { tracing, type TraceCollector } from "../filters/tracing.ts";
 import { unprocessedRoutes } from "../routes/unprocessed.ts";
 
@@ -61,6 +61,27 @@ export function listener(options: ListenerOptions): EnvoyConfig {
   };
 }
 
+export interface BatchesListenerOptions extends Omit<ListenerOptions, "listen" | "clientTls" | "hasDashboard"> {
+  /** A pod's loopback, or a Unix socket that only this user can access. */
+  address: EndpointAddress;
+}
+
+/**
+ * The port for the requests of batches, which extproc sends: like that for clients, but inside, so without TLS. Whoever reaches it
+ * can do no more than any client, and needs a key as well (docs/decisions/0086).
+ */
+export function batchesListener({ address, ...options }: BatchesListenerOptions): EnvoyConfig {
+  const manager = connectionManager({ ...options, hasDashboard: false }, "batches");
+  return {
+    name: "batches",
+    address: "path" in address ? { pipe: { path: address.path, mode: 0o600 } } : socketAddress(address),
+    // There are a few of them, whatever clients do.
+    ignore_global_conn_limit: true,
+    per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
+    filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: manager }] }],
+  };
+}
+
 /**
  * A client that keeps its connection's buffer more than half full for this long is cut off, even if it reads a byte now and then.
  * Over HTTP/1.1 Envoy buffers a complete answer there, and has reported to extproc that its stream is over. 32 MiB take 2 Mbit/s.
@@ -83,10 +104,10 @@ const UNREAD_CONNECTIONS_END: EnvoyConfig = {
   state: "STATE_LISTENING",
 };
 
-function connectionManager(options: ListenerOptions): EnvoyConfig {
+function connectionManager(options: Omit<ListenerOptions, "listen" | "clientTls">, name = "clients"): EnvoyConfig {
   return {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
-    stat_prefix: "clients",
+    stat_prefix: name,
     codec_type: "AUTO",
     server_name: "model-gateway",
     access_log: [options.accessLog, brokenAnswerLog(), heldAnswerLog()],
@@ -179,7 +200,7 @@ const identity: EnvoyConfig = {
   ],
 };
 
-const routes = ({ hasDashboard, maxRequestBytes }: ListenerOptions): EnvoyConfig => ({
+const routes = ({ hasDashboard, maxRequestBytes }: Pick<ListenerOptions, "hasDashboard" | "maxRequestBytes">): EnvoyConfig => ({
   name: "clients",
   virtual_hosts: [
     {

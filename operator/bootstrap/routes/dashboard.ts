@@ -9,6 +9,9 @@ export const DASHBOARD_CLUSTER = "dashboard";
 /** At the root, where people look for them (S31, S32). */
 export const INSTALLER_PATHS = ["/install.sh", "/install.ps1", "/install.md", "/llms.txt"];
 
+/** Files and batches, for the holders of keys. */
+export const BATCH_PATHS = ["/v1/files", "/v1/batches", "/v1/messages/batches"];
+
 /**
  * Shorter than the dashboard's own keep-alive of 72 s (dashboard/http/mutual-tls.ts): a form sent on a connection that the
  * dashboard is just closing would fail, and must not be sent again.
@@ -65,6 +68,13 @@ export function dashboardRoutes(): EnvoyConfig[] {
     ...["/dashboard", "/api/v1"].map((prefix) => ({
       name: prefix === "/dashboard" ? "dashboard" : "management API",
       match: { path_separated_prefix: prefix, headers: isForClients },
+      route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
+      typed_per_filter_config: extprocDisabled,
+    })),
+    ...BATCH_PATHS.map((prefix) => ({
+      name: prefix.slice(1),
+      match: { path_separated_prefix: prefix, headers: isForClients },
+      // Answers of any length; an upload that stalls, or an answer that nobody reads, ends.
       route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
       typed_per_filter_config: extprocDisabled,
     })),

@@ -133,6 +133,49 @@ const scheduledPrice = z
     }),
   );
 
+const PART_OR_PRICES = "must have either percent or inputPerMillion";
+const PERCENT = "must be a whole number from 1 to 100";
+const PERCENT_ALONE = "must have no other prices beside percent";
+
+/** What a request of a batch costs. */
+const batchPrice = z
+  .strictObject(
+    {
+      percent: z
+        .int(must(PERCENT.slice("must ".length)))
+        .min(1, PERCENT)
+        .max(100, PERCENT)
+        .optional()
+        .describe("Percent of the price in force when the request is sent, such as 50."),
+      inputPerMillion: prices.inputPerMillion.describe("USD per million prompt tokens."),
+      cachedInputPerMillion: prices.cachedInputPerMillion,
+      cacheWritePerMillion: prices.cacheWritePerMillion,
+      outputPerMillion: prices.outputPerMillion.describe("USD per million output tokens, including reasoning."),
+    },
+    must("have percent, or inputPerMillion and outputPerMillion"),
+  )
+  .refine(({ percent, inputPerMillion }) => (percent === undefined) !== (inputPerMillion === undefined), PART_OR_PRICES)
+  .refine(
+    ({ percent, cachedInputPerMillion, cacheWritePerMillion, outputPerMillion }) =>
+      percent === undefined ||
+      [cachedInputPerMillion, cacheWritePerMillion, outputPerMillion].every((each) => each === undefined),
+    PERCENT_ALONE,
+  )
+  .meta(
+    explain(
+      "Price of requests of batches, if batch.enabled is true: percent of the price in force, or prices that apply at all times. If absent, they cost as much as any other request.",
+      {
+        rules: [
+          { rule: "has(self.percent) != has(self.inputPerMillion)", message: PART_OR_PRICES },
+          {
+            rule: "!has(self.percent) || !(has(self.cachedInputPerMillion) || has(self.cacheWritePerMillion) || has(self.outputPerMillion))",
+            message: PERCENT_ALONE,
+          },
+        ],
+      },
+    ),
+  );
+
 /** What customers pay. */
 export const pricing = z
   .strictObject(
@@ -148,6 +191,7 @@ export const pricing = z
         .max(16, must("have at most 16 entries"))
         .default([])
         .describe("Other prices: from a date, at hours of the day, or both. If several apply, the last one counts."),
+      batch: batchPrice.optional(),
     },
     HAVE_PRICES,
   )

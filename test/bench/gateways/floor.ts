@@ -32,6 +32,7 @@ export async function startFloor(setting: { upstreamUrl: string; directory: stri
     extproc: [listen],
     xdsSocket: stack.xdsSocket,
     earlyAnswersSocket: path.join(sockets, "early.sock"),
+    batchesSocket: path.join(sockets, "floor-batches.sock"),
     dashboardPort: 1,
     traces: undefined,
     environment: {},

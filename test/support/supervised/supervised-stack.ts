@@ -124,10 +124,12 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     const [port = 0, envoyAdmin = 0, extprocPort = 0, extprocAdmin = 0] = await freePorts(4);
     const baseUrl = `http://${LOOPBACK}:${port}`;
     const earlyAnswersSocket = path.join(directory.sockets, `early-${planes.length}.sock`);
+    const batchesSocket = path.join(directory.sockets, `batches-${planes.length}.sock`);
     const settings = {
       databaseUrl,
       pepper,
       baseUrl,
+      batchesSocket,
       listen: [{ host: LOOPBACK, port: extprocPort }],
       adminPort: extprocAdmin,
       traces: undefined,
@@ -143,6 +145,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       extproc: [{ host: LOOPBACK, port: extprocPort }],
       xdsSocket,
       earlyAnswersSocket,
+      batchesSocket,
       dashboardPort,
     };
     const configFile = path.join(logs, "envoy.yaml");

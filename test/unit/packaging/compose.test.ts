@@ -115,6 +115,7 @@ test("Envoy's bootstrap names services that share a network with Envoy, and sock
     compose.services["extproc"]?.environment["EXTPROC_LISTEN"]?.replace(/^unix:/, ""),
     compose.services["operator"]?.environment["XDS_SOCKET"],
     compose.services["extproc"]?.environment["EARLY_ANSWERS_ADDRESS"]?.replace(/^unix:/, ""),
+    compose.services["extproc"]?.environment["BATCHES_ADDRESS"]?.replace(/^unix:/, ""),
   ];
   expect(new Set(sockets)).toEqual(new Set(listening));
   for (const name of ["envoy", "extproc", "operator"]) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findCredential } from "../../../../extproc/auth/credential.ts";
+import { findCredential } from "../../../../ledger/keys/credential.ts";
 import { checkVersion } from "../../../../extproc/auth/version.ts";
 
 const KEYS_URL = "https://gateway.test/dashboard/keys";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { explainKey } from "../../../../extproc/auth/key-mistake.ts";
+import { explainKey } from "../../../../ledger/keys/key-mistake.ts";
 
 const KEY = `sk-mg-AbCdEfGhIjKl${"m".repeat(43)}`;
 /** What Envoy hands on of a header that a client wrote in UTF-8. */

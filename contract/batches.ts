@@ -1,0 +1,23 @@
+import type { Interface } from "./protocol.ts";
+
+/** Bounds of one batch; those of an account are in account-bounds.ts. */
+export const BATCH_BOUNDS = {
+  requests: 50_000,
+  /** Of all requests of a batch together, as a file or as a list. */
+  mebibytes: 100,
+  /** Of one request. */
+  requestMebibytes: 8,
+  /** Of one answer: a longer one is an error, and charged. */
+  answerMebibytes: 16,
+  customIdCharacters: 256,
+  /** Mistakes of a file that are listed. */
+  errors: 100,
+  /** In which the requests are sent. */
+  windowHours: 24,
+  /** Files after their upload, and batches with their results after their end. */
+  keptDays: 30,
+} as const;
+
+/** Interfaces whose requests may come in batches. */
+export const BATCH_INTERFACES = ["chat", "responses", "embeddings", "messages"] as const satisfies readonly Interface[];
+export type BatchInterface = (typeof BATCH_INTERFACES)[number];

@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { encodeError, GatewayError, toGatewayError } from "../../contract/errors.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import type { Dialect } from "../../contract/protocol.ts";
+import type { Logger } from "../../runtime/log.ts";
+
+/** Any failure in the caller's protocol, as extproc would answer it. */
+export function answerBatchError(
+  error: unknown,
+  { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
+) {
+  const dialect = dialectOfPath(request.url);
+  const known = error instanceof GatewayError ? error : (fromFramework(error) ?? toGatewayError(error));
+  if (known.status >= 500)
+    log.error(
+      { err: error, requestId: request.id, route: request.routeOptions.url },
+      "internal error in an endpoint for batches",
+    );
+  return reply
+    .status(known.status)
+    .headers({ ...known.headers, ...idHeaders(request) })
+    .type("application/json")
+    .send(JSON.stringify(encodeError(dialect, known, request.id)));
+}
+
+export function idHeaders({ id }: FastifyRequest): Record<string, string> {
+  return { [HEADERS.requestId]: id, [HEADERS.requestIdMessages]: id };
+}
+
+function dialectOfPath(url: string): Dialect {
+  return url.startsWith("/v1/messages/") ? "messages" : "chat";
+}
+
+/** The framework's own refusals. */
+function fromFramework(error: unknown): GatewayError | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  const { statusCode } = error;
+  if (statusCode < 400 || statusCode >= 500) return undefined;
+  if (statusCode === 413) return new GatewayError("request_too_large", "The body is too large.", { cause: error });
+  const message =
+    statusCode === 415
+      ? "The content type is not supported. Send JSON, and a file as multipart/form-data."
+      : "The body is not valid JSON.";
+  return new GatewayError("invalid_request", message, { cause: error });
+}

@@ -1,0 +1,138 @@
+import { BATCH_BOUNDS } from "../../contract/batches.ts";
+import type { BatchError } from "../../ledger/batches/batches.ts";
+import type { BatchContent } from "../../ledger/batches/content.ts";
+import { readFileParts } from "../../ledger/batches/files.ts";
+import {
+  failPreparation,
+  keepBatch,
+  releaseBatch,
+  removeRequests,
+  takeUnprepared,
+  type Unprepared,
+} from "../../ledger/batches/preparing.ts";
+import { addRequests, startBatch, type NewRequest } from "../../ledger/batches/requests.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { readLine, RequestMistake } from "./read-request.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const MAX_LINE_BYTES = BATCH_BOUNDS.requestMebibytes * MEBIBYTE;
+const ROWS_AT_ONCE = 500;
+const BYTES_AT_ONCE = MEBIBYTE;
+const NEWLINE = 0x0a;
+
+export interface PrepareDeps {
+  database: Database;
+  content: BatchContent;
+}
+
+/** Reads the file of one batch into its requests, or lists the mistakes in it. @returns false if no batch waits for that. */
+export async function prepareOne(deps: PrepareDeps): Promise<boolean> {
+  const { database } = deps;
+  const batch = await takeUnprepared(database);
+  if (batch === undefined) return false;
+  const preparation = createPreparation(deps, batch);
+  for await (const { line, number } of linesOf(readFileParts(database, batch.inputFileId, deps.content)))
+    if (!(await preparation.add(line, number))) return true;
+  await preparation.end();
+  return true;
+}
+
+interface Line {
+  /** null: it is too long. */
+  line: Buffer | null;
+  /** From 1. */
+  number: number;
+}
+
+async function* linesOf(parts: AsyncIterable<Buffer>): AsyncGenerator<Line> {
+  let number = 0;
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+
+  function keep(piece: Buffer): void {
+    bytes += piece.length;
+    // The rest of a line that is too long is not kept.
+    if (bytes <= MAX_LINE_BYTES) pieces.push(piece);
+  }
+  function take(): Line {
+    const line = bytes > MAX_LINE_BYTES ? null : Buffer.concat(pieces);
+    pieces = [];
+    bytes = 0;
+    return { line, number: ++number };
+  }
+
+  for await (const part of parts) {
+    let from = 0;
+    for (let at = part.indexOf(NEWLINE); at >= 0; at = part.indexOf(NEWLINE, from)) {
+      keep(part.subarray(from, at));
+      from = at + 1;
+      yield take();
+    }
+    keep(part.subarray(from));
+  }
+  if (bytes > 0) yield take();
+}
+
+function createPreparation({ database, content }: PrepareDeps, batch: Unprepared) {
+  const batchId = batch.id;
+  const errors: BatchError[] = [];
+  let waiting: NewRequest[] = [];
+  let waitingBytes = 0;
+  let requests = 0;
+  let bytes = 0;
+  let isOver = false;
+
+  function note(message: string, line: number | null): void {
+    if (errors.length < BATCH_BOUNDS.errors) errors.push({ code: "invalid_request", message, line });
+  }
+
+  /** @returns false if the batch was canceled meanwhile. */
+  async function flush(): Promise<boolean> {
+    if (!(await keepBatch(database, batchId))) return false;
+    const sent = waiting;
+    waiting = [];
+    waitingBytes = 0;
+    // Nothing of a file with mistakes runs.
+    if (errors.length > 0 || sent.length === 0) return true;
+    for (const customId of await addRequests(database, { batchId, requests: sent, content })) {
+      const { number = null } = sent.findLast((request) => request.customId === customId) ?? {};
+      note(`The custom_id ${JSON.stringify(customId)} is used more than once.`, number);
+    }
+    return true;
+  }
+
+  async function abandon(): Promise<false> {
+    await removeRequests(database, batchId);
+    await releaseBatch(database, batchId);
+    return false;
+  }
+
+  return {
+    async add(line: Buffer | null, number: number): Promise<boolean> {
+      if (isOver || (line !== null && line.toString("latin1").trim() === "")) return true;
+      if (++requests > BATCH_BOUNDS.requests) {
+        isOver = true;
+        note(`The file has more than ${BATCH_BOUNDS.requests} requests. Split it.`, number);
+        return true;
+      }
+      try {
+        if (line === null) throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestMebibytes} MiB`);
+        const { customId, body } = readLine(line, batch.interface);
+        waiting.push({ number, customId, body });
+        waitingBytes += body.length;
+        bytes += body.length;
+      } catch (thrown) {
+        if (!(thrown instanceof RequestMistake)) throw thrown;
+        note(`${thrown.field === "" ? "The line" : `\`${thrown.field}\``} ${thrown.message}.`, number);
+      }
+      if (waiting.length < ROWS_AT_ONCE && waitingBytes < BYTES_AT_ONCE) return true;
+      return (await flush()) || (await abandon());
+    },
+    async end(): Promise<void> {
+      if (requests === 0) note("The file has no requests: each line must be one, as JSON.", null);
+      if (!(await flush())) return void (await abandon());
+      if (errors.length > 0) return await failPreparation(database, { batchId, errors });
+      if (!(await startBatch(database, { batchId, requests, bytes }))) await abandon();
+    },
+  };
+}

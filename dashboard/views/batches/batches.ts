@@ -1,0 +1,187 @@
+import { html } from "ghtml";
+import type { Batch } from "../../../ledger/batches/batches.ts";
+import type { NamedKey } from "../../../ledger/keys/key-list.ts";
+import { CLIENT_PATHS } from "../../../contract/protocol.ts";
+import { statusOf, type BatchStatus } from "../../batches/shapes.ts";
+import { isAllowed } from "../../permissions.ts";
+import type { Member } from "../../session/visitor.ts";
+import { confirmPage } from "../confirm.ts";
+import { empty } from "../empty.ts";
+import { figure, grouped, usd } from "../figures.ts";
+import { INTERFACE_NAMES } from "../interface-names.ts";
+import { layout } from "../layout.ts";
+import { olderLink } from "../older-link.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { exactMoment, moment } from "../time.ts";
+
+export const BATCHES_PATH = "/dashboard/batches";
+
+export interface BatchesView {
+  visitor: Member;
+  /** Newest first. */
+  batches: readonly Batch[];
+  /** Id of the last one, if older ones follow. */
+  next: string | null;
+  keys: readonly NamedKey[];
+}
+
+const ABOUT = html`<p class="muted">
+  Requests that are sent together and answered within 24 hours, often at a lower price. Programs create batches with an API key:
+  at <code>/v1/batches</code> as with OpenAI, or at <code>/v1/messages/batches</code> as with Anthropic.
+</p>`;
+
+export function batchesPage({ visitor, batches, next, keys }: BatchesView): string {
+  const body = html`<h1>Batches</h1>
+    !${ABOUT}
+    !${
+      batches.length === 0
+        ? empty("No batches yet", { note: "Models that accept batches say so on their page, with the price." })
+        : table(batches, keys)
+    }
+    !${next === null ? "" : olderLink(BATCHES_PATH, { after: next }, "Older batches")}`;
+  return layout({ title: "Batches", visitor, path: BATCHES_PATH, body });
+}
+
+function table(batches: readonly Batch[], keys: readonly NamedKey[]): string {
+  const rows = batches.map((batch) => {
+    const { id, keyId, createdAt, chargeNanoUsd, requests } = batch;
+    return html`<tr>
+      <th scope="row" data-label="Batch">
+        <span
+          ><a href="${BATCHES_PATH}/${id}"><code>!${clipped(id)}</code></a
+          ><span class="sub">${INTERFACE_NAMES[batch.interface]}</span></span
+        >
+      </th>
+      <td data-label="Status">!${badge(batch)}</td>
+      <td data-label="Done" class="number">${grouped(String(doneOf(batch)))} of ${grouped(String(requests))}</td>
+      <td data-label="Cost" class="number">!${usd(chargeNanoUsd)}</td>
+      <td data-label="Key">!${clipped(nameOf(keyId, keys))}</td>
+      <td data-label="Created">!${moment(createdAt)}</td>
+    </tr>`;
+  });
+  return responsiveTable(["Batch", "Status", { number: "Done" }, { number: "Cost" }, "Key", "Created"], rows, "wide");
+}
+
+function nameOf(keyId: string, keys: readonly NamedKey[]): string {
+  return keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
+}
+
+const STATUSES: Record<BatchStatus, { words: string; look: string }> = {
+  validating: { words: "Preparing", look: "" },
+  in_progress: { words: "Running", look: "active" },
+  finalizing: { words: "Finishing", look: "active" },
+  cancelling: { words: "Canceling", look: "" },
+  completed: { words: "Completed", look: "active" },
+  failed: { words: "Failed", look: "disabled" },
+  expired: { words: "Expired", look: "expired" },
+  cancelled: { words: "Canceled", look: "" },
+};
+
+function badge(batch: Batch): string {
+  const { words, look } = STATUSES[statusOf(batch)];
+  return html`<span class="badge ${look}">${words}</span>`;
+}
+
+function doneOf({ succeeded, errored, canceled, expired }: Batch): number {
+  return succeeded + errored + canceled + expired;
+}
+
+export interface BatchView {
+  visitor: Member;
+  batch: Batch;
+  keys: readonly NamedKey[];
+}
+
+export function batchPage({ visitor, batch, keys }: BatchView): string {
+  const { id, requests, succeeded, errored, canceled, expired, chargeNanoUsd, errors } = batch;
+  const body = html`<p class="crumb"><a href="${BATCHES_PATH}">Batches</a></p>
+    <div class="title">
+      <h1>Batch</h1>
+      !${badge(batch)}
+    </div>
+    <p><code class="wrap">${id}</code></p>
+    !${errors.length === 0 ? "" : problems(batch)}
+    <div class="cards">
+      !${figure({ name: "Requests", value: grouped(String(requests)), note: `${grouped(String(doneOf(batch)))} done` })}
+      !${figure({ name: "Succeeded", value: grouped(String(succeeded)), note: lostNote({ errored, canceled, expired }) })}
+      !${figure({ name: "Cost", value: usd(chargeNanoUsd), note: "Of requests with a result" })}
+    </div>
+    <dl class="facts card">!${facts(batch, keys).map(([term, words]) => fact(term, words))}</dl>
+    !${isAllowed(visitor.membership.role, "manageBatches") ? actions(batch) : ""}`;
+  return layout({ title: "Batch", visitor, path: BATCHES_PATH, body, isNarrow: true });
+}
+
+function lostNote({ errored, canceled, expired }: Pick<Batch, "errored" | "canceled" | "expired">): string {
+  const parts = [
+    `${grouped(String(errored))} failed`,
+    ...(canceled === 0 ? [] : [`${grouped(String(canceled))} canceled`]),
+    ...(expired === 0 ? [] : [`${grouped(String(expired))} expired`]),
+  ];
+  return parts.join(", ");
+}
+
+const MAX_PROBLEMS = 10;
+
+function problems({ errors }: Batch): string {
+  const shown = errors.slice(0, MAX_PROBLEMS);
+  const more = errors.length - shown.length;
+  return html`<section class="alert" role="status">
+    <ul>
+      !${shown.map(({ line, message }) => html`<li>${line === null ? "" : `Line ${line}: `}${message}</li>`).join("")}
+    </ul>
+    !${more === 0 ? "" : html`<p>${more} more in the batch's <code>errors</code>.</p>`}
+  </section>`;
+}
+
+function facts(batch: Batch, keys: readonly NamedKey[]): [string, string][] {
+  const { keyId, createdAt, startedAt, endedAt, dueAt, deletedAt, state } = batch;
+  const at = (time: Date | null) => (time === null ? "–" : exactMoment(time));
+  return [
+    ["Endpoint", html`<code>${CLIENT_PATHS[batch.interface]}</code>`],
+    ["Key", html`${nameOf(keyId, keys)}`],
+    ["Created", at(createdAt)],
+    ["Started", at(startedAt)],
+    state === "ended" ? ["Ended", at(endedAt)] : ["Ends by", at(dueAt)],
+    ...(deletedAt === null ? [] : [["Deleted on", at(deletedAt)] satisfies [string, string]]),
+  ];
+}
+
+/** @param words HTML. */
+function fact(term: string, words: string): string {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>!${words}</dd>
+  </div>`;
+}
+
+function actions(batch: Batch): string {
+  const { id, state, outputBytes, errorBytes, isOutputDeleted, isErrorDeleted } = batch;
+  if (state === "running" || state === "preparing")
+    return html`<p class="buttons">
+      <a class="button danger" href="${BATCHES_PATH}/${id}/cancel" data-dialog>Cancel batch</a>
+    </p>`;
+  if (state !== "ended") return "";
+  const files = [
+    ...(outputBytes > 0 && !isOutputDeleted
+      ? [html`<a class="button" href="${BATCHES_PATH}/${id}/output">Download answers</a>`]
+      : []),
+    ...(errorBytes > 0 && !isErrorDeleted
+      ? [html`<a class="button" href="${BATCHES_PATH}/${id}/error">Download errors</a>`]
+      : []),
+  ];
+  return files.length === 0 ? "" : html`<p class="buttons">!${files.join("")}</p>`;
+}
+
+export function confirmCancelPage({ visitor, batch }: { visitor: Member; batch: Batch }): string {
+  const { id } = batch;
+  return confirmPage({
+    visitor,
+    path: BATCHES_PATH,
+    title: "Cancel this batch?",
+    body: html`<p><code class="wrap">${id}</code></p>
+      <p>Requests in flight are finished and charged; the others are not sent. Answers so far stay available.</p>`,
+    action: `${BATCHES_PATH}/${id}/cancel`,
+    button: "Cancel batch",
+    cancel: `${BATCHES_PATH}/${id}`,
+  });
+}
