@@ -9,7 +9,7 @@ import { NO_USAGE } from "../../contract/usage.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../support/eventually.ts";
 import { DEAR, useScriptedModels } from "../support/scripted-models.ts";
-import { say, USAGE, type Words } from "../support/worded-models.ts";
+import { flood, say, USAGE, type Words } from "../support/worded-models.ts";
 
 /** A hook checks the text of each answer before a client gets it (S55, docs/decisions/0081). */
 const checkSchema = z.object({ input: z.array(z.string()) });
@@ -18,6 +18,8 @@ const checkSchema = z.object({ input: z.array(z.string()) });
 const scripts = new Map<string, Words>();
 const checks = new Map<string, string[][]>();
 let leftBehind = 0;
+/** Once: the next window begins with the end of the one before. */
+let hasLingered = false;
 let markers = 0;
 
 const markerIn = (text: string) => /marker-\d+/.exec(text)?.[0] ?? "";
@@ -41,17 +43,10 @@ function judge(response: ServerResponse, input: readonly string[]): void {
     flagged: text.includes("forbidden"),
     categories: { violence: text.includes("forbidden"), hate: false },
   }));
-  const lateMs = all.includes("do-linger") ? 4_500 : all.includes("do-wait") ? 2_500 : 0;
+  const isLingering = all.includes("do-linger") && !hasLingered;
+  hasLingered ||= isLingering;
+  const lateMs = isLingering ? 4_000 : all.includes("do-wait") ? 2_500 : 0;
   setTimeout(() => reply(200, JSON.stringify({ results })), lateMs);
-}
-
-function flood(response: ServerResponse): void {
-  response.writeHead(200, { "content-type": "application/json" });
-  const more = () => {
-    while (!response.closed && response.write(Buffer.alloc(64 * 1024, " ")));
-    if (!response.closed) response.once("drain", more);
-  };
-  more();
 }
 
 const stack = useScriptedModels(

@@ -230,3 +230,13 @@ const STREAMS = {
     };
   },
 };
+
+/** An answer that does not end. */
+export function flood(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  const more = () => {
+    while (!response.closed && response.write(Buffer.alloc(64 * 1024, " ")));
+    if (!response.closed) response.once("drain", more);
+  };
+  more();
+}
