@@ -195,6 +195,35 @@ describe("a Model is rejected with the field and the remedy", () => {
       "spec.pricing.schedule must have inputPerMillion, searchPerThousand, charactersPerMillion, perMinute and, for Transcription, outputPerMillion in each entry if pricing has them, and only then",
     ],
     [
+      "a batch price that is free",
+      pricing({ batch: { percent: 0 } }),
+      "spec.pricing.batch.percent must be a whole number from 1 to 100",
+    ],
+    ["a batch price of nothing", pricing({ batch: {} }), "spec.pricing.batch must have either percent or inputPerMillion"],
+    [
+      "a batch price in two forms",
+      pricing({ batch: { percent: 50, outputPerMillion: "1" } }),
+      "spec.pricing.batch must have no other prices beside percent",
+    ],
+    [
+      "a batch price without output",
+      pricing({ batch: { inputPerMillion: "1" } }),
+      "spec.pricing.batch must have outputPerMillion beside inputPerMillion",
+    ],
+    [
+      "a batch price of output for embeddings",
+      spec({
+        interfaces: ["Embeddings"],
+        pricing: { inputPerMillion: "1", batch: { inputPerMillion: "1", outputPerMillion: "1" } },
+      }),
+      "spec.pricing.batch must have no prices of caches and output for Embeddings: their answers have no tokens",
+    ],
+    [
+      "batches of searches",
+      spec({ interfaces: ["Rerank"], pricing: { searchPerThousand: "2" }, batch: { enabled: true } }),
+      "spec.batch.enabled must be false for Rerank, ImageGeneration, Speech and Transcription: batches have requests of the other interfaces",
+    ],
+    [
       "a cost of searches in words",
       spec({ interfaces: ["Rerank"], pricing: { searchPerThousand: "2" }, cost: { searchPerThousand: "two" } }),
       'spec.cost.searchPerThousand must be a decimal string such as "0.30"',
