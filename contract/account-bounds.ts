@@ -29,6 +29,10 @@ export const ACCOUNT_BOUNDS = {
   waitingEvents: 1_000,
   /** Webhooks added and changed, and events sent on request, in 24 hours. Disabling and deleting one always works. */
   webhookChangesADay: 100,
+  /** Keys of its own for providers. */
+  providerKeys: 50,
+  /** Provider keys entered, replaced and deleted in 24 hours. Deleting one always works. */
+  providerKeyChangesADay: 200,
   /** Invitations that nobody has accepted yet. */
   openInvitations: 100,
   invitationsADay: 50,

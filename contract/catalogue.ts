@@ -2,6 +2,7 @@ import * as z from "zod";
 import { CAPABILITIES } from "./capability.ts";
 import { PLATFORMS } from "./platform.ts";
 import { profileSchema } from "./profile.ts";
+import { providerKeyOfferSchema } from "./provider-key.ts";
 import { INTERFACES, isInputInterface, PROTOCOLS } from "./protocol.ts";
 
 /**
@@ -28,6 +29,8 @@ const backendSchema = z.strictObject({
   profile: profileSchema,
   /** Identifies the credential that Envoy sends there, in case a server repeats it (runtime/credential-fingerprint.ts). */
   fingerprints: z.array(z.strictObject({ length: z.int().positive(), hash: z.string() })).optional(),
+  /** Accounts may bring their own key; absent if not. */
+  providerKey: providerKeyOfferSchema.optional(),
 });
 export type Backend = z.infer<typeof backendSchema>;
 

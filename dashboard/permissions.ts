@@ -14,6 +14,7 @@ export const PERMISSIONS = {
   setLimits: { least: "owner", words: "Set the account's limits and budgets" },
   manageWebhooks: { least: "owner", words: "See, add, change and delete webhooks, and send their events again" },
   manageProjects: { least: "owner", words: "Create, rename and delete projects" },
+  manageProviderKeys: { least: "owner", words: "Enter, replace and delete the account's own keys for providers" },
   setLabels: { least: "owner", words: "Keep tags and end users with requests, and delete them" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },

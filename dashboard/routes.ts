@@ -31,6 +31,7 @@ import { overviewRoutes } from "./routes/overview.ts";
 import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { projectRoutes } from "./routes/projects/projects.ts";
+import { providerKeyRoutes } from "./routes/provider-keys/provider-keys.ts";
 import { providerRoutes } from "./routes/people/providers.ts";
 import { publicRoutes } from "./routes/public.ts";
 import { performanceRoutes } from "./routes/usage/performance.ts";
@@ -71,6 +72,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   overviewRoutes(app, deps);
   keyRoutes(app, deps);
   projectRoutes(app, deps);
+  providerKeyRoutes(app, deps);
   limitRoutes(app, deps);
   batchPageRoutes(app, deps);
   budgetRoutes(app, deps);

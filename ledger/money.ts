@@ -1,4 +1,5 @@
 import { GatewayError } from "../contract/errors.ts";
+import type { ProviderKeyFee } from "../contract/provider-key.ts";
 import type { Usage } from "../contract/usage.ts";
 
 /**
@@ -14,6 +15,8 @@ export interface Price {
   unitPicoUsd: bigint;
   /** Of images whose price depends on size or quality; absent if no price does. */
   imagePrices?: readonly ImagePrice[] | undefined;
+  /** Charged in place of the rest: the request is sent with the account's own key. */
+  fee?: ProviderKeyFee | undefined;
 }
 
 /** The price of an image of this size and quality, where they are not null; of several that match, the first counts. */
@@ -26,6 +29,7 @@ export interface ImagePrice {
 const PICO_USD_DECIMALS = 6;
 const PICO_PER_USD_DECIMALS = 12;
 const NANO_USD_DECIMALS = 9;
+const PERCENT_DECIMALS = 4;
 export const PICO_PER_NANO = 1000n;
 
 /**
@@ -79,7 +83,43 @@ export function chargeNanoUsd(usage: Usage, price: Price): bigint {
     whole(usage.cacheWriteTokens) * price.cacheWritePicoUsd +
     whole(usage.outputTokens) * price.outputPicoUsd +
     whole(usage.units ?? 0) * price.unitPicoUsd;
-  return roundHalfEven(picoUsd);
+  return price.fee === undefined ? roundHalf(picoUsd, PICO_PER_NANO) : feeNanoUsd(picoUsd, price.fee);
+}
+
+const MILLION = 1_000_000n;
+
+/** Rounded once, as every charge is. */
+function feeNanoUsd(listPicoUsd: bigint, { requestPicoUsd, millionths }: ProviderKeyFee): bigint {
+  return roundHalf(requestPicoUsd * MILLION + listPicoUsd * millionths, PICO_PER_NANO * MILLION);
+}
+
+/**
+ * The most that tokens and units may cost, at their prices, for a charge of at most this amount, rounded down; null: any number of
+ * them does.
+ */
+export function coveredPicoUsd(nanoUsd: bigint, { fee }: Pick<Price, "fee">): bigint | null {
+  if (fee === undefined) return nanoUsd * PICO_PER_NANO;
+  const restPicoUsd = nanoUsd * PICO_PER_NANO - fee.requestPicoUsd;
+  if (restPicoUsd < 0n) return 0n;
+  return fee.millionths === 0n ? null : (restPicoUsd * MILLION) / fee.millionths;
+}
+
+/** A share in percent, "2.5", as millionths: 25000n. @throws GatewayError `invalid_request` for anything else, and more than 100. */
+export function parsePercent(percent: string): bigint {
+  const amount = parseDecimal(percent, PERCENT_DECIMALS);
+  if (amount !== undefined && amount >= 0n && amount <= MILLION) return amount;
+  throw new GatewayError(
+    "invalid_request",
+    `A share is a percentage from 0 to 100, written as a decimal number such as "2.5" with at most ${PERCENT_DECIMALS} places.`,
+  );
+}
+
+/** Without trailing zeros: "2.5". */
+export function formatPercent(millionths: bigint): string {
+  const digits = millionths.toString().padStart(PERCENT_DECIMALS + 1, "0");
+  const decimals = digits.slice(-PERCENT_DECIMALS).replace(/0+$/, "");
+  const whole = digits.slice(0, -PERCENT_DECIMALS);
+  return decimals === "" ? whole : `${whole}.${decimals}`;
 }
 
 /** 4998120000n as "4.998120000": always nine places, as JSON and pages show money (S29). */
@@ -117,11 +157,11 @@ function whole(count: number): bigint {
   return BigInt(count);
 }
 
-/** Pico to nano; the sum is never negative. */
-function roundHalfEven(picoUsd: bigint): bigint {
-  const whole = picoUsd / PICO_PER_NANO;
-  const rest = picoUsd % PICO_PER_NANO;
-  const half = PICO_PER_NANO / 2n;
+/** The sum is never negative; half is rounded to even. */
+function roundHalf(sum: bigint, divisor: bigint): bigint {
+  const whole = sum / divisor;
+  const rest = sum % divisor;
+  const half = divisor / 2n;
   const isUp = rest > half || (rest === half && whole % 2n === 1n);
   return isUp ? whole + 1n : whole;
 }

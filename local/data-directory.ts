@@ -11,6 +11,8 @@ export interface DataDirectory {
   readonly journal: string;
   /** Secret that keys are hashed with; base64. */
   readonly pepper: string;
+  /** Secret that opens accounts' provider keys; base64. */
+  readonly providerKeys: string;
   /** GATEWAY_BASE_URL, GATEWAY_API_KEY and DASHBOARD_…, for `source`. */
   readonly settings: string;
   /** The Models, unless another folder is given; copied from the samples at the first start. */
@@ -56,6 +58,7 @@ export async function openDataDirectory(directory: string): Promise<DataDirector
     journal: path.join(root, "journal"),
     postgres: path.join(root, "postgres"),
     pepper: path.join(root, "pepper"),
+    providerKeys: path.join(root, "provider-keys"),
     settings: path.join(root, "local.env"),
     manifests: path.join(root, "manifests"),
     envoy: path.join(root, "envoy.yaml"),

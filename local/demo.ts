@@ -12,6 +12,7 @@ const ACCOUNT = "demo";
 const EMAIL = "demo@example.com";
 const CREDIT_USD = "5.00";
 const PEPPER_BYTES = 32;
+const PROVIDER_KEYS_BYTES = 32;
 
 /** Everything needed to try the gateway. */
 export interface Demo {
@@ -38,6 +39,24 @@ export async function readPepper(file: string): Promise<Buffer> {
   const pepper = randomBytes(PEPPER_BYTES);
   await writeSecret(file, `${pepper.toString("base64")}\n`);
   return pepper;
+}
+
+/**
+ * The secret that opens accounts' provider keys; created once. Without it, keys that were entered have to be entered again.
+ * @throws Error with one sentence if the file was emptied or truncated.
+ */
+export async function readProviderKeysSecret(file: string): Promise<string> {
+  const text = await readOptional(file);
+  if (text !== undefined) {
+    const secrets = text.trim();
+    if (secrets.split(",").every((secret) => Buffer.from(secret, "base64").length === PROVIDER_KEYS_BYTES)) return secrets;
+    throw new Error(
+      `The secret that opens provider keys is missing from ${file}: restore that file from a backup, or remove it to create a new secret; accounts must then enter their provider keys again.`,
+    );
+  }
+  const secret = randomBytes(PROVIDER_KEYS_BYTES).toString("base64");
+  await writeSecret(file, `${secret}\n`);
+  return secret;
 }
 
 /**

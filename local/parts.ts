@@ -60,10 +60,13 @@ export function operatorPart(options: {
   databaseUrl: string;
   manifestsDirectory: string;
   pepper: Buffer;
+  providerKeysSecret: string;
   /** Unix socket on which Envoy requests its configuration. */
   xdsSocket: string;
   adminPort: number;
   upstreams: object;
+  /** Variables that bound what Envoy gets. */
+  bounds: Readonly<Record<string, string>>;
   /** Variables about this machine's identity at Google. */
   google: Readonly<Record<string, string>>;
 }): Part {
@@ -74,6 +77,8 @@ export function operatorPart(options: {
       DATABASE_URL: options.databaseUrl,
       GATEWAY_MANIFESTS: options.manifestsDirectory,
       KEY_PEPPER: options.pepper.toString("base64"),
+      PROVIDER_KEYS_SECRET: options.providerKeysSecret,
+      ...options.bounds,
       GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
       // The user writes the Models; the simulator is on the loopback.
       BACKEND_ALLOW_PRIVATE: "true",

@@ -5,7 +5,7 @@ import { createDatabase } from "../ledger/postgres/database.ts";
 import { migrate } from "../ledger/postgres/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
-import { prepareDemo, readPepper, type Demo } from "./demo.ts";
+import { prepareDemo, readPepper, readProviderKeysSecret, type Demo } from "./demo.ts";
 import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
 import { extprocAddresses } from "./extproc-addresses.ts";
@@ -203,7 +203,19 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onProgress("Starting the gateway …");
   await start(simulatorPart(simulatorPort));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
-  await start(operatorPart({ databaseUrl, pepper, manifestsDirectory, upstreams, google, xdsSocket, adminPort: operatorAdmin }));
+  await start(
+    operatorPart({
+      databaseUrl,
+      pepper,
+      providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
+      manifestsDirectory,
+      upstreams,
+      google,
+      bounds: pickBounds(environment),
+      xdsSocket,
+      adminPort: operatorAdmin,
+    }),
+  );
   await start(
     extprocPart({
       databaseUrl,
@@ -316,6 +328,10 @@ function pickIdentity(environment: StackOptions["environment"]): Record<string, 
 }
 
 /** The user writes the Models, and so may use the machine's identity; without one, nothing answers there. */
+function pickBounds({ PROVIDER_KEYS_MAX_CLUSTERS }: StackOptions["environment"]): Record<string, string> {
+  return PROVIDER_KEYS_MAX_CLUSTERS === undefined ? {} : { PROVIDER_KEYS_MAX_CLUSTERS };
+}
+
 function pickGoogle({ GCE_METADATA_HOST, BACKEND_GOOGLE_HOSTS }: StackOptions["environment"]): Record<string, string> {
   return {
     GCE_METADATA_HOST: GCE_METADATA_HOST ?? GOOGLE_METADATA,

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import { PROVIDER_KEY_STATES, type ProviderKeyState } from "../contract/provider-key.ts";
 import type { PublishResult } from "../ledger/models/catalogue.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
@@ -29,6 +30,11 @@ export interface OperatorEvents {
   internalCertificatesStuck(failure: { error: unknown }): void;
   /** Logged as `sourceUnreadable` is; counted each time. */
   rolloutFailed(failure: { error: unknown; retryMs: number }): void;
+  /** Accounts' own keys for providers cannot be read, or can again. Logged as `sourceUnreadable` is. */
+  providerKeysUnreadable(failure: { error: unknown }): void;
+  providerKeysReadable(): void;
+  /** Envoys have those that are active. Logged when the number of any state changes. */
+  providerKeysServed(keys: readonly { state: ProviderKeyState }[]): void;
   /** Whether or not it changed anything. */
   rolloutSucceeded(): void;
 }
@@ -81,6 +87,19 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     over: "resources can be applied again",
   });
 
+  const providerKeys = new Gauge({
+    name: "gateway_operator_provider_keys",
+    help: "Provider keys of accounts, by state.",
+    labelNames: ["state"],
+    registers,
+  });
+  const unreadableKeys = createOutage({
+    log,
+    failing: "failed to read accounts' provider keys; keeping those that were read last",
+    over: "accounts' provider keys are readable again",
+  });
+  let keyCounts = "";
+
   return {
     resourceRefused(refusal) {
       refusals.inc({ kind: "resource" });
@@ -132,6 +151,20 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     },
     internalCertificatesStuck({ error }) {
       log.error({ err: error }, "failed to check or renew the internal certificates; retrying");
+    },
+    providerKeysUnreadable({ error }) {
+      unreadableKeys.failed(error);
+    },
+    providerKeysReadable: () => unreadableKeys.over(),
+    providerKeysServed(keys) {
+      const counts = Object.fromEntries(
+        PROVIDER_KEY_STATES.map((state) => [state, keys.filter((key) => key.state === state).length]),
+      );
+      for (const [state, count] of Object.entries(counts)) providerKeys.set({ state }, count);
+      const shown = JSON.stringify(counts);
+      if (shown === keyCounts || (keyCounts === "" && keys.length === 0)) return;
+      keyCounts = shown;
+      log.info({ ...counts }, "provider keys applied");
     },
     rolloutFailed({ error, retryMs }) {
       rollouts.inc({ outcome: "failed" });

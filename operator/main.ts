@@ -8,6 +8,7 @@ import { createCountedLog } from "../runtime/log.ts";
 import { parseMetadataHost } from "./address/google.ts";
 import { internalCertificatesVariable, type InternalTlsConfig } from "./internal-tls/config.ts";
 import { startOperator, type OperatorConfig } from "./operator.ts";
+import { providerKeysSecretVariable } from "./provider-keys/secret-variable.ts";
 import { localUpstreamsSchema } from "./source/local-upstreams.ts";
 import { HOUR_MS } from "../contract/days.ts";
 
@@ -44,6 +45,9 @@ const environment = readEnvOrExit(
     POD_NAMESPACE: z.string().default(""),
     LEASE_NAME: z.string().min(1).default("model-gateway-operator"),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64").optional(),
+    /** Opens accounts' provider keys: 32 random bytes in base64, several separated by commas. None are taken if absent. */
+    PROVIDER_KEYS_SECRET: providerKeysSecretVariable.optional(),
+    PROVIDER_KEYS_MAX_CLUSTERS: z.coerce.number().int().min(0).max(10_000).default(200),
     KUBE_PATH_PREFIX: z.string().default(""),
     /** A Unix socket for Envoys on this machine; replaces XDS_HOST, XDS_PORT and XDS_TLS_DIRECTORY. */
     XDS_SOCKET: z.string().min(1).optional(),
@@ -87,6 +91,7 @@ await startOperator(
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
     // Node's own list, with the additions of NODE_EXTRA_CA_CERTS: the same on every machine, whatever Envoy's image contains.
     pepper: environment.KEY_PEPPER === undefined ? undefined : Buffer.from(environment.KEY_PEPPER, "base64"),
+    providerKeys: orExit(readProviderKeys),
     rootsPem: getCACertificates("default").join("\n"),
     backends: {
       allowPrivate: environment.BACKEND_ALLOW_PRIVATE,
@@ -109,6 +114,14 @@ function readDiscovery(): OperatorConfig["xds"] {
   throw new Error(
     "Invalid environment: XDS_TLS_DIRECTORY: set it to a directory with ca.crt, tls.crt and tls.key, or set XDS_SOCKET: discovery serves credentials, so it is never offered over plain TCP.",
   );
+}
+
+/** @throws Error that names the missing variable: the public key is published with a proof that it is the operator's. */
+function readProviderKeys(): OperatorConfig["providerKeys"] {
+  const { PROVIDER_KEYS_SECRET: boxKeys, PROVIDER_KEYS_MAX_CLUSTERS: maxClusters, KEY_PEPPER } = environment;
+  if (boxKeys === undefined) return undefined;
+  if (KEY_PEPPER === undefined) throw new Error("Invalid environment: KEY_PEPPER: required with PROVIDER_KEYS_SECRET.");
+  return { boxKeys, maxClusters };
 }
 
 /** @throws Error that names the missing or superfluous variable. */

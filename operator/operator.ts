@@ -15,6 +15,7 @@ import { createOperatorEvents, type OperatorEvents } from "./events.ts";
 import { startKubeOperator, type KubeOperatorConfig, type KubeOperatorDeps } from "./kube/kube-operator.ts";
 import { startLoop } from "./loop.ts";
 import { NO_PEERS, type Peers } from "./peers.ts";
+import { createProviderKeys, type ProviderKeyConfig, type ProviderKeys } from "./provider-keys/provider-keys.ts";
 import { createRollout } from "./rollout.ts";
 import { startFolderSource } from "./source/folder.ts";
 import type { LocalUpstreams } from "./source/local-upstreams.ts";
@@ -39,6 +40,8 @@ export interface OperatorConfig {
   backends: AddressPolicyOptions;
   /** The secret that keys are hashed with. Without it extproc cannot recognise a credential that a model server repeats. */
   pepper?: Buffer | undefined;
+  /** Accounts' own keys for providers; needs the pepper. None are taken if absent. */
+  providerKeys?: ProviderKeyConfig | undefined;
   ackTimeoutMs?: number;
   graceMs?: number;
 }
@@ -102,13 +105,17 @@ export async function startOperator(
     policy: createAddressPolicy(config.backends),
     fingerprintsOf: fingerprinter(config.pepper),
     names: createNames({ lookup: lookupAll, clock }),
+    maxProviderClusters: config.providerKeys?.maxClusters ?? 0,
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,
   });
+  const providerKeys = providerKeysOf(config, { database, events, isLeader, onChange: () => wake() });
   const loop = startLoop({
     async work() {
+      const keys = (await providerKeys?.read()) ?? [];
       const set = source.current();
-      const { statuses, version, nextMs } = await rollout.run(set);
+      const { statuses, version, nextMs, providerKeys: served } = await rollout.run(set, keys);
+      if (served !== null) await providerKeys?.report(served);
       await source.reportStatuses({ set, statuses, version });
       events.rolloutSucceeded();
       return nextMs;
@@ -137,6 +144,7 @@ export async function startOperator(
   });
   log.info({ xds: xds.port, admin: admin.port }, "started");
 
+  lifecycle.onShutdown({ name: "stop listening for provider keys", deadlineMs: 2_000, run: () => providerKeys?.stop() });
   lifecycle.onShutdown({ name: "stop the source", deadlineMs: 2_000, run: () => source.stop() });
   lifecycle.onShutdown({ name: "finish the rollout", deadlineMs: 5_000, run: () => loop.stop() });
   registerShutdown();
@@ -145,6 +153,15 @@ export async function startOperator(
   lifecycle.onShutdown({ name: "close the database", deadlineMs: 2_000, run: () => database.close() });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin.close() });
   return { ports: { xds: xds.port, admin: admin.port } };
+}
+
+/** Without the secret, keys that accounts entered earlier are still told from none: their requests must not be sent without them. */
+function providerKeysOf(
+  { pepper, providerKeys }: OperatorConfig,
+  deps: Omit<Parameters<typeof createProviderKeys>[0], "config" | "pepper">,
+): ProviderKeys | null {
+  if (pepper === undefined) return null;
+  return createProviderKeys({ ...deps, pepper, config: providerKeys ?? { boxKeys: [], maxClusters: 0 } });
 }
 
 function fingerprinter(pepper: Buffer | undefined) {

@@ -1,4 +1,3 @@
-import type { ServedModel } from "./model/served-model.ts";
 import { secretNamesOf, type Endpoint } from "./xds/endpoint.ts";
 import type { SecretContent } from "./xds/secret.ts";
 import type { SnapshotInput } from "./xds/snapshot.ts";
@@ -9,19 +8,25 @@ interface Retired {
   untilMs: number;
 }
 
+/** Something that is served, and what Envoy needs for it. */
+interface InEnvoy {
+  clusters: ReadonlyMap<string, Endpoint>;
+  secrets: ReadonlyMap<string, SecretContent>;
+}
+
 interface Served {
-  serving: ReadonlyMap<string, ServedModel>;
+  serving: ReadonlyMap<string, InEnvoy>;
   nowMs: number;
 }
 
 /**
- * Clusters that no Model uses any more, kept for a while: extproc learns of a new catalogue a moment after it is published, and a
+ * Clusters that no Model or provider key uses any more, kept for a while: extproc learns of a new catalogue a moment after it is published, and a
  * cluster removed by then would fail requests.
  */
 export interface RetiredClusters {
   /** Envoy's desired clusters: the planned ones, those still in the catalogue, and those that just left it. */
   addTo(planned: SnapshotInput, served: Served): SnapshotInput;
-  retire(change: { before: ReadonlyMap<string, ServedModel>; after: ReadonlyMap<string, ServedModel>; nowMs: number }): void;
+  retire(change: { before: ReadonlyMap<string, InEnvoy>; after: ReadonlyMap<string, InEnvoy>; nowMs: number }): void;
   /** When the next one may be removed; null if none is waiting. */
   nextMs(): number | null;
 }

@@ -4,8 +4,11 @@ import type { AddressPolicy } from "./address/policy.ts";
 import type { OperatorEvents } from "./events.ts";
 import { namesOf, reconcile, type Plan, type ReconcileInput } from "./model/reconcile.ts";
 import type { ServedModel } from "./model/served-model.ts";
+import type { ServedProviderKey } from "../ledger/provider-keys/served-keys.ts";
 import { toProgrammed, toRejected, type ModelStatus } from "./model/status.ts";
 import type { Peers } from "./peers.ts";
+import type { OpenedProviderKey } from "./provider-keys/open-keys.ts";
+import { planProviderKeys, type ProviderKeyPlan } from "./provider-keys/plan.ts";
 import { createRetiredClusters } from "./retired-clusters.ts";
 import type { ResourceSet } from "./source/source.ts";
 import type { PushOutcome, XdsServer } from "./xds/serve.ts";
@@ -26,6 +29,8 @@ export interface RolloutDeps {
   names: Names;
   /** See ReconcileInput. */
   fingerprintsOf?: ReconcileInput["fingerprintsOf"];
+  /** How many clusters all provider keys together may take. */
+  maxProviderClusters: number;
   /** How long an Envoy may take to confirm a push. */
   ackTimeoutMs: number;
   /** How long a replaced cluster stays after the catalogue has changed, until extproc's feed has caught up. */
@@ -38,15 +43,24 @@ interface RolloutResult {
   version: string;
   /** When there is something to do without a change of resources; null for never. */
   nextMs: number | null;
+  /** What has become of the provider keys; null if nothing new is in force. */
+  providerKeys: readonly ServedProviderKey[] | null;
 }
 
 export interface Rollout {
-  /** Applies the resources. One call at a time. @throws as `publish`; the catalogue is then unchanged. */
-  run(set: ResourceSet): Promise<RolloutResult>;
+  /** Applies the resources and keys. One call at a time. @throws as `publish`; the catalogue is then unchanged. */
+  run(set: ResourceSet, providerKeys: readonly OpenedProviderKey[]): Promise<RolloutResult>;
+}
+
+/** The configuration of the Models, with the clusters of provider keys. */
+interface WholePlan extends Plan {
+  providerKeys: ProviderKeyPlan;
 }
 
 /** A rejected cluster excludes its Model; more rounds than this mean that something else is wrong. */
 const MAX_ROUNDS = 8;
+/** A deleted provider key stays no longer in Envoy than extproc's feed may need. */
+const PROVIDER_KEY_GRACE_MS = 5_000;
 /** How soon a replica that does not publish checks again whether the other one has. */
 const FOLLOW_MS = 1_000;
 
@@ -60,15 +74,17 @@ export function createRollout(deps: RolloutDeps): Rollout {
   let rejected: ReadonlyMap<string, string> = new Map();
   let lastGood: Snapshot | null = null;
   const retired = createRetiredClusters({ graceMs: deps.graceMs });
+  const retiredKeys = createRetiredClusters({ graceMs: Math.min(deps.graceMs, PROVIDER_KEY_GRACE_MS) });
+  let servingKeys: ReadonlyMap<string, ProviderKeyPlan> = new Map();
 
-  async function run(set: ResourceSet): Promise<RolloutResult> {
+  async function run(set: ResourceSet, keys: readonly OpenedProviderKey[]): Promise<RolloutResult> {
     const addresses = await deps.names.resolve(namesOf(set, deps.policy));
     const missingHosts = deps.names.missing();
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
       const { rootsPem, policy, fingerprintsOf } = deps;
-      const plan = reconcile({
+      const models = reconcile({
         set,
         nowMs,
         rootsPem,
@@ -79,7 +95,9 @@ export function createRollout(deps: RolloutDeps): Rollout {
         rejected: refused,
         serving,
       });
-      const snapshot = buildSnapshot(retired.addTo(plan.snapshot, { serving, nowMs }));
+      const plan = withProviderKeys(models, { keys, maxClusters: deps.maxProviderClusters, rejected: refused });
+      const kept = retired.addTo(plan.snapshot, { serving, nowMs });
+      const snapshot = buildSnapshot(retiredKeys.addTo(kept, { serving: servingKeys, nowMs }));
       xds.push(snapshot);
       const outcome = await answerTo(plan, snapshot);
       switch (outcome.kind) {
@@ -101,7 +119,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
   }
 
   /** The result of all Envoys, this replica's own and the others'. */
-  async function answerTo(plan: Plan, snapshot: Snapshot): Promise<PushOutcome & { isOwn: boolean }> {
+  async function answerTo(plan: WholePlan, snapshot: Snapshot): Promise<PushOutcome & { isOwn: boolean }> {
     const own = await xds.waitForAck(deps.ackTimeoutMs);
     const version = plannedVersion(plan, snapshot);
     if (own.kind === "rejected") {
@@ -120,22 +138,27 @@ export function createRollout(deps: RolloutDeps): Rollout {
   }
 
   /** Envoy has it: from now on extproc may send requests there. */
-  async function settle(plan: Plan, snapshot: Snapshot, envoys: number): Promise<RolloutResult> {
+  async function settle(plan: WholePlan, snapshot: Snapshot, envoys: number): Promise<RolloutResult> {
     const result = await publish(plan.catalogue);
     const nowMs = clock.nowMs();
     // Clusters still in the catalogue must stay in Envoy.
-    if (result === null) return { statuses: plan.statuses, version: snapshot.version, nextMs: nowMs + FOLLOW_MS };
+    if (result === null)
+      return { statuses: plan.statuses, version: snapshot.version, nextMs: nowMs + FOLLOW_MS, providerKeys: null };
     if (snapshot.version !== lastGood?.version || hasChanged(result)) {
       events.published({ ...result, version: snapshot.version, models: plan.catalogue.length, envoys });
     }
     lastGood = snapshot;
     retired.retire({ before: serving, after: plan.served, nowMs });
     serving = plan.served;
+    const afterKeys = new Map([["provider keys", plan.providerKeys]]);
+    retiredKeys.retire({ before: servingKeys, after: afterKeys, nowMs });
+    servingKeys = afterKeys;
     // A corrected cluster has another name, so unused names are forgotten.
     rejected = new Map([...rejected].filter(([cluster]) => plan.wantedClusters.has(cluster)));
     const message = envoys === 0 ? "in the catalogue, but no Envoy is connected" : "active in all connected Envoys";
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toProgrammed(status, message)]));
-    return { statuses, version: snapshot.version, nextMs: earliest(retired.nextMs(), plan.nextMs) };
+    const nextMs = earliest(retired.nextMs(), retiredKeys.nextMs(), plan.nextMs);
+    return { statuses, version: snapshot.version, nextMs, providerKeys: plan.providerKeys.keys };
   }
 
   /** Envoy's message names no cluster of ours: nothing new is applied, and the previous state stays. */
@@ -143,10 +166,25 @@ export function createRollout(deps: RolloutDeps): Rollout {
     // Another replica's Envoys have reverted by themselves.
     if (lastGood !== null && isOwn) xds.push(lastGood);
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toRejected(status, message)]));
-    return { statuses, version: lastGood?.version ?? "", nextMs: retired.nextMs() };
+    return { statuses, version: lastGood?.version ?? "", nextMs: retired.nextMs(), providerKeys: null };
   }
 
   return { run };
+}
+
+function withProviderKeys(models: Plan, input: Omit<Parameters<typeof planProviderKeys>[0], "offered">): WholePlan {
+  const offered = [...models.served.values()].flatMap((model) => model.offered);
+  const providerKeys = planProviderKeys({ ...input, offered });
+  const { clusters, secrets } = models.snapshot;
+  return {
+    ...models,
+    snapshot: {
+      clusters: new Map([...clusters, ...providerKeys.clusters]),
+      secrets: new Map([...secrets, ...providerKeys.secrets]),
+    },
+    wantedClusters: new Set([...models.wantedClusters, ...providerKeys.wanted]),
+    providerKeys,
+  };
 }
 
 /** Version of the Models' configuration: without clusters that this replica keeps for a while, which the others may not have. */

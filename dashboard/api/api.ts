@@ -21,6 +21,7 @@ import { keyApi } from "./routes/keys.ts";
 import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
 import { projectApi } from "./routes/projects.ts";
+import { providerKeyApi } from "./routes/provider-keys.ts";
 import { serviceApi } from "./routes/service.ts";
 import { singleWebhookApi } from "./routes/single-webhook.ts";
 import { usageApi } from "./routes/usage.ts";
@@ -74,6 +75,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       webhookApi(api, deps);
       singleWebhookApi(api, deps);
       projectApi(api, deps);
+      providerKeyApi(api, deps);
       keyApi(api, deps);
       usageApi(api, deps);
       usageGroupsApi(api, deps);

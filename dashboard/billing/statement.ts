@@ -30,6 +30,7 @@ export function statementDocument(statement: Statement, parties: Parties, now: D
       summary(statement),
       { kind: "heading", text: "Usage by model" },
       ...usage(statement),
+      ...providerKeys(statement),
       { kind: "heading", text: "Credits and deductions" },
       ...credits(statement),
       {
@@ -78,6 +79,24 @@ function usage({ usage: models, usageTotal }: Statement): Block[] {
     AMOUNT,
   ];
   return [{ kind: "table", columns, rows }];
+}
+
+/** A part of the table above it. */
+function providerKeys({ providerKeys: parts }: Statement): Block[] {
+  if (parts.length === 0) return [];
+  const amounts = exactAmounts(parts.map(({ chargeNanoUsd }) => chargeNanoUsd));
+  const rows = parts.map(({ provider, requests }, index) => ({
+    cells: [provider, requests.toLocaleString("en-US"), amounts[index] ?? ""],
+  }));
+  const columns = [
+    { name: "Provider", share: 4 },
+    { name: "Requests", share: 1.6, isNumber: true },
+    { ...AMOUNT, name: "Fee (USD)" },
+  ];
+  return [
+    { kind: "heading", text: "Sent with your own keys, included above" },
+    { kind: "table", columns, rows },
+  ];
 }
 
 function credits({ entries, entryCount }: Statement): Block[] {

@@ -56,7 +56,7 @@ function problemsOf(error: unknown): Record<string, string> | undefined {
 }
 
 function withoutPasswords(values: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => !/password|current|code/i.test(name)));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !/password|current|code|secret/i.test(name)));
 }
 
 /** A text in the query; "" if it is missing or repeated. */

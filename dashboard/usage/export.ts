@@ -206,6 +206,7 @@ const REQUEST_COLUMNS = [
   "image_terms",
   "price_version",
   "charge_usd",
+  "own_key_provider",
 ];
 
 /** Tags as the header has them: `env=prod, team=search`. */
@@ -251,5 +252,6 @@ function requestCells(request: ListedRequest): Cell[] {
     { text: request.unitTerms ?? "" },
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },
+    { text: request.providerKey ?? "" },
   ];
 }

@@ -40,6 +40,7 @@ export async function describeRequestUsage({ requestId, key, readUsage, nowMs }:
     outcome: request.outcome,
     is_estimated: request.isEstimated,
     is_batch: request.isBatch,
+    own_key_provider: request.providerKey,
     ...describeCharge({ ...request, ...unitsByKind(request) }),
     ...describeLabels(request.labels),
   };

@@ -1,7 +1,7 @@
 import type { InputInterface } from "../../contract/protocol.ts";
 import { unitsInWords } from "../../contract/units.ts";
 import { NO_USAGE } from "../../contract/usage.ts";
-import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
+import { chargeNanoUsd, coveredPicoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
 import { inWords } from "../protocol/in-words.ts";
 import type { OutputAsk } from "../protocol/output/output-ask.ts";
 
@@ -57,7 +57,10 @@ export function sizeHold({ promptTokens, likelyPromptTokens, ask, model }: HoldS
   /** Rounded down: the sent limit never costs more than the hold. */
   function affordable(nanoUsd: bigint): number {
     if (nanoUsd >= fullNanoUsd || tokenPicoUsd === 0n) return fullTokens;
-    const tokens = Number((nanoUsd * PICO_PER_NANO - promptPicoUsd) / tokenPicoUsd);
+    const coveredByIt = coveredPicoUsd(nanoUsd, price);
+    // A fee may be the same for any number of tokens: this amount is below it.
+    if (coveredByIt === null) return 0;
+    const tokens = Number((coveredByIt - promptPicoUsd) / tokenPicoUsd);
     return Math.max(Math.min(tokens, fullTokens), 0);
   }
 
@@ -98,7 +101,10 @@ export function sizeInputHold(input: InputHoldInput): HoldSize {
     promptTokens,
     outputTokens: () => 0,
     describe(coveredNanoUsd) {
-      const coveredOf = (picoUsd: bigint) => Number((coveredNanoUsd * PICO_PER_NANO) / picoUsd);
+      const listPicoUsd = coveredPicoUsd(coveredNanoUsd, price);
+      if (price.fee !== undefined && (listPicoUsd === null || coveredNanoUsd * PICO_PER_NANO < price.fee.requestPicoUsd))
+        return "does not cover the fee of this request";
+      const coveredOf = (picoUsd: bigint) => Number((listPicoUsd ?? 0n) / picoUsd);
       if (outputTokens > 0 && price.outputPicoUsd > 0n)
         return `does not cover the ${unitsInWords({ interface: client, units })} of up to ${inWords(outputTokens)} output tokens that this request may have`;
       if (price.unitPicoUsd > 0n && price.inputPicoUsd > 0n)

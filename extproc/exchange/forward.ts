@@ -17,6 +17,7 @@ import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
 import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
+import { withProviderKey } from "../route/provider-key.ts";
 import { pricedAt, pricedForBatch, type WorldModel } from "../world/world.ts";
 import { charged } from "./charged.ts";
 import { checkText } from "./check-text.ts";
@@ -53,7 +54,8 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
-  const model = caller.batchRequestId === undefined ? pricedAt(chosen, startedMs) : pricedForBatch(chosen, startedMs);
+  const priced = caller.batchRequestId === undefined ? pricedAt(chosen, startedMs) : pricedForBatch(chosen, startedMs);
+  const model = withProviderKey(priced, caller.account);
   if (model.guardrail?.answers !== undefined) context.wantsUsage = asksForUsage(body);
   if (endpoint.kind === "count_tokens")
     return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });

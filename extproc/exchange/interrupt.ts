@@ -4,6 +4,7 @@ import type { BrokenAnswer } from "../broken-answers.ts";
 import { tooLate } from "../fallback/attempts.ts";
 import { contentCoding, decodeIfPossible } from "../protocol/content-coding.ts";
 import { isMissingEndpoint, missingEndpoint, readUpstreamError } from "../protocol/upstream-error.ts";
+import { providerOf } from "../route/provider-key.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import * as reply from "../reply.ts";
@@ -116,7 +117,9 @@ export function upstreamError(
   if (optional !== undefined && isMissingEndpoint(status)) return dispatch.described(missingEndpoint(status, optional));
   // An error whose body cannot be decoded keeps its status.
   const body = decodeIfPossible(received, contentCoding(headers));
-  const { upstreamModel, protocol: upstream } = run.backend();
+  const backend = run.backend();
+  const { upstreamModel, protocol: upstream } = backend;
   const model = { upstream: upstreamModel, client: run.model.name };
-  return dispatch.described(readUpstreamError({ status, headers, body, upstream, client, model }));
+  const provider = providerOf(backend);
+  return dispatch.described(readUpstreamError({ status, headers, body, upstream, client, model, provider }));
 }

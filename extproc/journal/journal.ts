@@ -3,7 +3,16 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
 import { encodeFrame } from "./frame.ts";
 import { describeOwner } from "./owner.ts";
-import { encodeCheckpoint, encodeEnd, encodeLabels, encodeRun, encodeStart, type Checkpoint, type StartedRun } from "./record.ts";
+import {
+  encodeCheckpoint,
+  encodeEnd,
+  encodeLabels,
+  encodeProviderKey,
+  encodeRun,
+  encodeStart,
+  type Checkpoint,
+  type StartedRun,
+} from "./record.ts";
 import { createSegments, type Segment, type SegmentFiles } from "./segments.ts";
 
 /**
@@ -173,10 +182,14 @@ export async function openJournal({
   };
 }
 
-/** Written at once: a record of labels is there exactly if its start record is. */
-function framesOf({ requestId, labels = [] }: StartedRun, encodedRun: string): Buffer {
+/** Written at once: a record of labels, or of a provider key, is there exactly if its start record is. */
+function framesOf({ requestId, labels = [], providerKey, price }: StartedRun, encodedRun: string): Buffer {
   const start = encodeFrame(encodeStart(encodedRun));
-  return labels.length === 0 ? start : Buffer.concat([start, encodeFrame(encodeLabels(requestId, labels))]);
+  if (labels.length === 0 && providerKey === undefined) return start;
+  const frames = [start];
+  if (labels.length > 0) frames.push(encodeFrame(encodeLabels(requestId, labels)));
+  if (providerKey !== undefined) frames.push(encodeFrame(encodeProviderKey(requestId, providerKey, price)));
+  return Buffer.concat(frames);
 }
 
 function full(cause: unknown): GatewayError {

@@ -76,6 +76,7 @@ function createAttempts(): { note(record: JournalRecord): void; settlements(): S
   const checkpoints = new Map<string, Checkpoint>();
   const ended = new Map<string, Settlement>();
   const labels = new Map<string, Label[]>();
+  const provided = new Map<string, Pick<StartedRun, "providerKey" | "price">>();
   return {
     note(record) {
       switch (record.type) {
@@ -94,15 +95,24 @@ function createAttempts(): { note(record: JournalRecord): void; settlements(): S
         case "labels":
           labels.set(record.requestId, record.labels);
           break;
+        case "provider_key":
+          provided.set(record.requestId, { providerKey: record.providerKey, price: record.price });
+          break;
       }
     },
     settlements() {
       const lost = [...runs.values()]
         .filter(({ requestId }) => !ended.has(requestId))
-        .map((run) => settleLost(run, checkpoints.get(run.requestId)));
+        .map((run) => settleLost({ ...run, ...provided.get(run.requestId) }, checkpoints.get(run.requestId)));
       return [...ended.values(), ...lost].map((settlement) => {
-        const own = labels.get(settlement.requestId);
-        return own === undefined ? settlement : { ...settlement, labels: own };
+        const { requestId } = settlement;
+        const own = labels.get(requestId);
+        const providerKey = provided.get(requestId)?.providerKey;
+        return {
+          ...settlement,
+          ...(own !== undefined && { labels: own }),
+          ...(providerKey !== undefined && { providerKey }),
+        };
       });
     },
   };

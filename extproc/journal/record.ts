@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { LABEL_BOUNDS, type Label } from "../../contract/labels.ts";
+import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
-import { NO_USAGE, type Usage } from "../../contract/usage.ts";
+import { NO_USAGE, totalTokensOf, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
 import { OUTCOMES, type Settlement } from "../../ledger/settlement/settlement.ts";
 
@@ -25,6 +26,8 @@ type Facts = Pick<
 /** Facts about an attempt when its request is sent upstream. */
 export interface StartedRun extends Facts {
   price: Price;
+  /** As in Settlement. With the fee, in a record of its own. */
+  providerKey?: string | undefined;
   /** In a record of their own, which may be lost without the others. */
   labels?: readonly Label[] | undefined;
 }
@@ -44,7 +47,8 @@ export type JournalRecord =
   | { type: "start"; run: StartedRun }
   | { type: "checkpoint"; checkpoint: Checkpoint; run: StartedRun | undefined }
   | { type: "end"; settlement: Settlement }
-  | { type: "labels"; requestId: string; labels: Label[] };
+  | { type: "labels"; requestId: string; labels: Label[] }
+  | { type: "provider_key"; requestId: string; providerKey: string; price: Price };
 
 /**
  * Records are JSON whose values are known by their position, bigints as decimal strings: at least two are written for each
@@ -52,12 +56,39 @@ export type JournalRecord =
  * @returns `[facts,price]`, which goes into the start record and into each checkpoint.
  */
 export function encodeRun(run: StartedRun): string {
-  const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = run.price;
-  const price = [String(inputPicoUsd), String(cachedInputPicoUsd), String(cacheWritePicoUsd), String(outputPicoUsd)];
-  // Versions before 0060-units.sql know no units, and read the records of all other requests.
-  if (unitPicoUsd > 0n) price.push(String(unitPicoUsd));
-  return JSON.stringify([factsOf(run), price]);
+  const { fee } = run.price;
+  return JSON.stringify([factsOf(run), pricesOf(fee === undefined ? run.price : shareOf(run.price, fee))]);
 }
+
+function pricesOf({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd }: Price): string[] {
+  const prices = [String(inputPicoUsd), String(cachedInputPicoUsd), String(cacheWritePicoUsd), String(outputPicoUsd)];
+  // Versions before 0060-units.sql know no units, and read the records of all other requests.
+  if (unitPicoUsd > 0n) prices.push(String(unitPicoUsd));
+  return prices;
+}
+
+/**
+ * The prices whose sum is a fee's share of what the request would cost, for versions that know no fees: they charge a lost request
+ * that was sent with the account's own key no more than it owes, rounding aside.
+ */
+function shareOf(price: Price, { millionths }: ProviderKeyFee): Price {
+  const part = (picoUsd: bigint) => (picoUsd * millionths) / 1_000_000n;
+  return {
+    inputPicoUsd: part(price.inputPicoUsd),
+    cachedInputPicoUsd: part(price.cachedInputPicoUsd),
+    cacheWritePicoUsd: part(price.cacheWritePicoUsd),
+    outputPicoUsd: part(price.outputPicoUsd),
+    unitPicoUsd: part(price.unitPicoUsd),
+  };
+}
+
+/** Beside the start record: versions before 0090-provider-keys.sql count it as damage, and charge the request by its other records. */
+export function encodeProviderKey(requestId: string, providerKey: string, price: Price): string {
+  const { requestPicoUsd, millionths } = price.fee ?? NO_FEE;
+  return JSON.stringify(["provider_key", requestId, providerKey, pricesOf(price), [String(requestPicoUsd), String(millionths)]]);
+}
+
+const NO_FEE: ProviderKeyFee = { requestPicoUsd: 0n, millionths: 0n };
 
 export function encodeStart(encodedRun: string): string {
   return `["start",${encodedRun.slice(1)}`;
@@ -116,7 +147,8 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
     ...checkpoint?.answeredBy,
     usage,
     isEstimated: true,
-    chargeNanoUsd: chargeNanoUsd(usage, price),
+    // A fee is owed for an answer, and without usage there was none.
+    chargeNanoUsd: isNothing(usage) ? 0n : chargeNanoUsd(usage, price),
     // The process's leases end with it: the balance pays.
     leaseId: null,
     httpStatus: 500,
@@ -124,6 +156,10 @@ export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkp
     durationMs: checkpoint?.durationMs ?? 0,
     firstTokenMs: checkpoint?.firstTokenMs ?? null,
   };
+}
+
+function isNothing(usage: Usage): boolean {
+  return totalTokensOf(usage) === 0 && (usage.units ?? 0) === 0;
 }
 
 /** Valid bigints in Postgres, from 0 up. */
@@ -163,6 +199,7 @@ const PRICE = {
   /** Absent in records of requests without units. */
   unitPicoUsd: wholeNumber.default(0n),
 };
+const FEE = { requestPicoUsd: wholeNumber, millionths: wholeNumber };
 const USAGE = {
   inputTokens: tokens,
   cachedInputTokens: tokens,
@@ -214,6 +251,9 @@ const recordSchema: z.ZodType<JournalRecord> = z.union([
   z
     .tuple([z.literal("end"), byPosition(FACTS, 1), byPosition(USAGE, 1), byPosition(END, 1)])
     .transform(([type, facts, usage, end]) => ({ type, settlement: { ...facts, usage, ...end } })),
+  z
+    .tuple([z.literal("provider_key"), FACTS.requestId, z.string().max(256), byPosition(PRICE, 1), byPosition(FEE)])
+    .transform(([type, requestId, providerKey, price, fee]) => ({ type, requestId, providerKey, price: { ...price, fee } })),
   z
     .tuple([z.literal("labels"), FACTS.requestId, z.array(labelSchema).max(4 * LABEL_BOUNDS.tagsOfRequest)])
     .transform(([type, requestId, labels]) => ({ type, requestId, labels })),

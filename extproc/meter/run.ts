@@ -3,7 +3,7 @@ import { ERRORS } from "../../contract/errors.ts";
 import type { Label } from "../../contract/labels.ts";
 import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
-import { chargeNanoUsd, PICO_PER_NANO, type Price } from "../../ledger/money.ts";
+import { chargeNanoUsd, coveredPicoUsd, type Price } from "../../ledger/money.ts";
 import type { Outcome, Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
@@ -14,6 +14,7 @@ import type { Departures } from "../credit/departures.ts";
 import { STRETCH_TOKENS } from "../credit/hold-size.ts";
 import { bytesWithin, type Meter, type MeteredUsage } from "./meter.ts";
 import { release, type Reservation } from "../credit/reservation.ts";
+import { providerOf } from "../route/provider-key.ts";
 import type { RunWatch } from "./run-watch.ts";
 
 /** One request upstream, from the moment it is sent: it is settled exactly once, however many backends it tries. */
@@ -86,7 +87,8 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
   const { hold, limited } = reservation;
   const isByRequest = isInputInterface(start.protocol);
   // How far a stream may be ahead of its hold while more credit is requested: one step of output (docs/billing.md).
-  const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: STRETCH_TOKENS }, model.price);
+  const furtherPrice = furtherPriceOf(model.price);
+  const stretchNanoUsd = chargeNanoUsd({ ...NO_USAGE, outputTokens: STRETCH_TOKENS }, furtherPrice);
   let firstTokenMs: number | null = null;
   let checkpointMs: number | null = null;
   let isSettled = false;
@@ -118,8 +120,9 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     ...(labels.length > 0 && { labels }),
   };
   try {
-    const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = model.price;
-    journal.start({ ...facts, price: { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } });
+    const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd, fee } = model.price;
+    const price = { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd, ...(fee && { fee }) };
+    journal.start({ ...facts, ...providedBy(backend), price });
   } catch (error) {
     release(reservation);
     throw error;
@@ -167,7 +170,8 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     const { outputPicoUsd } = model.price;
     if (freeNanoUsd === 0n) return 0;
     // The charge so far may have been rounded down.
-    return outputPicoUsd === 0n ? Infinity : Number(((freeNanoUsd - 1n) * PICO_PER_NANO) / outputPicoUsd);
+    const coveredByIt = coveredPicoUsd(freeNanoUsd - 1n, furtherPrice);
+    return coveredByIt === null || outputPicoUsd === 0n ? Infinity : Number(coveredByIt / outputPicoUsd);
   }
 
   /** No server report may prevent a request from being settled, or its hold from being freed. */
@@ -179,6 +183,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     const settlement: Settlement = {
       ...facts,
       ...answeredBy,
+      ...providedBy(backend),
       ...bill,
       leaseId: guard(() => hold.settle(bill.chargeNanoUsd)) ?? null,
       httpStatus,
@@ -287,4 +292,14 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       end("aborted", 499);
     },
   };
+}
+
+function providedBy(backend: Backend): Pick<Settlement, "providerKey"> {
+  const providerKey = providerOf(backend);
+  return providerKey === undefined ? {} : { providerKey };
+}
+
+/** What more tokens cost: the fixed part of a fee is owed once. */
+function furtherPriceOf(price: Price): Price {
+  return price.fee === undefined ? price : { ...price, fee: { ...price.fee, requestPicoUsd: 0n } };
 }

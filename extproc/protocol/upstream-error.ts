@@ -18,11 +18,15 @@ export interface UpstreamFailure {
   client?: Interface;
   /** Model names: the upstream's own stays internal, and the caller reads the name that it requested (S17). */
   model?: ModelNames;
+  /** The provider whose key the account brought; absent if the credential is the gateway's. */
+  provider?: string | undefined;
 }
 
 export interface ModelNames {
   readonly upstream: string;
   readonly client: string;
+  /** As in UpstreamFailure. */
+  readonly provider?: string | undefined;
 }
 
 /** The reader of an error that an answer contains. */
@@ -33,12 +37,21 @@ export interface ErrorReader {
 
 /**
  * An upstream's failure as the caller's error (S22). Its 4xx about the request keep status and text, and for callers of the same
- * protocol their type, code and details; errors about the gateway's own credential or configuration become a neutral 502; 429 and
+ * protocol their type, code and details; errors about the gateway's own credential or configuration become a neutral 502, those
+ * about the account's own key name it; 429 and
  * 5xx keep their class and `retry-after`. The upstream's class names, hosts and keys stay internal.
  */
-export function readUpstreamError({ status, headers, body, upstream, client, model }: UpstreamFailure): GatewayError {
+export function readUpstreamError({ status, headers, body, upstream, client, model, provider }: UpstreamFailure): GatewayError {
   const details = readErrorDetails(body.toString("utf8"));
-  return classify({ status: statusMeant(status, headers), details, retry: retryHeaders(headers), upstream, client, model });
+  return classify({
+    status: statusMeant(status, headers),
+    details,
+    retry: retryHeaders(headers),
+    upstream,
+    client,
+    model,
+    provider,
+  });
 }
 
 /**
@@ -51,7 +64,7 @@ export function readUpstreamErrorPayload(payload: unknown, client?: Interface, m
   // Responses' own errors have a code, and a type that only marks them as errors.
   const kind = details.type === "" || details.type === "error" ? details.code : details.type;
   const status = details.status ?? statusOfType(kind);
-  return classify({ status, details, retry: {}, upstream: undefined, client, model });
+  return classify({ status, details, retry: {}, upstream: undefined, client, model, provider: model?.provider });
 }
 
 /** @param optional what the client asked for, as the rest of a sentence; not every server of its interface has an endpoint for it. */
@@ -75,15 +88,18 @@ interface Failure {
   upstream: Protocol | undefined;
   client: Interface | undefined;
   model: ModelNames | undefined;
+  provider: string | undefined;
 }
 
-function classify({ status, details, retry, upstream, client, model }: Failure): GatewayError {
+function classify({ status, details, retry, upstream, client, model, provider }: Failure): GatewayError {
   const cause = new Error(`upstream answered ${status}: ${logText(details.message)}`);
   const fail = (code: ErrorCode, message: string, forStatus?: number) =>
     new GatewayError(code, message, { cause, headers: retry, status: forStatus });
 
-  if (isAccountTrouble(status, details))
+  if (isAccountTrouble(status, details)) {
+    if (provider !== undefined) return new GatewayError("provider_key_refused", keyRefused(provider, status), { cause });
     return fail("upstream_error", "The model server refused the gateway. Your key and balance are not the cause.");
+  }
   if (status === 429) return fail("rate_limited", "The model server is not accepting requests right now. Try again later.");
   if (status === 408 || status === 504 || status === 524)
     return fail("upstream_timeout", "The model server took too long to answer. Try again.");
@@ -111,6 +127,14 @@ function classify({ status, details, retry, upstream, client, model }: Failure):
 /** Messages has a 529, and no 422. */
 const OVERLOADED = { chat: 503, messages: 529 } as const satisfies Record<Dialect, number>;
 const UNPROCESSABLE = { chat: 422, messages: 400 } as const satisfies Record<Dialect, number>;
+
+/** The provider's own words may repeat the key. */
+function keyRefused(provider: string, status: number): string {
+  return (
+    `The provider ${provider} refused your account's own key (status ${status}): it is invalid, lacks a permission, or has no credit or quota left there. ` +
+    "Your key for this gateway is not the cause. Mend it at the provider, or replace or delete it in the dashboard, under Provider keys."
+  );
+}
 
 const MISCONFIGURED =
   /credit balance is too low|in(?:valid|correct) api key|provided model identifier is invalid|on-demand throughput isn.t supported|publisher model/i;

@@ -2,6 +2,7 @@ import type { Backend } from "../../contract/catalogue.ts";
 import type { Platform } from "../../contract/platform.ts";
 import { isInputInterface, type Interface, type Protocol } from "../../contract/protocol.ts";
 import type { Meter } from "../meter/meter.ts";
+import { providerOf } from "../route/provider-key.ts";
 import { CLIENTS } from "./client.ts";
 import type { ReadAnswerContext } from "./conversation/answer.ts";
 import { createChatPassthrough } from "./passthrough/chat.ts";
@@ -49,7 +50,11 @@ function translate(client: Protocol, input: TranslationInput): Translation {
   const facts: Omit<ReadAnswerContext, "meter"> = {
     requestId: input.requestId,
     client,
-    modelNames: { upstream: input.backend.upstreamModel, client: conversation.model },
+    modelNames: {
+      upstream: input.backend.upstreamModel,
+      client: conversation.model,
+      provider: providerOf(input.backend),
+    },
     stopSequences: conversation.wishes.stop.sequences,
     usedCallIds,
   };

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Limits } from "../../contract/limits.ts";
+import type { ProviderKeys } from "../../contract/provider-key.ts";
 import type { PriceVersion } from "../../ledger/models/catalogue.ts";
 import type { AccountRow, Change, KeyRow, ModelRow, UnreadableKind, UnreadableRow } from "../../ledger/feed/rows.ts";
 import { batchPriceOf } from "../../ledger/models/batch-price.ts";
@@ -87,7 +88,8 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       if ("isWithdrawn" in row) byName.delete(row.name);
       else byName.set(row.model.name, { ...row.model, price: row.price, notice: noticeOf(row.model) });
     }
-    learnFingerprints(rows);
+    const backends = rows.flatMap((row) => ("isWithdrawn" in row ? [] : row.model.backends));
+    learnFingerprints(backends.flatMap((backend) => backend.fingerprints ?? []));
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     storesResponses = sorted.some(({ storeHours }) => storeHours !== undefined);
     byNameOrAlias = new Map(sorted.flatMap((model) => model.aliases.map((alias) => [alias, model] as const)));
@@ -115,12 +117,19 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   function applyAccount(row: AccountRow): void {
     const account = withoutLeasing(row);
     unreadableAccounts.delete(account.accountId);
+    if (account.providerKeys !== undefined) learnKeys(account.providerKeys);
     const known = accounts.get(account.accountId);
     if (known !== undefined) limits.release(known.limits);
     const shared = { ...account, accountId: known?.accountId ?? account.accountId, limits: limits.take(account.limits) };
     // A reading that began before a settlement may arrive after it.
     const isOlder = known !== undefined && account.version < known.version;
     accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
+  }
+
+  /** An account changes with each of its settlements, its keys seldom. */
+  function learnKeys(keys: ProviderKeys): void {
+    const news = keys.flatMap((key) => key.fingerprints).filter(({ hash }) => !seenFingerprints.has(hash));
+    if (news.length > 0) learnFingerprints(news);
   }
 
   function applyUnreadable({ kind, id, aliases = [] }: UnreadableRow): void {
@@ -137,9 +146,8 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   }
 
   /** A credential that was replaced is still sent for a moment, and may come back later still. */
-  function learnFingerprints(rows: readonly ModelRow[]): void {
-    const backends = rows.flatMap((row) => ("isWithdrawn" in row ? [] : row.model.backends));
-    for (const fingerprint of backends.flatMap((backend) => backend.fingerprints ?? [])) {
+  function learnFingerprints(learned: readonly Fingerprint[]): void {
+    for (const fingerprint of learned) {
       seenFingerprints.delete(fingerprint.hash);
       seenFingerprints.set(fingerprint.hash, fingerprint);
     }
@@ -210,9 +218,10 @@ const UNREADABLE_KEY = {
 };
 
 function withoutLeasing(row: AccountRow): WorldAccount {
-  const { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits, keepsLabels } = row;
+  const { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits, keepsLabels, providerKeys } = row;
   const account = { accountId, isSuspended, postedNanoUsd, overdraftNanoUsd, version, limits };
-  return keepsLabels === true ? { ...account, keepsLabels } : account;
+  const labelled = keepsLabels === true ? { ...account, keepsLabels } : account;
+  return providerKeys === undefined ? labelled : { ...labelled, providerKeys };
 }
 
 function balanceOf({ postedNanoUsd, version }: SettledBalance): SettledBalance {

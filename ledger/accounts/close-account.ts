@@ -5,13 +5,14 @@ import { eraseLabels } from "../labels/account-labels.ts";
 import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
 import { noteAction } from "../people/audit.ts";
 import type { Database } from "../postgres/database.ts";
+import { deleteProviderKeys } from "../provider-keys/provider-keys.ts";
 import { deleteEndpointsOf } from "../webhooks/endpoints.ts";
 import { readBalance, setAccountStatus } from "./accounts.ts";
 
 /**
- * Ends an account for its people: keys, tokens, invitations, automatic top-up, webhooks and sessions. The ledger, usage and
- * memberships stay, without tags and end users, so that its people can still read their payments and usage. Administrators can
- * reactivate it; its keys stay disabled even then.
+ * Ends an account for its people: keys, also those for providers, tokens, invitations, automatic top-up, webhooks and sessions. The
+ * ledger, usage and memberships stay, without tags and end users, so that its people can still read their payments and usage.
+ * Administrators can reactivate it; its keys stay disabled even then.
  * @returns the credit that was left, in nano-USD.
  * @throws GatewayError `invalid_request` for an account that is suspended or closed.
  */
@@ -34,6 +35,7 @@ export async function closeAccount(
     ]);
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
     await transaction.execute("DELETE FROM provisioned_user WHERE account_id = $1", [accountId]);
+    await deleteProviderKeys(transaction, accountId);
     await turnOffAutoTopUp(transaction, accountId);
     await deleteEndpointsOf(transaction, accountId);
     await endBatchesOf(transaction, accountId);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { entryKind, type ListedEntry } from "../credit/entry-list.ts";
 import { usageByModel, type UsageByModel } from "../usage/reports.ts";
+import { readProviderKeyUsage, type ProviderKeyUsage } from "../usage/provider-key-usage.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../usage/sums.ts";
 import { daysOfMonth, monthAfter } from "./month.ts";
 
@@ -19,6 +20,8 @@ export interface Statement {
   /** By model, highest charge first. */
   usage: readonly UsageByModel[];
   usageTotal: UsageSums;
+  /** The part of it that was sent with the account's own keys, by provider. */
+  providerKeys: readonly ProviderKeyUsage[];
 }
 
 interface CreditTotal {
@@ -74,6 +77,7 @@ async function readStatementIn(transaction: Queryable, accountId: string, month:
     row: entryRow,
   });
   const usage = await usageByModel(transaction, { accountId, fromDay, toDay });
+  const providerKeys = await readProviderKeyUsage(transaction, { accountId, fromDay, toDay });
   const usageTotal = usage.reduce<UsageSums>(addUsage, NO_USAGE_SUMS);
   const creditNanoUsd = totals.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
   return {
@@ -85,6 +89,7 @@ async function readStatementIn(transaction: Queryable, accountId: string, month:
     entryCount: totals.reduce((sum, total) => sum + total.entries, 0),
     usage,
     usageTotal,
+    providerKeys,
   };
 }
 

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { catalogueModelSchema } from "../../contract/catalogue.ts";
 import { keyLimitsSchema } from "../../contract/key-access.ts";
 import { limitsSchema } from "../../contract/limits.ts";
+import { providerKeysSchema } from "../../contract/provider-key.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { PRICE_VERSION_SELECT, priceVersionColumns } from "../models/price-schedule.ts";
 import { readEach } from "./read-each.ts";
@@ -24,11 +25,12 @@ const accountRow = z.strictObject({
   recalledNanoUsd: z.bigint(),
   recalledAt: z.date().nullable(),
   keepsLabels: z.boolean(),
+  providerKeys: providerKeysSchema,
 });
 // A status added by a newer version does not count as one in which an account is served.
 const SELECT_ACCOUNTS = `SELECT id AS "accountId", status <> 'active' AS "isSuspended", posted_nano_usd AS "postedNanoUsd",
     overdraft_nano_usd AS "overdraftNanoUsd", version, limits, leased_nano_usd AS "leasedNanoUsd",
-    recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt", labels = 'kept' AS "keepsLabels"
+    recalled_nano_usd AS "recalledNanoUsd", recalled_at AS "recalledAt", labels = 'kept' AS "keepsLabels", provider_keys AS "providerKeys"
   FROM account JOIN account_balance ON account_id = id`;
 const CHANGED_ACCOUNTS = `SELECT id FROM account WHERE changed_xid >= $3
   UNION SELECT account_id FROM account_balance WHERE changed_xid >= $3`;
@@ -50,9 +52,16 @@ export async function readAccountPage(
   return { accounts: readable.map(toAccountRow), unreadable, rows: rows.length, next: endOf(rows)?.accountId ?? null };
 }
 
-function toAccountRow({ leasedNanoUsd, recalledNanoUsd, recalledAt, ...account }: z.infer<typeof accountRow>): AccountRow {
+function toAccountRow({
+  leasedNanoUsd,
+  recalledNanoUsd,
+  recalledAt,
+  providerKeys,
+  ...account
+}: z.infer<typeof accountRow>): AccountRow {
   return {
     ...account,
+    ...(providerKeys.length > 0 && { providerKeys }),
     leasing: {
       freeNanoUsd: account.postedNanoUsd + account.overdraftNanoUsd - leasedNanoUsd,
       recall: recalledAt === null ? null : { nanoUsd: recalledNanoUsd, atMs: recalledAt.getTime() },

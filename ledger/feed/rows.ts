@@ -1,6 +1,7 @@
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { KeyAccess } from "../../contract/key-access.ts";
 import type { Limits } from "../../contract/limits.ts";
+import type { ProviderKeys } from "../../contract/provider-key.ts";
 import type { PriceVersion } from "../models/catalogue.ts";
 
 /** Rows of the tables that extproc keeps in memory. */
@@ -31,6 +32,8 @@ export interface AccountRow {
   limits: Limits;
   /** Tags and end users are kept with its requests. */
   keepsLabels?: boolean;
+  /** Absent if it has none. */
+  providerKeys?: ProviderKeys;
   leasing?: Leasing;
 }
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
+import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
 import { encodeBatchPrice, type BatchPrice } from "./batch-price.ts";
@@ -23,6 +24,8 @@ export interface PriceVersion extends Price {
   schedule: PriceRule[];
   /** Of requests of batches; null: as of any other. */
   batch: BatchPrice | null;
+  /** Of requests that are sent with an account's own key; null or absent if the model takes none. */
+  providerKeyFee?: ProviderKeyFee | null;
 }
 
 export interface PublishedModel {
@@ -31,6 +34,7 @@ export interface PublishedModel {
   schedule?: readonly PriceRule[];
   /** As of any other request if absent. */
   batch?: BatchPrice | null;
+  providerKeyFee?: ProviderKeyFee | null;
   /** The operator's own cost; unknown if absent. */
   cost?: Price | null;
 }
@@ -71,11 +75,11 @@ export async function publishModels(database: Database, models: readonly Publish
     const current = await readCurrent(transaction);
     const result: PublishResult = { added: [], changed: [], withdrawn: [], repriced: [] };
 
-    for (const { model, price, schedule = [], batch = null } of models.toSorted((a, b) =>
+    for (const { model, price, schedule = [], batch = null, providerKeyFee = null } of models.toSorted((a, b) =>
       a.model.name < b.model.name ? -1 : 1,
     )) {
       const before = current.get(model.name);
-      const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule, batch });
+      const isRepriced = before === undefined || !isSamePrice(before.price, { ...price, schedule, batch, providerKeyFee });
       // As the column returns it: without members that are undefined.
       const spec: unknown = JSON.parse(JSON.stringify(model));
       if (!isRepriced && !before.isWithdrawn && isDeepStrictEqual(before.spec, spec)) continue;
@@ -83,7 +87,7 @@ export async function publishModels(database: Database, models: readonly Publish
         ? await appendPrice(transaction, {
             model: model.name,
             version: (before?.price.version ?? 0) + 1,
-            price: { ...price, schedule, batch },
+            price: { ...price, schedule, batch, providerKeyFee },
           })
         : before.price.id;
       await writeModel(transaction, model, priceVersionId);
@@ -125,7 +129,11 @@ async function readCurrent(transaction: Queryable): Promise<Map<string, Current>
   return new Map(rows.map(({ name, spec, isWithdrawn, ...price }) => [name, { spec, isWithdrawn, price }]));
 }
 
-type ScheduledPrice = Price & { schedule: readonly PriceRule[]; batch: BatchPrice | null };
+type ScheduledPrice = Price & {
+  schedule: readonly PriceRule[];
+  batch: BatchPrice | null;
+  providerKeyFee?: ProviderKeyFee | null;
+};
 
 function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
   return (
@@ -136,7 +144,9 @@ function isSamePrice(a: ScheduledPrice, b: ScheduledPrice): boolean {
     a.unitPicoUsd === b.unitPicoUsd &&
     encodeImagePrices(a) === encodeImagePrices(b) &&
     isSameSchedule(a.schedule, b.schedule) &&
-    encodeBatchPrice(a.batch) === encodeBatchPrice(b.batch)
+    encodeBatchPrice(a.batch) === encodeBatchPrice(b.batch) &&
+    a.providerKeyFee?.requestPicoUsd === b.providerKeyFee?.requestPicoUsd &&
+    a.providerKeyFee?.millionths === b.providerKeyFee?.millionths
   );
 }
 
@@ -147,8 +157,8 @@ async function appendPrice(
   const schedule = encodeSchedule(price.schedule);
   const [row] = await transaction.query({
     text: `INSERT INTO price_version (model, version, input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd,
-             unit_pico_usd, image_prices, schedule, scheduled_unit_prices, batch)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id`,
+             unit_pico_usd, image_prices, schedule, scheduled_unit_prices, batch, provider_key_request_pico_usd, provider_key_millionths)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id`,
     values: [
       model,
       version,
@@ -161,6 +171,8 @@ async function appendPrice(
       schedule.rules,
       schedule.unitPrices,
       encodeBatchPrice(price.batch),
+      price.providerKeyFee?.requestPicoUsd ?? null,
+      price.providerKeyFee?.millionths ?? null,
     ],
     row: idRow,
   });

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { ImagePrice, Price } from "../money.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { batchPriceColumn } from "./batch-price.ts";
+import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 
 /** Another price, from a moment on, at hours of the day, or both. Of the rules that apply, the last one counts. */
 export interface PriceRule {
@@ -59,6 +60,16 @@ export const scheduleColumn: z.ZodType<PriceRule[]> = z.array(
   }),
 );
 
+/** As SQL: the fee of requests with provider keys; null if the model takes none. */
+export const PROVIDER_KEY_FEE = `CASE WHEN provider_key_request_pico_usd IS NULL OR provider_key_millionths IS NULL THEN NULL ELSE
+    jsonb_build_object('requestPicoUsd', provider_key_request_pico_usd::text, 'millionths', provider_key_millionths::text)
+  END AS "providerKeyFee"`;
+
+/** The format of what it selects. */
+export const providerKeyFeeColumn: z.ZodType<ProviderKeyFee | null> = z
+  .strictObject({ requestPicoUsd: pico, millionths: pico })
+  .nullable();
+
 /** The columns of a price version that every reader of prices needs; `PRICE_VERSION_SELECT` selects them. */
 export const priceVersionColumns = {
   id: z.bigint(),
@@ -71,12 +82,13 @@ export const priceVersionColumns = {
   imagePrices: imagePricesColumn,
   schedule: scheduleColumn,
   batch: batchPriceColumn,
+  providerKeyFee: providerKeyFeeColumn,
 };
 
 /** For the select list of a statement on `price_version`. */
 export const PRICE_VERSION_SELECT = `id, version, input_pico_usd AS "inputPicoUsd",
   cached_input_pico_usd AS "cachedInputPicoUsd", cache_write_pico_usd AS "cacheWritePicoUsd",
-  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", ${SCHEDULE}, batch`;
+  output_pico_usd AS "outputPicoUsd", unit_pico_usd AS "unitPicoUsd", image_prices AS "imagePrices", ${SCHEDULE}, batch, ${PROVIDER_KEY_FEE}`;
 
 /** JSON for both columns; equal schedules are equal texts. */
 export function encodeSchedule(schedule: readonly PriceRule[]): { rules: string; unitPrices: string } {

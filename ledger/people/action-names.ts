@@ -74,6 +74,9 @@ export const ACTION_NAMES = [
   "project.created",
   "project.deleted",
   "project.renamed",
+  "provider_key.deleted",
+  "provider_key.entered",
+  "provider_key.replaced",
   "token.created",
   "token.revoked",
 ] as const;
@@ -96,6 +99,7 @@ export const ACTION_CATEGORIES = [
   "member",
   "person",
   "project",
+  "provider_key",
   "token",
 ] as const satisfies readonly ActionCategory[];
 

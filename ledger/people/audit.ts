@@ -52,6 +52,12 @@ const BOUNDED_ACTIONS = {
     sentence: (max: number) =>
       `An account can set budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
   },
+  provider_key: {
+    pattern: "provider\\_key.%",
+    max: ACCOUNT_BOUNDS.providerKeyChangesADay,
+    sentence: (max: number) =>
+      `An account can enter and replace provider keys at most ${max} times in 24 hours. Try again later; provider keys can still be deleted.`,
+  },
   webhook: {
     pattern: "account.webhook\\_%",
     max: ACCOUNT_BOUNDS.webhookChangesADay,

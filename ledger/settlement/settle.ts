@@ -5,6 +5,7 @@ import { createPartitionsFor } from "../postgres/partitions.ts";
 import { isCheckViolation } from "../postgres/postgres-error.ts";
 import { SUMMED_COLUMNS, UNITS_BY_KIND } from "../usage/sums.ts";
 import { labelColumns, landLabels } from "./settle-labels.ts";
+import { LAND_PROVIDER_KEYS } from "./settle-provider-keys.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -59,15 +60,12 @@ async function settleIn(transaction: Queryable, settlements: readonly Settlement
   const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
   const values = SETTLEMENT_COLUMNS.map(({ read }) => arrayText(settlements.map(read)));
   const labels = labelColumns(settlements);
-  const landed =
-    labels === undefined
-      ? await transaction.query({ name: "settle", text: LAND, values, row: landedRow })
-      : await transaction.query({
-          name: "settle-labels",
-          text: LAND_WITH_LABELS,
-          values: [...values, ...labels],
-          row: landedRow,
-        });
+  const hasProviderKeys = settlements.some(({ providerKey }) => providerKey !== undefined);
+  const landed = await transaction.query({
+    ...landing(labels !== undefined, hasProviderKeys),
+    values: [...values, ...(labels ?? [])],
+    row: landedRow,
+  });
   await markKeysUsed(transaction, settlements);
   let settled = 0;
   for (const row of landed) {
@@ -94,10 +92,18 @@ function rollUp(table: string, period: "day" | "hour", from: string): string {
  * usage is dropped after its retention time, entries never are. An open lease pays up to its remainder, which also lowers the
  * leased amount.
  */
-const LAND = land("");
+const LAND = { name: "settle", text: land("") };
 
-/** The same for a batch with labels, so that other batches do not pay for them. */
-const LAND_WITH_LABELS = land(landLabels(SETTLEMENT_COLUMNS.length + 1));
+/** The same for batches with labels or provider keys, so that other batches do not pay for them. */
+const LABELS = landLabels(SETTLEMENT_COLUMNS.length + 1);
+const LAND_WITH_LABELS = { name: "settle-labels", text: land(LABELS) };
+const LAND_WITH_PROVIDER_KEYS = { name: "settle-provider-keys", text: land(LAND_PROVIDER_KEYS) };
+const LAND_WITH_BOTH = { name: "settle-labels-provider-keys", text: land(LABELS + LAND_PROVIDER_KEYS) };
+
+function landing(hasLabels: boolean, hasProviderKeys: boolean): { name: string; text: string } {
+  if (hasProviderKeys) return hasLabels ? LAND_WITH_BOTH : LAND_WITH_PROVIDER_KEYS;
+  return hasLabels ? LAND_WITH_LABELS : LAND;
+}
 
 function land(further: string): string {
   return `

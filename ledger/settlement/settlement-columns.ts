@@ -31,6 +31,7 @@ export const SETTLEMENT_COLUMNS: readonly SettlementColumn[] = [
   { name: "units", type: "bigint", read: ({ usage }) => usage.units ?? 0 },
   { name: "charged_unit_pico_usd", type: "bigint", read: ({ unitPrice }) => unitPrice?.picoUsd ?? null },
   { name: "unit_terms", type: "text", read: ({ unitPrice }) => unitPrice?.terms ?? null },
+  { name: "provider_key", type: "text", read: ({ providerKey }) => providerKey ?? null },
   { name: "is_estimated", type: "boolean", read: ({ isEstimated }) => isEstimated },
   { name: "is_batch", type: "boolean", read: ({ isBatch }) => isBatch === true },
   { name: "charge_nano_usd", type: "bigint", read: ({ chargeNanoUsd }) => chargeNanoUsd },

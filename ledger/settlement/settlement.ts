@@ -31,6 +31,8 @@ export interface Settlement {
   backend: string;
   /** In force when the request was admitted (S28). */
   priceVersionId: bigint;
+  /** The provider whose key the account brought: then the charge is a fee. Absent if it was sent with the gateway's. */
+  providerKey?: string | undefined;
   usage: Usage;
   /** Of each unit, if that of the version does not tell. */
   unitPrice?: UnitPrice | undefined;

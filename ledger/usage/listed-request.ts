@@ -1,8 +1,16 @@
 import * as z from "zod";
 import { INTERFACES, type Interface } from "../../contract/protocol.ts";
+import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import type { Price } from "../money.ts";
 import { batchPriceColumn, batchPriceOf, type BatchPrice } from "../models/batch-price.ts";
-import { priceAt, SCHEDULE, scheduleColumn, type PriceRule } from "../models/price-schedule.ts";
+import {
+  PROVIDER_KEY_FEE,
+  priceAt,
+  providerKeyFeeColumn,
+  SCHEDULE,
+  scheduleColumn,
+  type PriceRule,
+} from "../models/price-schedule.ts";
 import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
 
@@ -31,10 +39,15 @@ export interface ListedRequest {
   units: number;
   /** Why a unit had this price: "1024x1024, high"; null for units of one price. */
   unitTerms: string | null;
+  /** The provider whose key the account brought; null: the gateway's was used. */
+  providerKey: string | null;
+  /** With a provider key, the fee. */
   chargeNanoUsd: bigint;
   /** The price that was charged, and its version among the model's prices. */
   price: Price;
   priceVersion: number;
+  /** Of the same version, for requests with provider keys; null: the model took none. */
+  providerKeyFee: ProviderKeyFee | null;
 }
 
 export type ListedRow = ListedRequest & {
@@ -55,10 +68,10 @@ export const SELECT_PAGE = `
     duration_ms AS "durationMs", first_token_ms AS "firstTokenMs", is_stream AS "isStream", http_status AS "httpStatus", outcome,
     is_estimated AS "isEstimated", is_batch AS "isBatch", input_tokens AS "inputTokens", cached_input_tokens AS "cachedInputTokens",
     cache_write_tokens AS "cacheWriteTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens", units,
-    charged_unit_pico_usd AS "chargedUnitPicoUsd", unit_terms AS "unitTerms",
+    charged_unit_pico_usd AS "chargedUnitPicoUsd", unit_terms AS "unitTerms", provider_key AS "providerKey",
     charge_nano_usd AS "chargeNanoUsd", input_pico_usd AS "inputPicoUsd", cached_input_pico_usd AS "cachedInputPicoUsd",
     cache_write_pico_usd AS "cacheWritePicoUsd", output_pico_usd AS "outputPicoUsd",
-    unit_pico_usd AS "unitPicoUsd", ${SCHEDULE}, batch, version AS "priceVersion"
+    unit_pico_usd AS "unitPicoUsd", ${SCHEDULE}, batch, ${PROVIDER_KEY_FEE}, version AS "priceVersion"
   FROM page JOIN price_version ON price_version.id = price_version_id ORDER BY request_id DESC, attempt DESC`;
 
 export const listedRow = z
@@ -84,6 +97,7 @@ export const listedRow = z
     units: wholeNumber,
     chargedUnitPicoUsd: z.bigint().nullable(),
     unitTerms: z.string().nullable(),
+    providerKey: z.string().nullable(),
     chargeNanoUsd: z.bigint(),
     inputPicoUsd: z.bigint(),
     cachedInputPicoUsd: z.bigint(),
@@ -92,6 +106,7 @@ export const listedRow = z
     unitPicoUsd: z.bigint(),
     schedule: scheduleColumn,
     batch: batchPriceColumn,
+    providerKeyFee: providerKeyFeeColumn,
     priceVersion: z.int(),
   })
   .transform(({ inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd, ...row }) => ({

@@ -42,6 +42,13 @@ const TOP_ACCOUNTS = 10;
 const ALL_ACCOUNTS = `account CROSS JOIN LATERAL (
     SELECT * FROM usage_by_day WHERE account_id = account.id AND day BETWEEN $1 AND $2 OFFSET 0
   ) AS usage`;
+/** What accounts' own keys paid for at their providers is no cost of the service's. */
+const OWN = SUMMED_COLUMNS.filter((name) => name !== "requests" && name !== "charge_nano_usd");
+
+function ours(column: string): string {
+  return `(${column} - coalesce(own_${column}, 0))::numeric`;
+}
+
 const paymentsRow = z.strictObject({
   count: z.int(),
   amountNanoUsd: z.bigint(),
@@ -86,16 +93,19 @@ export async function readServiceFigures(database: Reader, days: DaySpan): Promi
       text: `WITH by_day AS MATERIALIZED (
                SELECT model, day, ${SUMMED_COLUMNS.map((each) => `sum(${each})::bigint AS ${each}`).join(", ")}
                FROM ${ALL_ACCOUNTS} GROUP BY model, day
+             ), own AS (
+               SELECT model, day, ${OWN.map((each) => `sum(${each})::bigint AS own_${each}`).join(", ")}
+               FROM provider_key_usage_by_day WHERE day BETWEEN $1 AND $2 GROUP BY model, day
              )
              SELECT by_day.model, ${USAGE_SUMS},
                (sum(charge_nano_usd) FILTER (WHERE input_pico_usd IS NOT NULL))::bigint AS "coveredNanoUsd",
-               round(sum(input_tokens::numeric * input_pico_usd + cached_input_tokens::numeric * cached_input_pico_usd
-                 + cache_write_tokens::numeric * cache_write_pico_usd + output_tokens::numeric * output_pico_usd
-                 + (searches + images + characters + seconds)::numeric * unit_pico_usd) / 1000)::bigint
+               round(sum(${ours("input_tokens")} * input_pico_usd + ${ours("cached_input_tokens")} * cached_input_pico_usd
+                 + ${ours("cache_write_tokens")} * cache_write_pico_usd + ${ours("output_tokens")} * output_pico_usd
+                 + (${["searches", "images", "characters", "seconds"].map(ours).join(" + ")}) * unit_pico_usd) / 1000)::bigint
                  AS "costNanoUsd"
-             FROM by_day LEFT JOIN LATERAL (
+             FROM by_day LEFT JOIN own ON own.model = by_day.model AND own.day = by_day.day LEFT JOIN LATERAL (
                SELECT input_pico_usd, cached_input_pico_usd, cache_write_pico_usd, output_pico_usd, unit_pico_usd FROM model_cost
-               WHERE model_cost.model = by_day.model AND since < (day + 1)::timestamp AT TIME ZONE 'UTC'
+               WHERE model_cost.model = by_day.model AND since < (by_day.day + 1)::timestamp AT TIME ZONE 'UTC'
                ORDER BY since DESC LIMIT 1
              ) AS cost ON true
              GROUP BY by_day.model ORDER BY "chargeNanoUsd" DESC, by_day.model`,

@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
 import { readOptional, writeSecret } from "../data-directory.ts";
-import { readPepper } from "../demo.ts";
+import { readPepper, readProviderKeysSecret } from "../demo.ts";
 import { composeBootstrap } from "./bootstrap.ts";
 
 /** The user of the programs in their containers. */
@@ -16,6 +16,7 @@ export interface Owner {
 export const VOLUMES = {
   databasePassword: "database-password",
   settings: "settings",
+  operatorSettings: "operator-settings",
   envoy: "envoy",
   sockets: "sockets",
   journal: "journal",
@@ -30,7 +31,7 @@ const PASSWORD_BYTES = 24;
  */
 export async function prepareVolumes(root: string, owner: Owner): Promise<void> {
   const within = (volume: keyof typeof VOLUMES, ...names: string[]) => path.join(root, VOLUMES[volume], ...names);
-  for (const volume of ["settings", "sockets", "journal"] as const) await makeOwn(within(volume), owner);
+  for (const volume of ["settings", "operatorSettings", "sockets", "journal"] as const) await makeOwn(within(volume), owner);
 
   const password = await readPassword(within("databasePassword", "password"));
   const pepper = await readPepper(within("settings", "pepper"));
@@ -41,6 +42,11 @@ export async function prepareVolumes(root: string, owner: Owner): Promise<void> 
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
   await writeSecret(within("settings", "gateway.env"), lines.join(""));
   for (const name of ["pepper", "gateway.env"]) await chown(within("settings", name), owner.uid, owner.gid);
+
+  // A volume of its own: no other program may open what accounts have entered.
+  const providerKeys = await readProviderKeysSecret(within("operatorSettings", "provider-keys"));
+  await writeSecret(within("operatorSettings", "operator.env"), `PROVIDER_KEYS_SECRET=${providerKeys}\n`);
+  for (const name of ["provider-keys", "operator.env"]) await chown(within("operatorSettings", name), owner.uid, owner.gid);
 
   await mkdir(within("envoy"), { recursive: true });
   await writeFile(within("envoy", "envoy.yaml"), stringify(composeBootstrap()));

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PROVIDER_NAME, PROVIDER_NAME_LENGTH } from "../../contract/provider-key.ts";
 import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
 import { explain } from "../crd/explain.ts";
 import { cloudCredential } from "./cloud-credential.ts";
@@ -21,6 +22,7 @@ const NEEDS_MESSAGES = "needs protocol Messages";
 const NEEDS_HTTPS = "needs an https url";
 const NEEDS_SERVER = "is required, or pool in its place";
 const TWO_SERVERS = "must not accompany url; remove one of them";
+const PROVIDER_EXAMPLE = "must be lower-case letters, digits and -, such as openai";
 const NO_POOL = "must not accompany pool";
 const NEEDS_CREDENTIAL = "needs a credentialRef";
 const OWN_TLS = "must not accompany credential.google, whose tokens go only to servers with a certificate of a public authority";
@@ -61,6 +63,23 @@ const profile = z.strictObject(
   },
   must("have preset or single flags"),
 );
+
+const bringYourOwnKey = z
+  .strictObject(
+    {
+      provider: z
+        .string(must("be the name of a provider"))
+        .regex(PROVIDER_NAME, PROVIDER_EXAMPLE)
+        .max(PROVIDER_NAME_LENGTH, `must be at most ${PROVIDER_NAME_LENGTH} characters`)
+        .describe(
+          "Name under which accounts enter their key. Backends with the same name at the same server, of any Model, share the key.",
+        ),
+    },
+    must("have provider"),
+  )
+  .describe(
+    "Lets accounts bring their own key for the server. Requests of an account that has entered one are sent with it, in the place of credentialRef, and charged pricing.providerKeyFee instead of the prices.",
+  );
 
 /** A server of a Model. */
 export const backendResourceSchema = z
@@ -121,6 +140,7 @@ export const backendResourceSchema = z
         .describe("Secret in the Model's namespace with the server's API key. Envoy adds it to requests; clients never see it."),
       credentialHeader: credentialHeader.optional(),
       credential: cloudCredential.optional(),
+      bringYourOwnKey: bringYourOwnKey.optional(),
       apiVersion: z
         .string(must("be a version such as 2025-04-01-preview"))
         .regex(/^[A-Za-z0-9][-.A-Za-z0-9]*$/, "must be a version such as 2025-04-01-preview")
@@ -162,6 +182,14 @@ export const backendResourceSchema = z
     path: ["credentialHeader"],
     message: NEEDS_CREDENTIAL,
   })
+  .refine(({ bringYourOwnKey, credentialRef }) => bringYourOwnKey === undefined || credentialRef !== undefined, {
+    path: ["bringYourOwnKey"],
+    message: NEEDS_CREDENTIAL,
+  })
+  .refine(({ bringYourOwnKey, pool }) => bringYourOwnKey === undefined || pool === undefined, {
+    path: ["bringYourOwnKey"],
+    message: NO_POOL,
+  })
   .refine(({ credential, credentialRef }) => credential === undefined || credentialRef === undefined, {
     path: ["credential"],
     message: TWO_CREDENTIALS,
@@ -184,6 +212,8 @@ export const backendResourceSchema = z
         { rule: `!has(self.tls) || (has(self.url) && self.url.startsWith("https:"))`, message: NEEDS_HTTPS, field: "tls" },
         { rule: "!has(self.tls) || !has(self.credential) || !has(self.credential.google)", message: OWN_TLS, field: "tls" },
         { rule: "!has(self.credentialHeader) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "credentialHeader" },
+        { rule: "!has(self.bringYourOwnKey) || has(self.credentialRef)", message: NEEDS_CREDENTIAL, field: "bringYourOwnKey" },
+        { rule: "!has(self.bringYourOwnKey) || !has(self.pool)", message: NO_POOL, field: "bringYourOwnKey" },
         { rule: "!has(self.credential) || !has(self.credentialRef)", message: TWO_CREDENTIALS, field: "credential" },
       ],
     }),

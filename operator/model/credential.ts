@@ -3,6 +3,7 @@ import type { AwsKeys, Endpoint, EndpointCredential } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { BackendResource } from "./backend-resource.ts";
 import { AWS_KEYS, type CloudCredential } from "./cloud-credential.ts";
+import { credentialHeaderOf, headerValueOf } from "./credential-header-of.ts";
 import type { FindValue, MissingSecret } from "./secret-value.ts";
 
 /** What Envoy needs to prove the gateway's identity to a server. */
@@ -37,12 +38,12 @@ export function resolveCredential(resource: BackendResource, { find, serverAt, g
   if (credentialRef === undefined) return { kind: "ready", credential: null, secrets: new Map(), words: [] };
   const found = findWord(find, credentialRef);
   if (found.kind === "missing") return found;
-  const { name: header, form, valueOf } = credentialHeaderOf(resource);
+  const { name: header, form } = credentialHeaderOf(resource);
   const secret = `credential/${found.name}/${credentialRef.key}/${form}`;
   return {
     kind: "ready",
     credential: { header, secret },
-    secrets: new Map([[secret, { kind: "credential", headerValue: valueOf(found.value) }]]),
+    secrets: new Map([[secret, { kind: "credential", headerValue: headerValueOf(form, found.value) }]]),
     words: [found.value],
   };
 }
@@ -102,24 +103,3 @@ function findWord(find: FindValue, reference: { name: string; key: string }): Fo
   const message = `Secret ${found.name}, key ${reference.key}, must be printable text without spaces`;
   return { kind: "missing", reason: "InvalidCredential", message };
 }
-
-interface CredentialHeader {
-  name: string;
-  /** Of the value, in the secret's name. */
-  form: "bearer" | "plain";
-  valueOf(key: string): string;
-}
-
-/** The header for a server's key, and its value. */
-function credentialHeaderOf({ protocol, credentialHeader: given }: BackendResource): CredentialHeader {
-  const name = given ?? USUAL[protocol];
-  return name === "authorization"
-    ? { name, form: "bearer", valueOf: (key) => `Bearer ${key}` }
-    : { name, form: "plain", valueOf: (key) => key };
-}
-
-const USUAL = {
-  ChatCompletions: "authorization",
-  Responses: "authorization",
-  Messages: "x-api-key",
-} as const satisfies Record<BackendResource["protocol"], string>;

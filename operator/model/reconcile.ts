@@ -64,7 +64,14 @@ export function reconcile(input: ReconcileInput): Plan {
   const served = new Map(decisions.flatMap(({ model, served }) => (served === null ? [] : [[model.key, served] as const])));
   return {
     served,
-    catalogue: [...served.values()].map(({ model, price, schedule, batch, cost }) => ({ model, price, schedule, batch, cost })),
+    catalogue: [...served.values()].map(({ model, price, schedule, batch, providerKeyFee, cost }) => ({
+      model,
+      price,
+      schedule,
+      batch,
+      providerKeyFee,
+      cost,
+    })),
     snapshot: snapshotOf(served, decisions),
     statuses: new Map(decisions.map(({ model, status }) => [model.key, status])),
     wantedClusters: new Set(decisions.flatMap(({ wanted }) => wanted)),

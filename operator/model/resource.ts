@@ -8,6 +8,7 @@ import { guardrailResourceSchema } from "./guardrail.ts";
 import { describeProblems, must } from "./field-message.ts";
 import { anyOf, isInputInterfaceName } from "./input-interfaces.ts";
 import { INPUT_ONLY_RULES, inputOnlyProblems } from "./input-only-rules.ts";
+import { OWN_KEY_RULES, ownKeyProblems } from "./own-key-rules.ts";
 import { presentation } from "./presentation.ts";
 import { BATCH_PRICE_RULES, batchPriceProblems } from "./pricing/batch-price-rules.ts";
 import { IMAGE_PRICE_RULES, imagePriceProblems } from "./pricing/image-price-rules.ts";
@@ -241,6 +242,7 @@ export const modelSpecSchema = z
         outputPriceProblems,
         inputOnlyProblems,
         batchPriceProblems,
+        ownKeyProblems,
       ].flatMap((find) => find(spec));
       for (const problem of problems) addIssue({ code: "custom", ...problem });
     },
@@ -261,6 +263,7 @@ export const modelSpecSchema = z
         ...INPUT_PRICE_RULES,
         ...IMAGE_PRICE_RULES,
         ...BATCH_PRICE_RULES,
+        ...OWN_KEY_RULES,
       ],
     }),
   );

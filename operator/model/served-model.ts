@@ -2,9 +2,11 @@ import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import type { Platform } from "../../contract/platform.ts";
 import { isInputInterface, type InputInterface } from "../../contract/protocol.ts";
 import { PROFILES, type Profile, type ProfileName } from "../../contract/profile.ts";
+import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import type { ImagePrice, Price } from "../../ledger/money.ts";
 import type { BatchPrice } from "../../ledger/models/batch-price.ts";
 import type { PriceRule } from "../../ledger/models/price-schedule.ts";
+import { offeredServer, type OfferedServer } from "../provider-keys/offered-server.ts";
 import type { SourcedModel } from "../source/source.ts";
 import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
@@ -21,6 +23,10 @@ export interface ServedModel {
   schedule: PriceRule[];
   /** Of requests of batches; null: as of any other. */
   batch: BatchPrice | null;
+  /** null if the Model takes no provider keys. */
+  providerKeyFee: ProviderKeyFee | null;
+  /** Those that take provider keys. */
+  offered: readonly OfferedServer[];
   /** null if the Model does not set it. */
   cost: Price | null;
   /** By cluster name. */
@@ -77,6 +83,8 @@ export function serveModel(
       price: toPrice(prices),
     })),
     batch: pricing.batch === undefined ? null : toBatchPrice(pricing.batch),
+    providerKeyFee: toProviderKeyFee(pricing.providerKeyFee),
+    offered: backends.flatMap(({ resource, endpoint }) => offeredServer(resource, endpoint) ?? []),
     cost: cost === undefined ? null : toPrice(cost),
     clusters: new Map(servers.flatMap(({ cluster, endpoint }) => clustersOf(cluster, endpoint))),
     secrets: new Map(servers.flatMap(({ secrets }) => [...secrets])),
@@ -180,6 +188,11 @@ function toImagePrice({ size, quality, perImage }: NonNullable<Prices["images"]>
   return { size: size ?? null, quality: quality ?? null, unitPicoUsd: perImage };
 }
 
+function toProviderKeyFee(fee: SourcedModel["resource"]["spec"]["pricing"]["providerKeyFee"]): ProviderKeyFee | null {
+  if (fee === undefined) return null;
+  return { requestPicoUsd: fee.perRequest ?? 0n, millionths: fee.percent ?? 0n };
+}
+
 /** "08:30" as 510. */
 function minuteOf(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
@@ -192,7 +205,8 @@ function usualInterfaces(backends: readonly BackendResource[]): readonly (typeof
   return backends.every(({ protocol }) => protocol === "Responses") ? ["Responses"] : ["ChatCompletions", "Messages"];
 }
 
-function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelName: string): Backend {
+function toCatalogue({ resource, cluster, endpoint, fingerprints }: ReadyBackend, modelName: string): Backend {
+  const offered = offeredServer(resource, endpoint);
   return {
     name: resource.name,
     cluster,
@@ -207,6 +221,9 @@ function toCatalogue({ resource, cluster, fingerprints }: ReadyBackend, modelNam
     priority: resource.priority,
     profile: resolveProfile(resource),
     ...(fingerprints.length === 0 ? {} : { fingerprints: [...fingerprints] }),
+    ...(offered === undefined
+      ? {}
+      : { providerKey: { provider: offered.provider, origin: offered.origin, endpoint: offered.endpoint } }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { createHash } from "node:crypto";
+import { PROVIDER_CLUSTER_PREFIX } from "../../contract/provider-key.ts";
 import type { Cluster } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
 import { buildCluster, packCluster } from "./cluster.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -14,7 +15,7 @@ export interface SnapshotInput {
   secrets: ReadonlyMap<string, SecretContent>;
 }
 
-/** State of the world for every Envoy. Equal content, apart from pods, has an equal version, so replicas of the operator agree. */
+/** State of the world for every Envoy. Equal content, apart from pods and provider keys, has an equal version, so replicas of the operator agree. */
 export interface Snapshot {
   readonly version: string;
   readonly clusters: ReadonlyMap<string, Any>;
@@ -37,13 +38,17 @@ export function buildSnapshot({ clusters, secrets }: SnapshotInput): Snapshot {
     assignments: new Map(pools.map(poolAssignment)),
     routes: new Map([[POOL_ROUTES, poolRoutes(pools)]]),
   };
-  // Pods come and go, which is no other configuration: every Model's status has its version.
+  // Pods and accounts' own keys come and go, which is no other configuration: every Model's status has its version.
   const { clusters: servers, secrets: values, routes } = packed;
-  return { ...packed, version: versionOf([servers, values, routes].flatMap((resources) => [...resources.values()])) };
+  return { ...packed, version: versionOf([servers, values, routes].flatMap(lasting)) };
 }
 
 function clustersFor(name: string, endpoint: Endpoint): Cluster[] {
   return endpoint.pool === undefined ? [buildCluster(name, endpoint)] : poolClusters(name, endpoint, endpoint.pool);
+}
+
+function lasting(resources: ReadonlyMap<string, Any>): Any[] {
+  return [...resources].filter(([name]) => !name.startsWith(PROVIDER_CLUSTER_PREFIX)).map(([, resource]) => resource);
 }
 
 /** The version of a list of resources: a hash of their bytes in the given order. */

@@ -36,9 +36,13 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
       database: { existingSecret: "ledger-app", key: "fqdn-uri", tls: { mode: "verify-full", caSecret: "ledger-ca" } },
       migration: { existingSecret: "ledger-owner" },
       pepper: { existingSecret: "pepper", key: "value" },
+      providerKeys: { enabled: true, existingSecret: "provider-keys", key: "value", maxClusters: 50 },
     },
   },
-  { name: "three namespaces", values: { ...POSTGRES, watchNamespaces: ["team-a", "team-b", "gateway-system"] } },
+  {
+    name: "three namespaces, and provider keys",
+    values: { ...POSTGRES, watchNamespaces: ["team-a", "team-b", "gateway-system"], providerKeys: { enabled: true } },
+  },
   { name: "every namespace", values: { ...POSTGRES, watchNamespaces: ["*"] } },
   { name: "a certificate from a Secret", values: { ...POSTGRES, tls: { enabled: true, existingSecret: "certificate" } } },
   {

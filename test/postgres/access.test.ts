@@ -310,6 +310,15 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       await database.execute("DELETE FROM project WHERE account_id = $1", [accountId]);
       return createProject(database, { accountId, personId, tokenId: null }, name);
     }
+    case "provider": {
+      const provider = `${MARK}-${randomBytes(8).toString("hex")}`;
+      await database.execute(
+        `INSERT INTO provider_key (id, account_id, provider, origin, sealing_key_id, sealed, last_four)
+         VALUES (uuidv7(), $1, $2, 'https://api.example.com', 'none', '', 'WxYz')`,
+        [accountId, provider],
+      );
+      return provider;
+    }
     case "receipt": {
       const name = { provider: "test", providerPaymentId: `cs_test_${randomBytes(16).toString("hex")}` };
       const { id } = await beginPayment(database, { accountId, ...name, amountNanoUsd: 5_000_000_000n });

@@ -44,7 +44,10 @@ test("a price version is appended only when a price changed", async () => {
   ]);
   const { models } = await readChanges(database, 0n);
   expect(models).toEqual([
-    { model: respecified.model, price: { ...PRICE, id: 3n, version: 3, imagePrices: [], schedule: [], batch: null } },
+    {
+      model: respecified.model,
+      price: { ...PRICE, id: 3n, version: 3, imagePrices: [], schedule: [], batch: null, providerKeyFee: null },
+    },
   ]);
 });
 

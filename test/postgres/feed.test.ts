@@ -121,7 +121,7 @@ describe("the feed", () => {
     expect(copy.accounts.get("acme")).toMatchObject({ accountId: "acme", isSuspended: false, postedNanoUsd: 7n });
     expect(copy.models.get("modelx-v4-pro")).toEqual({
       model: catalogueModel("modelx-v4-pro"),
-      price: { ...PRICE, id: 1n, version: 1, imagePrices: [], schedule: [], batch: null },
+      price: { ...PRICE, id: 1n, version: 1, imagePrices: [], schedule: [], batch: null, providerKeyFee: null },
     });
     expect(feed.lastSuccessAt).toBeGreaterThan(Date.now() - 10_000);
   });

@@ -7,6 +7,8 @@ import { createBatch } from "../../ledger/batches/batches.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
+import { publishSealing } from "../../ledger/provider-keys/sealing.ts";
+import { boxKey } from "../../runtime/sealed-box.ts";
 import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { EVENT_TYPES } from "../../ledger/webhooks/event-types.ts";
 import { queueEvent } from "../../ledger/webhooks/events.ts";
@@ -57,10 +59,19 @@ async function openFull(name: string): Promise<Full> {
   await addMember(database, { accountId, personId: other.person.id, role: "member" });
 
   const model = catalogueModel(name, { aliases: [name], displayName: name, description: name });
-  const backends = model.backends.map((backend) => ({ ...backend, name, upstreamModel: name, cluster: name }));
-  await publishModels(database, [{ model: { ...model, backends }, price: PRICE }]);
+  const providerKey = { provider: name, origin: name, endpoint: name };
+  const backends = model.backends.map((backend) => ({ ...backend, name, upstreamModel: name, cluster: name, providerKey }));
+  const providerKeyFee = { requestPicoUsd: 1n, millionths: 1n };
+  await publishModels(database, [{ model: { ...model, backends }, price: PRICE, providerKeyFee }]);
+  const { id: keyId, publicKey } = boxKey(Buffer.alloc(32, 1));
+  await publishSealing(database, { keyId, publicKey, maxClusters: 1 }, PEPPER);
+  await database.execute(
+    `INSERT INTO provider_key (id, account_id, provider, origin, sealing_key_id, sealed, last_four)
+     VALUES (uuidv7(), $1, 'example', $2, $2, '', left($2, 4)), (uuidv7(), $1, $2, $2, $2, '', left($2, 4))`,
+    [accountId, name],
+  );
   const { publicId, value } = await createApiKey(database, { accountId, name, pepper: PEPPER, allowedModels: [name] });
-  const settlement = settlementOf({ accountId, keyId: publicId }, { model: name });
+  const settlement = settlementOf({ accountId, keyId: publicId }, { model: name, providerKey: name });
   await settle(database, [settlement]);
   await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: name, note: name });
   const token = { accountId, name, role: "viewer", createdBy: person.id, expiresAt: null } as const;
@@ -101,6 +112,7 @@ async function openFull(name: string): Promise<Full> {
   const ids = {
     budget,
     project,
+    provider: "example",
     key: publicId,
     token: tokenId,
     account: accountId,

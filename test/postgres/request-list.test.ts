@@ -132,6 +132,8 @@ test("a request is shown with its tokens, its price and its charge (S27)", async
       chargeNanoUsd: 90_000n,
       price: PRICE,
       priceVersion: 1,
+      providerKey: null,
+      providerKeyFee: null,
     },
   ]);
 });

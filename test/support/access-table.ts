@@ -36,6 +36,7 @@ export type Thing =
   | "payment"
   | "budget"
   | "project"
+  | "provider"
   | "receipt"
   | "request"
   | "webhook"
@@ -104,6 +105,7 @@ const PROJECT = { id: "project" } as const;
 const WEBHOOK = { id: "webhook" } as const;
 const NO_DELIVERY = { id: "webhook", deliveryId: "account" } as const;
 const HOOK = { url: "https://example.com/hook" };
+const PROVIDER = { provider: "provider" } as const;
 const TOKEN = { id: "token" } as const;
 const ACCOUNT = { accountId: "account" } as const;
 const PERSON = { personId: "person" } as const;
@@ -166,6 +168,14 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   "GET /dashboard/playground": page("viewer", 200),
   "POST /dashboard/playground/key": page("member", 200),
+
+  // Provider keys: no model of these tests takes one.
+  "GET /dashboard/provider-keys": page("viewer", 200),
+  "POST /dashboard/provider-keys": page("owner", 400, {
+    body: { provider: "example https://api.example.com", secret: "px-live-1234" },
+  }),
+  "GET /dashboard/provider-keys/:provider/delete": page("owner", 200, { ids: PROVIDER }),
+  "POST /dashboard/provider-keys/:provider/delete": page("owner", 303, { ids: PROVIDER }),
 
   // Projects.
   "GET /dashboard/projects": page("viewer", 200),
@@ -388,6 +398,17 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /api/v1/models": api("viewer", 200),
   "GET /api/v1/incidents": api("viewer", 200),
   "GET /api/v1/service/figures": forAll(403, { guest: 401, admin: 200 }),
+  "GET /api/v1/provider-offers": api("viewer", 200),
+  "GET /api/v1/provider-keys": api("viewer", 200),
+  "GET /api/v1/provider-keys/:provider": api("viewer", 200, { ids: PROVIDER }),
+  "PUT /api/v1/provider-keys/:provider": api("owner", 400, {
+    ids: { provider: { text: "example" } },
+    body: { key: "px-live-1234" },
+    stranger: 400,
+    admin: 400,
+  }),
+  "DELETE /api/v1/provider-keys/:provider": api("owner", 204, { ids: PROVIDER }),
+
   "GET /api/v1/projects": api("viewer", 200),
   "POST /api/v1/projects": api("owner", 201, { body: NEW_NAME }),
   "GET /api/v1/projects/:id": api("viewer", 200, { ids: PROJECT }),

@@ -20,6 +20,8 @@ export interface TestBackend {
   /** In place of the protocol's. */
   credentialHeader?: string;
   apiVersion?: string;
+  /** Accounts may enter their own key under this name. */
+  bringYourOwnKey?: { provider: string };
   /** Signs requests. */
   aws?: {
     region: string;
@@ -59,6 +61,7 @@ export interface TestModelOfMany {
     perImage?: string;
     images?: readonly { size?: string; quality?: string; perImage: string }[];
     batch?: { percent: number };
+    providerKeyFee?: { perRequest?: string; percent?: string };
   };
   takesBatches?: boolean;
   /** Those of conversations if absent. */

@@ -36,8 +36,8 @@ export async function damageJournal(directory: string, random: Random): Promise<
     const requestId = requestOf(record);
     if (!survivors.has(requestId)) survivors.set(requestId, null);
     if (!isWhole || ends.has(requestId)) return;
-    // Charges do not depend on labels.
-    if (record.type === "labels") return;
+    // Charges do not depend on labels, and none of these requests was sent with a provider key.
+    if (record.type === "labels" || record.type === "provider_key") return;
     if (record.type === "end") {
       ends.add(requestId);
       survivors.set(requestId, record.settlement);
@@ -77,6 +77,7 @@ function requestOf(record: JournalRecord): string {
     case "end":
       return record.settlement.requestId;
     case "labels":
+    case "provider_key":
       return record.requestId;
   }
 }

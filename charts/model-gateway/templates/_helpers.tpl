@@ -293,6 +293,20 @@ secret:
       key: {{ .Values.pepper.key }}
 {{- end -}}
 
+{{- define "model-gateway.providerKeysSecret" -}}
+{{ default (printf "%s-provider-keys" (include "model-gateway.fullname" .)) .Values.providerKeys.existingSecret }}
+{{- end -}}
+
+{{/* For the operator alone: whoever has it can read the keys. */}}
+{{- define "model-gateway.providerKeysEnv" -}}
+- name: PROVIDER_KEYS_SECRET
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "model-gateway.providerKeysSecret" . }}
+      key: {{ .Values.providerKeys.key }}
+- { name: PROVIDER_KEYS_MAX_CLUSTERS, value: {{ .Values.providerKeys.maxClusters | quote }} }
+{{- end -}}
+
 {{- define "model-gateway.programMounts" -}}
 - name: tmp
   mountPath: /tmp

@@ -33,6 +33,9 @@ const statement = z
       .meta({ description: "The first 200 of them, oldest first; `GET /credit/entries` lists all" }),
     usage: z.array(z.object({ model: z.string(), ...sumsShape })).meta({ description: "The highest amount first" }),
     usage_total: z.object(sumsShape),
+    own_keys: z.array(z.object({ provider: z.string(), requests: z.int(), amount: usd })).meta({
+      description: "The part of the usage that was sent with the account's own provider keys: its fees",
+    }),
   })
   .meta({ id: "Statement" });
 
@@ -113,6 +116,11 @@ export function billingApi(api: Api, { database }: AppDeps): void {
         })),
         usage: read.usage.map(({ model, ...sums }) => ({ model, ...showSums(sums) })),
         usage_total: showSums(read.usageTotal),
+        own_keys: read.providerKeys.map(({ provider, requests, chargeNanoUsd }) => ({
+          provider,
+          requests,
+          amount: showMoney(chargeNanoUsd),
+        })),
       };
     },
   );

@@ -89,6 +89,9 @@ export const listedRequest = z
     image_terms: z.string().nullable().meta({
       description: "Size and quality that the price of an image is for, such as `1024x1024, high`; null or empty if any",
     }),
+    own_key_provider: z.string().nullable().meta({
+      description: "The provider whose key the account brought: then `amount` is the fee. null: the service's own was used",
+    }),
     price_version: z.int().meta({ description: "Version of the model's prices" }),
     tags: z.record(z.string(), z.string()).meta({ description: "Where the account keeps tags" }),
     end_user: z.string().nullable(),
@@ -115,6 +118,7 @@ export function showRequest(request: ListedRequest & { labels: readonly Label[] 
     amount: showMoney(request.chargeNanoUsd),
     price: showPrices(request.price, request.interface),
     image_terms: request.unitTerms,
+    own_key_provider: request.providerKey,
     price_version: request.priceVersion,
     ...describeLabels(request.labels),
   };

@@ -4,6 +4,7 @@ import { KEY_ORDERS, searchKeys } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
 import { listProjectNames, type NamedProject } from "../../../ledger/projects/project-list.ts";
+import { hasOffers } from "../../../ledger/provider-keys/offers.ts";
 import { plainAddress } from "../../../runtime/ip-network.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../http/form.ts";
@@ -50,8 +51,12 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
     const { accountId } = visitor.membership;
     const { search, sort, project, page } = listQuery.parse(request.query ?? {});
     const asked = { accountId, search, order: sort, projectId: project, limit: KEYS_PAGE, offset: (page - 1) * KEYS_PAGE };
-    const [found, projects] = await Promise.all([searchKeys(database, asked), listProjectChoices(database, accountId, project)]);
-    return sendPage(reply, keysPage({ visitor, search, sort, project, projects, page, ...found }));
+    const [found, projects, takesProviderKeys] = await Promise.all([
+      searchKeys(database, asked),
+      listProjectChoices(database, accountId, project),
+      hasOffers(database),
+    ]);
+    return sendPage(reply, keysPage({ visitor, search, sort, project, projects, page, takesProviderKeys, ...found }));
   });
 
   /** The value above the list that contains the key. */

@@ -4,6 +4,7 @@ import { dayOf, momentsOf } from "../../../contract/days.ts";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { listModelRanks } from "../../../ledger/models/model-ranks.ts";
 import { usageOfKeys } from "../../../ledger/usage/key-series.ts";
+import { readProviderKeyUsage } from "../../../ledger/usage/provider-key-usage.ts";
 import { usageByMember, type UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { usageByHour, usageByKey, usageByModelAndDay, usageTotals, type KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -57,7 +58,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
     const byLabel = await readLabelUsage(reports, { accountId, range, choice });
     const ofLabels = byLabel && (await readLabelBars(reports, { accountId, range, byLabel }));
     const step = ofLabels?.step ?? stepOf(range);
-    const [balance, bars, byKey, totals, byMember, modelRanks, projects] = await Promise.all([
+    const [balance, bars, byKey, totals, byMember, modelRanks, projects, providerKeys] = await Promise.all([
       readBalance(database, accountId),
       readBars({ accountId, projectId }, range, step),
       usageByKey(reports, { accountId, projectId, ...range, limit: SHOWN_KEYS }),
@@ -65,6 +66,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
       usageByMember(reports, { accountId, projectId, ...range, step: "range", most: SHOWN_MEMBERS }),
       listModelRanks(database),
       listProjectChoices(database, accountId, projectId),
+      projectId === undefined ? readProviderKeyUsage(reports, { accountId, ...range }) : [],
     ]);
     const memberNames = await readMemberNames(
       database,
@@ -92,6 +94,7 @@ export function usageRoutes(app: FastifyInstance, { database, reports = database
         labels,
         memberNames,
         modelRanks,
+        providerKeys,
       }),
     );
 

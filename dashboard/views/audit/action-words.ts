@@ -73,6 +73,9 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "project.created": "Created a project",
   "project.deleted": "Deleted a project",
   "project.renamed": "Renamed a project",
+  "provider_key.deleted": "Deleted a provider key",
+  "provider_key.entered": "Entered a provider key",
+  "provider_key.replaced": "Replaced a provider key",
   "token.created": "Created a management token",
   "token.revoked": "Revoked a management token",
 };
@@ -88,6 +91,7 @@ const CATEGORY_WORDS: Readonly<Record<ActionCategory, string>> = {
   member: "Members",
   person: "People and sign-in",
   project: "Projects",
+  provider_key: "Provider keys",
   code: "Redeem codes",
 };
 

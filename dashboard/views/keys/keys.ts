@@ -24,6 +24,8 @@ export interface KeysView {
   keys: readonly ListedKey[];
   /** Number of matches on all pages. */
   total: number;
+  /** Accounts may bring their own keys for providers. */
+  takesProviderKeys?: boolean;
   /** HTML of a dialog over the page. */
   dialog?: string;
 }
@@ -35,14 +37,14 @@ const PATH = "/dashboard/keys";
 const BULK = "selected-keys";
 
 export function keysPage(view: KeysView): string {
-  const { visitor, search, project, keys, dialog = "" } = view;
+  const { visitor, search, project, keys, takesProviderKeys = false, dialog = "" } = view;
   const isFiltered = search !== "" || project !== undefined;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
   const none = isFiltered ? empty("No matching keys", { note: "Try another project or part of the name." }) : noKeys(mayChange);
   const body = html`!${dialog}
     <div class="title">
       <h1>API keys</h1>
-      !${mayChange ? CREATE : ""}
+      <div class="buttons">!${takesProviderKeys ? PROVIDER_KEYS : ""} !${mayChange ? CREATE : ""}</div>
     </div>
     !${keys.length === 0 && !isFiltered ? "" : searchForm(view)} !${keys.length === 0 ? none : table(keys, visitor, mayChange)}
     !${mayChange && keys.length > 0 ? BULK_FORM : ""} !${pages(view)}`;
@@ -50,6 +52,8 @@ export function keysPage(view: KeysView): string {
 }
 
 const CREATE = html`<a class="button primary" href="/dashboard/keys/new">Create key</a>`;
+
+const PROVIDER_KEYS = html`<a class="button" href="/dashboard/provider-keys">Provider keys</a>`;
 
 const PLAYGROUND = html`<span class="sub">Created by the playground, renewed hourly</span>`;
 

@@ -6,6 +6,7 @@ import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import type { LabelledRequest } from "../../../ledger/usage/request-labels.ts";
 import { showImagePrice, showMinutePrice, showPrice, showUnitPrice } from "../../money.ts";
+import { feeWords } from "../../provider-keys/words.ts";
 import type { Member } from "../../session/visitor.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
 import { grouped, tokensPerSecond } from "../figures.ts";
@@ -57,6 +58,9 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
     ["Result", `${outcome.name}. ${outcome.note}`],
     ["Duration", `${(durationMs / 1000).toFixed(3)} s`],
     ...speedFacts(request),
+    ...(request.providerKey === null
+      ? []
+      : [["Sent with", `Your own key for ${request.providerKey}`] satisfies [string, string]]),
     ["Price version", String(request.priceVersion)],
     ...labelFacts(request),
   ];
@@ -122,10 +126,18 @@ function charge(request: ListedRequest): string {
       </tr>`,
   );
   return html`!${responsiveTable([head, { number: "Count" }, { number: priceHead }, { number: "Cost" }], rows, "narrow")}
+    !${feeNote(request)}
     <p>
       Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded once.
       !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
+}
+
+function feeNote({ providerKey, providerKeyFee }: ListedRequest): string {
+  if (providerKey === null || providerKeyFee === null) return "";
+  return html`<p>
+    The provider bills you for these tokens. The service charges its fee instead of the price: ${feeWords(providerKeyFee)}.
+  </p>`;
 }
 
 /** Those whose answers have tokens. */

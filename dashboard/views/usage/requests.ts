@@ -190,7 +190,11 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
     <td data-label="Duration" class="number">
       <span>${seconds(request.durationMs)}!${speed === "–" ? "" : html`<span class="sub">${speed} tok/s</span>`}</span>
     </td>
-    <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
+    <td data-label="Cost" class="number">
+      <span
+        >!${usd(request.chargeNanoUsd, "micros")}!${request.providerKey === null ? "" : html`<span class="sub">own key</span>`}</span
+      >
+    </td>
   </tr>`;
 }
 

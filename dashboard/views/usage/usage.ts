@@ -3,6 +3,7 @@ import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { KeyUsagePage } from "../../../ledger/usage/reports.ts";
 import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { UsageOfProject } from "../../../ledger/usage/project-series.ts";
+import type { ProviderKeyUsage } from "../../../ledger/usage/provider-key-usage.ts";
 import type { UsageOfMember } from "../../../ledger/usage/member-series.ts";
 import { addUsage, NO_USAGE_SUMS, subtractUsage, type UsageSums } from "../../../ledger/usage/sums.ts";
 import { bucketsOf, type Step } from "../../charts/buckets.ts";
@@ -48,6 +49,8 @@ export interface UsageView {
   memberNames: ReadonlyMap<string, string>;
   /** Names of all models, which determine their colours. */
   modelRanks: readonly string[];
+  /** The part that was sent with the account's own keys; empty if one project is shown alone. */
+  providerKeys: readonly ProviderKeyUsage[];
 }
 
 export function usagePage(view: UsageView): string {
@@ -70,8 +73,16 @@ export function usagePage(view: UsageView): string {
       !${all.characters === 0 ? "" : figure({ name: "Characters", value: compact(all.characters) })}
       !${all.seconds === 0 ? "" : figure({ name: "Minutes of sound", value: compact(minutesOf(all)) })}
     </div>
-    !${all.requests === 0 ? nothing : sections(view, query)}`;
+    !${view.providerKeys.length === 0 ? "" : ownKeys(view.providerKeys)} !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
+}
+
+function ownKeys(parts: readonly ProviderKeyUsage[]): string {
+  const words = parts.map(
+    ({ provider, requests, chargeNanoUsd }) =>
+      html`${requests.toLocaleString("en-US")} with your own key for ${provider}, for !${usd(chargeNanoUsd)} in fees`,
+  );
+  return html`<p class="muted small">Of these requests: !${words.join("; ")}.</p>`;
 }
 
 function projectFilter(projects: readonly NamedProject[], choice: ChartChoice, range: DayRange): string {

@@ -7,6 +7,7 @@ import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { remove, write } from "../../protocol/json/splice.ts";
 import { readUpstreamError } from "../../protocol/upstream-error.ts";
+import { providerOf } from "../../route/provider-key.ts";
 import { estimateInputTokens } from "./estimate.ts";
 import { fieldsLeftOut, knownBetas } from "../passthrough/betas.ts";
 import { messagesHeaders } from "../passthrough/messages.ts";
@@ -52,7 +53,14 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
     answer(status, counted) {
       // Vertex AI's count refuses what the model accepts.
       if (status === 400 && backend.platform === undefined)
-        throw readUpstreamError({ status, headers: NO_HEADERS, body: counted, upstream: backend.protocol, client: "messages" });
+        throw readUpstreamError({
+          status,
+          headers: NO_HEADERS,
+          body: counted,
+          upstream: backend.protocol,
+          client: "messages",
+          provider: providerOf(backend),
+        });
       return (status === 200 ? readCount(counted) : undefined) ?? estimate();
     },
     estimate,

@@ -1,5 +1,11 @@
 import * as z from "zod";
-import { parsePrice, parsePricePerImage, parsePricePerMinute, parsePricePerThousand } from "../../../ledger/money.ts";
+import {
+  parsePercent,
+  parsePrice,
+  parsePricePerImage,
+  parsePricePerMinute,
+  parsePricePerThousand,
+} from "../../../ledger/money.ts";
 import { explain } from "../../crd/explain.ts";
 import { must } from "../field-message.ts";
 import { time } from "../time.ts";
@@ -176,6 +182,31 @@ const batchPrice = z
     ),
   );
 
+const FEE_PERCENT = 'must be a percentage from 0 to 100 such as "2.5", with at most 4 decimal places';
+const NO_FEE = "must have perRequest, percent or both";
+
+const providerKeyFee = z
+  .strictObject(
+    {
+      perRequest: price.describe("USD per request that is charged.").transform(parsePricePerImage).optional(),
+      percent: z
+        .string(must(FEE_PERCENT.slice("must ".length)))
+        .max(8, FEE_PERCENT)
+        .regex(/^(100(\.0{1,4})?|(0|[1-9][0-9]?)(\.[0-9]{1,4})?)$/, FEE_PERCENT)
+        .describe("Share of what the request would cost at the prices, in percent.")
+        .transform(parsePercent)
+        .optional(),
+    },
+    must("have perRequest, percent or both"),
+  )
+  .refine(({ perRequest, percent }) => perRequest !== undefined || percent !== undefined, NO_FEE)
+  .meta(
+    explain(
+      "What requests cost that are sent with an account's own key, instead of the prices: decimal strings, in quotes. Required if a backend has bringYourOwnKey.",
+      { rules: [{ rule: "has(self.perRequest) || has(self.percent)", message: NO_FEE }] },
+    ),
+  );
+
 /** What customers pay. */
 export const pricing = z
   .strictObject(
@@ -186,6 +217,7 @@ export const pricing = z
         .describe("Currency of the prices: accounts are kept in US dollars."),
       ...prices,
       images: imagePrices,
+      providerKeyFee: providerKeyFee.optional(),
       schedule: z
         .array(scheduledPrice, must("be a list"))
         .max(16, must("have at most 16 entries"))

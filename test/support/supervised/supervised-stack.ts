@@ -4,7 +4,7 @@ import path from "node:path";
 import { createDatabase, type Database } from "../../../ledger/postgres/database.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { openDataDirectory } from "../../../local/data-directory.ts";
-import { prepareDemo, readPepper } from "../../../local/demo.ts";
+import { prepareDemo, readPepper, readProviderKeysSecret } from "../../../local/demo.ts";
 import { findEnvoy } from "../../../local/envoy.ts";
 import { dashboardPart, envoyPart, extprocPart, operatorPart } from "../../../local/parts.ts";
 import { startPostgres } from "../../../local/postgres.ts";
@@ -103,8 +103,17 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const publicBaseUrl = `http://${LOOPBACK}`;
   const { apiKey } = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
 
-  const google = {};
-  const operatorOptions = { databaseUrl, pepper, manifestsDirectory, upstreams, google, xdsSocket, adminPort: operatorAdmin };
+  const operatorOptions = {
+    databaseUrl,
+    pepper,
+    providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
+    manifestsDirectory,
+    upstreams,
+    bounds: {},
+    google: {},
+    xdsSocket,
+    adminPort: operatorAdmin,
+  };
   const operator = await begin(member(operatorPart(operatorOptions), logs));
   const dashboardOptions = {
     databaseUrl,

@@ -111,6 +111,20 @@ describe("a charge", () => {
     expect(chargeNanoUsd({ ...NO_USAGE, inputTokens: 1_000 }, price)).toBe(1n);
   });
 
+  test("of a request with the account's own key is its fee, rounded once (S59)", () => {
+    const price = { ...ONE_PICO, inputPicoUsd: 300_000n };
+    const usage = { ...NO_USAGE, inputTokens: 1_000 };
+    const charge = (requestPicoUsd: bigint, millionths: bigint) =>
+      chargeNanoUsd(usage, { ...price, fee: { requestPicoUsd, millionths } });
+    expect(charge(100_000_000n, 0n)).toBe(100_000n);
+    expect(charge(0n, 25_000n)).toBe(7_500n);
+    expect(charge(100_000_000n, 25_000n)).toBe(107_500n);
+    expect(charge(0n, 1_000_000n)).toBe(chargeNanoUsd(usage, price));
+    expect(charge(0n, 0n)).toBe(0n);
+    // A millionth of 300,000 nano-USD, and half of a nano-USD.
+    expect([charge(0n, 1n), charge(200n, 1n), charge(500n, 4n)]).toEqual([0n, 0n, 2n]);
+  });
+
   test("is exact where floats are not", () => {
     const usage = { ...NO_USAGE, inputTokens: Number.MAX_SAFE_INTEGER };
     expect(chargeNanoUsd(usage, { ...ONE_PICO, inputPicoUsd: 1_000_001n })).toBe(

@@ -38,6 +38,7 @@ beforeEach(() => {
     rootsPem: "",
     policy,
     names: { resolve: async () => new Map(), missing: () => new Set() },
+    maxProviderClusters: 0,
     ackTimeoutMs: 1,
     graceMs: 30_000,
   });
@@ -74,7 +75,7 @@ async function run(wanted: Record<string, string>) {
   });
   for (const [cluster, { host }] of plan.snapshot.clusters) hosts.set(cluster, host);
   steps.length = 0;
-  return await rollout.run(set);
+  return await rollout.run(set, []);
 }
 
 const programmed = ({ statuses }: Awaited<ReturnType<typeof run>>, name: string) =>

@@ -47,6 +47,18 @@ test("tokens that cost a fraction of a nano-dollar are sent in full", () => {
   expect(free.outputTokens(free.minNanoUsd)).toBe(2_000);
 });
 
+test("a hold of a request with the account's own key is the most that its fee can be, and covers the limit that is sent (S59)", () => {
+  const fee = { requestPicoUsd: 5_000_000n, millionths: 100_000n };
+  const size = sizeHold({ ...input, ask: { ...ask, limit: 2_000 }, model: { ...model, price: { ...PRICE, fee } } });
+  expect(size.fullNanoUsd).toBe(5_000n + (PROMPT + 2_000n * TOKEN) / 10n);
+  expect(size.outputTokens(size.fullNanoUsd)).toBe(2_000);
+  expect(size.outputTokens(5_000n + (PROMPT + 1_500n * TOKEN) / 10n)).toBe(1_500);
+  expect(size.describe(4_000n)).toContain("covers 0 output tokens");
+  const flat = sizeHold({ ...input, model: { ...model, price: { ...PRICE, fee: { ...fee, millionths: 0n } } } });
+  expect([flat.fullNanoUsd, flat.minNanoUsd, flat.outputTokens(5_000n)]).toEqual([5_000n, 5_000n, 2_000]);
+  expect(flat.describe(4_999n)).toContain("covers 0 output tokens");
+});
+
 test("if the client set none, the limit leaves room for the prompt in the context window", () => {
   const size = (likelyPromptTokens: number) => {
     const open = sizeHold({ promptTokens: 1_000, likelyPromptTokens, ask: { ...ask, limit: null }, model });

@@ -90,6 +90,23 @@ describe("an answer that a guardrail judges (S55)", () => {
   });
 });
 
+describe("a request with the account's own key (S59)", () => {
+  const fee = { requestPicoUsd: 5_000_000n, millionths: 100_000n };
+  const withFee = () => start({ price: { ...PRICE, fee } });
+
+  test("pays the fee for an answer, and nothing without one", () => {
+    const { run, settled } = withFee();
+    run.meter.report({ inputTokens: 100, outputTokens: 50 });
+    run.noteOutput(80);
+    expect(run.costNanoUsd()).toBe(5_000n + 9_000n);
+    run.settle("complete", 200);
+    expect(settled).toMatchObject([{ chargeNanoUsd: 14_000n, usage: { inputTokens: 100, outputTokens: 50 } }]);
+    const failed = withFee();
+    failed.run.settle("failed", 403);
+    expect(failed.settled).toMatchObject([{ chargeNanoUsd: 0n }]);
+  });
+});
+
 describe("a client that hangs up before the first byte of the answer (S28)", () => {
   test("leaves its prompt for free within its account's allowance", () => {
     const { run, settled } = start({ departures: { forgives: () => true } });

@@ -1,0 +1,169 @@
+import * as z from "zod";
+import { PROVIDER_KEY_STATES } from "../../../contract/provider-key.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import { formatPercent } from "../../../ledger/money.ts";
+import type { Database } from "../../../ledger/postgres/database.ts";
+import { readOffers, type ProviderOffer } from "../../../ledger/provider-keys/offers.ts";
+import {
+  deleteProviderKey,
+  findProviderKey,
+  listProviderKeys,
+  setProviderKey,
+  type ProviderKey,
+} from "../../../ledger/provider-keys/provider-keys.ts";
+import { readSealing } from "../../../ledger/provider-keys/sealing.ts";
+import type { AppDeps } from "../../app-deps.ts";
+import { pricePerImage } from "../../money.ts";
+import { providerName, providerOrigin, providerSecret } from "../../provider-keys/provider-key-form.ts";
+import { callerOf } from "../caller.ts";
+import type { Api } from "../provider.ts";
+import { failures } from "../schemas/error.ts";
+import { moment, showMoment, showMomentOrNull } from "../schemas/values.ts";
+
+const tags = ["Provider keys"];
+const params = z.object({ provider: providerName });
+const origin = z.string().meta({ description: "The server that gets the key", examples: ["https://api.provider.example"] });
+const providerKey = z
+  .object({
+    provider: z.string(),
+    origin,
+    masked_key: z.string().meta({ description: "Its last four characters; the rest is never shown", examples: ["****WxYz"] }),
+    state: z.enum(PROVIDER_KEY_STATES).meta({
+      description:
+        "`pending`: the gateway is taking it up, which takes a second. `active`: in use. `no_room` and `unusable`: requests are refused until it is deleted or entered again",
+    }),
+    created_at: moment,
+    replaced_at: moment.nullable(),
+  })
+  .meta({ id: "ProviderKey" });
+const offer = z
+  .object({
+    provider: z.string(),
+    origin,
+    models: z.array(
+      z.object({
+        name: z.string(),
+        fee: z.object({
+          per_request: z.string().meta({ description: "USD, as a decimal string" }),
+          percent: z.string().meta({ description: "Of the model's price" }),
+        }),
+      }),
+    ),
+  })
+  .meta({ id: "ProviderOffer" });
+const entered = z.strictObject({
+  key: providerSecret.meta({ description: "The key itself. Stored encrypted, and never shown again" }),
+  origin: providerOrigin.optional().meta({ description: "Required if several servers go by the name of this provider" }),
+});
+
+/** The account's own keys for providers (docs/provider-keys.md). */
+export function providerKeyApi(api: Api, { database, pepper }: AppDeps): void {
+  api.get(
+    "/provider-offers",
+    {
+      schema: {
+        tags,
+        summary: "List providers that take the account's own key",
+        response: { 200: z.object({ data: z.array(offer) }), ...failures },
+      },
+    },
+    async (request) => {
+      callerOf(request);
+      const sealing = await readSealing(database, pepper);
+      return { data: sealing === undefined ? [] : (await readOffers(database)).map(showOffer) };
+    },
+  );
+
+  api.get(
+    "/provider-keys",
+    {
+      schema: {
+        tags,
+        summary: "List provider keys by provider",
+        description: "An account has at most one for each provider.",
+        response: { 200: z.object({ data: z.array(providerKey) }), ...failures },
+      },
+    },
+    async (request) => ({ data: (await listProviderKeys(database, callerOf(request).accountId)).map(showKey) }),
+  );
+
+  api.get(
+    "/provider-keys/:provider",
+    { schema: { tags, summary: "Get a provider key", params, response: { 200: providerKey, ...failures } } },
+    async (request) =>
+      showKey(await findProviderKey(database, { accountId: callerOf(request).accountId, provider: request.params.provider })),
+  );
+
+  api.put(
+    "/provider-keys/:provider",
+    {
+      schema: {
+        tags,
+        summary: "Enter or replace a provider key",
+        description:
+          "Within a second, requests to the provider's models are sent with it, and charged the fee instead of the price. Requires the owner role.",
+        params,
+        body: entered,
+        response: { 200: providerKey, ...failures },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "manageProviderKeys");
+      const { provider } = request.params;
+      const { key: value } = request.body;
+      const chosen = request.body.origin ?? (await onlyOrigin(database, provider));
+      return showKey(await setProviderKey(database, caller, { provider, origin: chosen, value, pepper }));
+    },
+  );
+
+  api.delete(
+    "/provider-keys/:provider",
+    {
+      schema: {
+        tags,
+        summary: "Delete a provider key",
+        description:
+          "Within a second, requests are sent with the service's own credential again, and charged the model's price. Requires the owner role.",
+        params,
+        response: { 204: z.null().meta({ description: "Deleted." }), ...failures },
+      },
+    },
+    async (request, reply) => {
+      await deleteProviderKey(database, callerOf(request, "manageProviderKeys"), request.params.provider);
+      return reply.status(204).send(null);
+    },
+  );
+}
+
+async function onlyOrigin(database: Database, provider: string): Promise<string> {
+  const [first, ...others] = (await readOffers(database)).filter((each) => each.provider === provider);
+  if (first === undefined)
+    throw new GatewayError("invalid_request", `No model takes a key for the provider ${provider}.`, { field: "provider" });
+  if (others.length === 0) return first.origin;
+  const origins = [first, ...others].map((each) => each.origin).join(", ");
+  throw new GatewayError("invalid_request", `Several servers go by the name ${provider}: send origin, one of ${origins}.`, {
+    field: "origin",
+  });
+}
+
+function showKey({ provider, origin, lastFour, state, createdAt, replacedAt }: ProviderKey): z.infer<typeof providerKey> {
+  return {
+    provider,
+    origin,
+    masked_key: `****${lastFour}`,
+    state,
+    created_at: showMoment(createdAt),
+    replaced_at: showMomentOrNull(replacedAt),
+  };
+}
+
+function showOffer({ provider, origin, models }: ProviderOffer): z.infer<typeof offer> {
+  return {
+    provider,
+    origin,
+    models: models.map(({ name, fee }) => ({
+      name,
+      fee: { per_request: pricePerImage(fee.requestPicoUsd), percent: formatPercent(fee.millionths) },
+    })),
+  };
+}

@@ -1,0 +1,140 @@
+import { html } from "ghtml";
+import type { OfferingModel, ProviderOffer } from "../../../ledger/provider-keys/offers.ts";
+import type { ProviderKey } from "../../../ledger/provider-keys/provider-keys.ts";
+import type { FormState } from "../../http/form.ts";
+import { isAllowed } from "../../permissions.ts";
+import { destinationText } from "../../provider-keys/provider-key-form.ts";
+import { feeWords, masked, STATE_WORDS } from "../../provider-keys/words.ts";
+import type { Member } from "../../session/visitor.ts";
+import { choice } from "../choice.ts";
+import { confirmPage } from "../confirm.ts";
+import { csrfField } from "../csrf-field.ts";
+import { empty } from "../empty.ts";
+import { field, formProblem } from "../field.ts";
+import { layout } from "../layout.ts";
+import { rowMenu } from "../menu.ts";
+import { clipped, responsiveTable } from "../responsive-table.ts";
+import { day } from "../time.ts";
+
+export const PROVIDER_KEYS_PATH = "/dashboard/provider-keys";
+
+/** The section in which the page is. */
+const KEYS_PATH = "/dashboard/keys";
+
+export interface ProviderKeysView {
+  visitor: Member;
+  keys: readonly ProviderKey[];
+  /** Empty if the service takes no provider keys. */
+  offers: readonly ProviderOffer[];
+  form: FormState;
+}
+
+export function providerKeysPage({ visitor, keys, offers, form }: ProviderKeysView): string {
+  const mayChange = isAllowed(visitor.membership.role, "manageProviderKeys");
+  const none = mayChange ? "" : "Only owners of this account can enter provider keys.";
+  const body = html`<p class="crumb"><a href="${KEYS_PATH}">API keys</a></p>
+    <h1>Provider keys</h1>
+    <p class="muted">
+      Bring your own key for a provider: requests to its models are then sent with your key, the provider bills you for them, and
+      your credit pays only the service's fee.
+    </p>
+    !${keys.length === 0 ? (offers.length === 0 ? "" : empty("No provider keys yet", { note: none })) : keyTable(keys, mayChange)}
+    !${offers.length === 0 ? empty("No provider takes your own key", { note: "No model of this service takes one at the moment." }) : offerTable(offers)}
+    !${mayChange && offers.length > 0 ? enterForm(visitor, offers, form) : problems(form)}`;
+  return layout({ title: "Provider keys", visitor, path: KEYS_PATH, body });
+}
+
+function keyTable(keys: readonly ProviderKey[], mayChange: boolean): string {
+  const rows = keys.map(({ provider, origin, lastFour, state, createdAt, replacedAt }) => {
+    const { words, isGood, note } = STATE_WORDS[state];
+    return html`<tr>
+      <th scope="row" data-label="Provider">
+        <span>!${clipped(provider)}<span class="sub">!${clipped(origin)}</span></span>
+      </th>
+      <td data-label="Key"><code>${masked(lastFour)}</code></td>
+      <td data-label="Status">
+        <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub">${note}</span>`}</span>
+      </td>
+      <td data-label="Entered">!${day(replacedAt ?? createdAt)}</td>
+      !${mayChange ? html`<td class="actions">!${rowMenu(provider, [deleteLink(provider)])}</td>` : ""}
+    </tr>`;
+  });
+  const heads = ["Provider", "Key", "Status", "Entered", ...(mayChange ? [{ hidden: "Actions" }] : [])];
+  return responsiveTable(heads, rows, "wide");
+}
+
+function deleteLink(provider: string): string {
+  return html`<a
+    class="danger"
+    href="${PROVIDER_KEYS_PATH}/${provider}/delete"
+    data-dialog
+    aria-label="Delete the key for ${provider}"
+    >Delete</a
+  >`;
+}
+
+function offerTable(offers: readonly ProviderOffer[]): string {
+  const rows = offers.flatMap(({ provider, origin, models }) =>
+    models.map(
+      (model) =>
+        html`<tr>
+          <th scope="row" data-label="Model">!${clipped(model.name)}</th>
+          <td data-label="Provider">
+            <span>${provider}<span class="sub">${origin}</span></span>
+          </td>
+          <td data-label="Fee">${feeOf(model)}</td>
+        </tr>`,
+    ),
+  );
+  return html`<h2>Models that take your own key</h2>
+    <p class="muted small">
+      Your key is sent to the server shown, and nowhere else. With a key, requests to the model go only to servers that take it.
+    </p>
+    !${responsiveTable(["Model", "Provider", "Fee"], rows, "narrow")}`;
+}
+
+function feeOf({ fee }: OfferingModel): string {
+  return feeWords(fee);
+}
+
+/** Of a form that the page does not offer any more. */
+function problems({ problems: words }: FormState): string {
+  return Object.values(words)
+    .map((problem) => html`<p class="problem" role="alert">${problem}</p>`)
+    .join("");
+}
+
+function enterForm({ csrf }: Member, offers: readonly ProviderOffer[], form: FormState): string {
+  const options = Object.fromEntries(
+    offers.map((offer) => [destinationText(offer), `${offer.provider} (${offer.origin})`] as const),
+  );
+  const secret = {
+    name: "secret",
+    label: "Key",
+    type: "password",
+    isRequired: true,
+    help: "Stored encrypted for the gateway's proxy alone, and never shown again. A key that is there already is replaced without a pause.",
+  } as const;
+  return html`<form method="post" action="${PROVIDER_KEYS_PATH}" class="card stack">
+    <h2 id="enter">Enter or replace a key</h2>
+    !${formProblem(form)} !${csrfField(csrf)} !${choice({ name: "provider", label: "Provider", options }, form)}
+    !${field(secret, form)}
+    <button class="primary">Save key</button>
+  </form>`;
+}
+
+export function confirmProviderKeyPage({ visitor, key }: { visitor: Member; key: ProviderKey }): string {
+  const { provider, origin, lastFour } = key;
+  return confirmPage({
+    visitor,
+    path: KEYS_PATH,
+    title: "Delete this provider key?",
+    body: html`<p>${provider} (${origin}), <code>${masked(lastFour)}</code></p>
+      <p>
+        Requests to its models are then sent with the service's own credential, and your credit pays the models' prices again.
+      </p>`,
+    action: `${PROVIDER_KEYS_PATH}/${provider}/delete`,
+    button: "Delete key",
+    cancel: PROVIDER_KEYS_PATH,
+  });
+}

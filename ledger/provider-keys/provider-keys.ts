@@ -1,0 +1,193 @@
+import { v7 as uuidv7 } from "uuid";
+import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { GatewayError } from "../../contract/errors.ts";
+import { PROVIDER_KEY_STATES, type ProviderKeyState } from "../../contract/provider-key.ts";
+import { sealTo } from "../../runtime/sealed-box.ts";
+import { admitChange, noteAction } from "../people/audit.ts";
+import type { Database, Queryable, Reader } from "../postgres/database.ts";
+import { OFFERED } from "./offers.ts";
+import { aboutProviderKey, readSealing } from "./sealing.ts";
+
+/** An account's own key for a provider, without its value, which nobody can read here. */
+export interface ProviderKey {
+  id: string;
+  provider: string;
+  origin: string;
+  lastFour: string;
+  state: ProviderKeyState;
+  createdAt: Date;
+  /** Null: it has its first value. */
+  replacedAt: Date | null;
+}
+
+/** Who acts: a person or a management token. */
+export interface ProviderKeyActor {
+  accountId: string;
+  personId: string | null;
+  tokenId: string | null;
+}
+
+const row = z.strictObject({
+  id: z.string(),
+  provider: z.string(),
+  origin: z.string(),
+  lastFour: z.string(),
+  state: z.enum(PROVIDER_KEY_STATES),
+  createdAt: z.date(),
+  replacedAt: z.date().nullable(),
+});
+/** A value that Envoys do not have yet is pending, although requests may go on with the one before. */
+const SELECT = `SELECT id, provider, origin, last_four AS "lastFour",
+    CASE WHEN state = 'active' AND served_version IS DISTINCT FROM version THEN 'pending' ELSE state END AS state,
+    created_at AS "createdAt", replaced_at AS "replacedAt" FROM provider_key`;
+
+/** By provider. An account has at most one for each. */
+export async function listProviderKeys(database: Reader, accountId: string): Promise<ProviderKey[]> {
+  return database.query({ text: `${SELECT} WHERE account_id = $1 ORDER BY provider`, values: [accountId], row });
+}
+
+/** @throws GatewayError `not_found` if the account has none for this provider. */
+export async function findProviderKey(
+  database: Reader,
+  { accountId, provider }: { accountId: string; provider: string },
+): Promise<ProviderKey> {
+  const [found] = await database.query({
+    text: `${SELECT} WHERE account_id = $1 AND provider = $2`,
+    values: [accountId, provider],
+    row,
+  });
+  if (found === undefined) throw notFound();
+  return found;
+}
+
+export interface NewProviderKey {
+  provider: string;
+  origin: string;
+  /** Checked already. Sealed here, and kept nowhere else. */
+  value: string;
+}
+
+const knownRow = z.strictObject({ id: z.string(), origin: z.string() });
+
+/**
+ * Enters a key, or replaces its value: requests go on with the one before until Envoy has the new one.
+ * @throws GatewayError `invalid_request` if no Model takes a key of this provider, or the gateway takes none, or has no room for one
+ * more; `rate_limited` for too many changes in a day.
+ */
+export async function setProviderKey(
+  database: Database,
+  actor: ProviderKeyActor,
+  { pepper, ...key }: NewProviderKey & { pepper: Buffer },
+): Promise<ProviderKey> {
+  const { accountId } = actor;
+  const { provider, origin, value } = key;
+  return database.transaction(async (transaction) => {
+    const sealing = await readSealing(transaction, pepper);
+    if (sealing === undefined) throw refused("This service takes no provider keys.");
+    await lockAccounts(transaction, [accountId]);
+    await admitChange(transaction, "provider_key", accountId);
+    const [known] = await transaction.query({
+      text: "SELECT id, origin FROM provider_key WHERE account_id = $1 AND provider = $2",
+      values: [accountId, provider],
+      row: knownRow,
+    });
+    // Entered for another server, it is another key: what runs with the one before must not get this one.
+    const isReplaced = known !== undefined && known.origin === origin;
+    const id = isReplaced ? known.id : uuidv7();
+    if (known !== undefined && !isReplaced) await transaction.execute("DELETE FROM provider_key WHERE id = $1", [known.id]);
+    if (!isReplaced) await checkRoom(transaction, { accountId, provider, origin, maxClusters: sealing.maxClusters });
+    const sealed = sealTo(sealing.publicKey, value, aboutProviderKey({ id, accountId, provider, origin }));
+    await transaction.execute(
+      `INSERT INTO provider_key AS known (id, account_id, provider, origin, sealing_key_id, sealed, last_four)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)
+       ON CONFLICT (id) DO UPDATE
+       SET sealing_key_id = excluded.sealing_key_id, sealed = excluded.sealed, last_four = excluded.last_four,
+         version = known.version + 1, replaced_at = now(),
+         state = CASE WHEN known.state = 'active' THEN 'active' ELSE 'pending' END`,
+      [id, accountId, provider, origin, sealing.keyId, sealed, value.slice(-4)],
+    );
+    await refreshAccounts(transaction, [accountId]);
+    await noteAction(transaction, {
+      ...actor,
+      action: isReplaced ? "provider_key.replaced" : "provider_key.entered",
+      subject: `${provider} (${origin})`,
+    });
+    return findProviderKey(transaction, { accountId, provider });
+  });
+}
+
+const roomRow = z.strictObject({ used: z.int(), wanted: z.int(), keys: z.int() });
+
+/** Two accounts that enter a key at once may both fit by this count, and one of them not: the operator decides. */
+async function checkRoom(
+  transaction: Queryable,
+  { accountId, provider, origin, maxClusters }: { accountId: string; provider: string; origin: string; maxClusters: number },
+): Promise<void> {
+  const [room] = await transaction.query({
+    text: `WITH offered AS (${OFFERED}), servers AS (
+             SELECT provider, origin, count(DISTINCT endpoint)::integer AS clusters FROM offered GROUP BY provider, origin
+           )
+           SELECT (SELECT coalesce(sum(clusters), 0)::integer FROM provider_key JOIN servers USING (provider, origin)) AS used,
+             (SELECT coalesce(sum(clusters), 0)::integer FROM servers WHERE provider = $1 AND origin = $2) AS wanted,
+             (SELECT count(*)::integer FROM provider_key WHERE account_id = $3) AS keys`,
+    values: [provider, origin, accountId],
+    row: roomRow,
+  });
+  if (room === undefined || room.wanted === 0)
+    throw refused(`No model takes a key for the provider ${provider} at ${origin}. The list of providers shows those that do.`);
+  if (room.keys >= ACCOUNT_BOUNDS.providerKeys)
+    throw refused(`An account has at most ${ACCOUNT_BOUNDS.providerKeys} provider keys. Delete one first.`);
+  if (room.used + room.wanted > maxClusters)
+    throw refused(
+      "This service has no room for another provider key. Ask its operator for more; models stay available without your own key.",
+    );
+}
+
+/**
+ * From now on requests are sent with the gateway's own credential again, at the model's price.
+ * @throws GatewayError `not_found` if the account has none for this provider.
+ */
+export async function deleteProviderKey(database: Database, actor: ProviderKeyActor, provider: string): Promise<ProviderKey> {
+  const { accountId } = actor;
+  return database.transaction(async (transaction) => {
+    await lockAccounts(transaction, [accountId]);
+    const key = await findProviderKey(transaction, { accountId, provider });
+    await transaction.execute("DELETE FROM provider_key WHERE id = $1", [key.id]);
+    await refreshAccounts(transaction, [accountId]);
+    await noteAction(transaction, { ...actor, action: "provider_key.deleted", subject: `${provider} (${key.origin})` });
+    return key;
+  });
+}
+
+/** Of an account that closes. */
+export async function deleteProviderKeys(transaction: Queryable, accountId: string): Promise<void> {
+  await lockAccounts(transaction, [accountId]);
+  await transaction.execute("DELETE FROM provider_key WHERE account_id = $1", [accountId]);
+  await refreshAccounts(transaction, [accountId]);
+}
+
+/** Always before rows of provider_key, in sorted order: writers wait for one another, but cannot deadlock. */
+export async function lockAccounts(transaction: Queryable, accountIds: readonly string[]): Promise<void> {
+  await transaction.execute("SELECT FROM account WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE", [accountIds]);
+}
+
+/** What every process mirrors (feed/pages.ts). */
+export async function refreshAccounts(transaction: Queryable, accountIds: readonly string[]): Promise<void> {
+  await transaction.execute(
+    `UPDATE account SET provider_keys = coalesce((
+       SELECT jsonb_agg(jsonb_build_object('id', id, 'provider', provider, 'origin', origin, 'state', state,
+         'fingerprints', fingerprints) ORDER BY provider)
+       FROM provider_key WHERE account_id = account.id), '[]')
+     WHERE id = ANY($1)`,
+    [accountIds],
+  );
+}
+
+function refused(message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { field: "provider" });
+}
+
+function notFound(): GatewayError {
+  return new GatewayError("not_found", "This account has no key for this provider.");
+}

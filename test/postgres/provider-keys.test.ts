@@ -1,0 +1,303 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { closeAccount } from "../../ledger/accounts/close-account.ts";
+import { readStatement } from "../../ledger/billing/statement.ts";
+import { monthOf } from "../../ledger/billing/month.ts";
+import { readAccountPage } from "../../ledger/feed/pages.ts";
+import { createApiKey } from "../../ledger/keys/keys.ts";
+import { publishModels } from "../../ledger/models/catalogue.ts";
+import type { Database } from "../../ledger/postgres/database.ts";
+import { publishSealing, readSealing } from "../../ledger/provider-keys/sealing.ts";
+import { listProviderKeys, setProviderKey } from "../../ledger/provider-keys/provider-keys.ts";
+import { noteServed, readSealedKeys } from "../../ledger/provider-keys/served-keys.ts";
+import { settle } from "../../ledger/settlement/settle.ts";
+import { readServiceFigures } from "../../ledger/usage/service-figures.ts";
+import { createProviderKeys } from "../../operator/provider-keys/provider-keys.ts";
+import { dayOf } from "../../contract/days.ts";
+import { boxKey } from "../../runtime/sealed-box.ts";
+import { openDashboard, type TestDashboard } from "../support/dashboard.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
+import { usePostgres } from "../support/postgres.ts";
+
+/** Accounts' own keys for providers, from the dashboard to the operator (S59). */
+const postgres = usePostgres();
+const VALUE = "px-own-Zk3v9QmT7wLr2YbN";
+const ORIGIN = "https://api.example.com";
+const OLD = boxKey(Buffer.alloc(32, 1));
+const NEW = boxKey(Buffer.alloc(32, 2));
+const FEE = { requestPicoUsd: 100_000_000n, millionths: 100_000n };
+
+async function open({ maxClusters = 10 } = {}) {
+  const { database } = await postgres.migrated();
+  await publishOffer(database, [{ origin: ORIGIN, endpoint: "e1" }]);
+  await publishSealing(database, { keyId: OLD.id, publicKey: OLD.publicKey, maxClusters }, PEPPER);
+  const dashboard = await openDashboard(database);
+  const ann = await dashboard.owner("ann@example.com");
+  return { database, dashboard, ann };
+}
+
+async function publishOffer(database: Database, servers: readonly { origin: string; endpoint: string }[]): Promise<void> {
+  const model = catalogueModel("modelx-v4-pro");
+  const [backend] = model.backends;
+  if (backend === undefined) throw new Error("a model has a backend");
+  const backends = servers.map((server, index) => ({
+    ...backend,
+    name: `b${index}`,
+    providerKey: { provider: "example", ...server },
+  }));
+  await publishModels(database, [{ model: { ...model, backends }, price: PRICE, providerKeyFee: FEE }]);
+}
+
+function operatorOf(database: Database, boxKeys: readonly (typeof OLD)[]) {
+  return createProviderKeys({
+    config: { boxKeys, maxClusters: 10 },
+    database,
+    pepper: PEPPER,
+    events: {
+      providerKeysUnreadable: ({ error }) => {
+        throw error;
+      },
+      providerKeysReadable: () => {},
+      providerKeysServed: () => {},
+    },
+    isLeader: () => true,
+    onChange: () => {},
+  });
+}
+
+async function program(
+  { program: create, client }: TestDashboard,
+  { accountId, personId }: { accountId: string; personId: string },
+) {
+  return client({ authorization: `Bearer ${(await create(accountId, personId, "owner")).token}` });
+}
+
+const PATH = "/api/v1/provider-keys/example";
+
+test("a key is entered, replaced and deleted in the dashboard and by the API, and its value never shown (S59)", async () => {
+  const { database, dashboard, ann } = await open();
+  const api = await program(dashboard, ann);
+  const offers = await api.get("/api/v1/provider-offers");
+  expect(offers.json()).toEqual({
+    data: [
+      {
+        provider: "example",
+        origin: ORIGIN,
+        models: [{ name: "modelx-v4-pro", fee: { per_request: "0.0001", percent: "10" } }],
+      },
+    ],
+  });
+  const entered = await ann.post("/dashboard/provider-keys", { provider: `example ${ORIGIN}`, secret: VALUE });
+  expect(entered.statusCode).toBe(303);
+  const read = await api.get(PATH);
+  expect(read.json()).toMatchObject({ provider: "example", origin: ORIGIN, masked_key: "****2YbN", state: "pending" });
+  const replaced = await api.call("PUT", PATH, { key: "px-own-replaced-1234" });
+  expect(replaced.json()).toMatchObject({ masked_key: "****1234", state: "pending", replaced_at: expect.any(String) });
+  const page = (await ann.get("/dashboard/provider-keys")).body;
+  for (const words of ["••••1234", "Being applied", "$0.0001 per request + 10% of the price", ORIGIN])
+    expect(page).toContain(words);
+  const log = (await ann.get("/dashboard/settings")).body;
+  expect(log).not.toContain("px-own");
+  expect(await dump(database)).not.toContain("px-own");
+  expect((await api.call("DELETE", PATH)).statusCode).toBe(204);
+  expect((await api.get(PATH)).statusCode).toBe(404);
+  expect(await actions(database)).toEqual([
+    `provider_key.entered example (${ORIGIN})`,
+    `provider_key.replaced example (${ORIGIN})`,
+    `provider_key.deleted example (${ORIGIN})`,
+  ]);
+});
+
+test.for([
+  { key: "short", says: "8 to 2048 characters" },
+  { key: "px own with spaces", says: "without spaces" },
+  { key: `px-${"x".repeat(3_000)}`, says: "8 to 2048 characters" },
+])("what is no key is refused without being repeated: $says", async ({ key, says }) => {
+  const { database, dashboard, ann } = await open();
+  const api = await program(dashboard, ann);
+  const refused = await api.call("PUT", PATH, { key });
+  expect(refused.statusCode).toBe(400);
+  expect(refused.body).toContain(says);
+  const form = await ann.post("/dashboard/provider-keys", { provider: `example ${ORIGIN}`, secret: key });
+  expect(form.statusCode).toBe(400);
+  for (const { body } of [refused, form]) expect(body).not.toContain(key);
+  expect(await listProviderKeys(database, ann.accountId)).toEqual([]);
+});
+
+test("a key is taken only for a server that a Model names, with room for it, and while operators take keys", async () => {
+  const { database, dashboard, ann } = await open({ maxClusters: 1 });
+  const api = await program(dashboard, ann);
+  const enter = (body: Record<string, unknown>, path = PATH) => api.call("PUT", path, body);
+  expect((await enter({ key: VALUE, origin: "https://evil.example" })).body).toContain("No model takes a key");
+  expect((await enter({ key: VALUE }, "/api/v1/provider-keys/other")).body).toContain("No model takes a key");
+  await publishOffer(database, [
+    { origin: ORIGIN, endpoint: "e1" },
+    { origin: ORIGIN, endpoint: "e2" },
+  ]);
+  expect((await enter({ key: VALUE })).body).toContain("no room for another provider key");
+  await publishOffer(database, [
+    { origin: ORIGIN, endpoint: "e1" },
+    { origin: "https://other.example.com", endpoint: "e2" },
+  ]);
+  expect((await enter({ key: VALUE })).body).toContain("send origin");
+  expect((await enter({ key: VALUE, origin: ORIGIN })).statusCode).toBe(200);
+  const eve = await program(dashboard, await dashboard.owner("eve@example.com"));
+  expect((await eve.call("PUT", PATH, { key: VALUE, origin: ORIGIN })).body).toContain("no room for another provider key");
+
+  await publishSealing(database, null, PEPPER);
+  expect((await enter({ key: VALUE, origin: ORIGIN })).body).toContain("takes no provider keys");
+});
+
+test("a public key that no operator has proven is not used: whoever can write the database cannot read new keys (S59)", async () => {
+  const { database, ann } = await open();
+  await database.execute("UPDATE provider_key_sealing SET public_key = $1", [NEW.publicKey]);
+  expect(await readSealing(database, PEPPER)).toBeUndefined();
+  const answer = await ann.post("/dashboard/provider-keys", { provider: `example ${ORIGIN}`, secret: VALUE });
+  expect(answer.body).toContain("takes no provider keys");
+  expect(await dump(database)).not.toContain(VALUE);
+});
+
+async function enterFor(database: Database, accountId: string, value = VALUE): Promise<void> {
+  const actor = { accountId, personId: null, tokenId: null };
+  await setProviderKey(database, actor, { provider: "example", origin: ORIGIN, value, pepper: PEPPER });
+}
+
+test("the operator opens what was sealed to any of its keys, and seals it anew to the first (S59)", async () => {
+  const { database, ann } = await open();
+  await enterFor(database, ann.accountId);
+  const operator = operatorOf(database, [NEW, OLD]);
+  expect(await operator.read()).toMatchObject([{ provider: "example", value: VALUE }]);
+  expect(await readSealedKeys(database)).toMatchObject([{ sealingKeyId: NEW.id, version: 1 }]);
+  await operator.stop();
+  const later = operatorOf(database, [NEW]);
+  expect(await later.read()).toMatchObject([{ value: VALUE }]);
+  await later.stop();
+  const without = operatorOf(database, [OLD]);
+  expect(await without.read()).toMatchObject([{ value: null }]);
+  await without.stop();
+});
+
+test("a sealed value that was moved to another account, provider or server does not open", async () => {
+  const { database, dashboard, ann } = await open();
+  const eve = await dashboard.owner("eve@example.com");
+  const operator = operatorOf(database, [OLD]);
+  for (const change of [
+    `account_id = '${eve.accountId}'`,
+    "provider = 'other'",
+    "origin = 'https://evil.example'",
+    "sealed = set_byte(sealed, 60, get_byte(sealed, 60) # 1)",
+  ]) {
+    await enterFor(database, ann.accountId);
+    await database.execute(`UPDATE provider_key SET ${change}`);
+    expect(await operator.read(), change).toMatchObject([{ value: null }]);
+    await database.execute("DELETE FROM provider_key");
+  }
+  await operator.stop();
+});
+
+test("extproc's feed says what requests need to know, in the transaction that changes it, and nothing else", async () => {
+  const { database, ann } = await open();
+  const ofAnn = async () =>
+    (await readAccountPage(database, { afterId: "" })).accounts.find(({ accountId }) => accountId === ann.accountId)
+      ?.providerKeys;
+  expect(await ofAnn()).toBeUndefined();
+  await enterFor(database, ann.accountId);
+  const [sealed] = await readSealedKeys(database);
+  if (sealed === undefined) throw new Error("there is a key");
+  const key = { id: sealed.id, provider: "example", origin: ORIGIN };
+  expect(await ofAnn()).toEqual([{ ...key, state: "pending", fingerprints: [] }]);
+  const fingerprints = [{ length: 8, hash: "h" }];
+  const served = { id: sealed.id, accountId: ann.accountId, version: 1, state: "active", fingerprints } as const;
+  await noteServed(database, [served]);
+  expect(await ofAnn()).toEqual([{ ...key, state: "active", fingerprints }]);
+
+  // Envoy has only the value before, which is used until it has the new one.
+  await enterFor(database, ann.accountId, "px-own-second-1");
+  expect(await ofAnn()).toMatchObject([{ id: sealed.id, state: "active" }]);
+  expect(await listProviderKeys(database, ann.accountId)).toMatchObject([{ state: "pending" }]);
+  await noteServed(database, [{ ...served, state: "unusable" }]);
+  expect(await ofAnn()).toMatchObject([{ state: "active" }]);
+  await noteServed(database, [{ ...served, version: 2 }]);
+  expect(await listProviderKeys(database, ann.accountId)).toMatchObject([{ state: "active" }]);
+});
+
+test("closing an account deletes its keys (S59)", async () => {
+  const { database, ann } = await open();
+  await enterFor(database, ann.accountId);
+  await closeAccount(database, ann);
+  expect(await readSealedKeys(database)).toEqual([]);
+  const { accounts } = await readAccountPage(database, { afterId: "" });
+  expect(accounts.find(({ accountId }) => accountId === ann.accountId)?.providerKeys).toBeUndefined();
+});
+
+test("an account enters keys at most so many times in a day, and can always delete them", async () => {
+  const { database, dashboard, ann } = await open();
+  await enterFor(database, ann.accountId);
+  await database.execute(
+    "INSERT INTO audit_entry (id, account_id, action, subject) SELECT uuidv7(), $1, 'provider_key.replaced', 'x' FROM generate_series(1, 200)",
+    [ann.accountId],
+  );
+  const api = await program(dashboard, ann);
+  expect((await api.call("PUT", PATH, { key: VALUE })).statusCode).toBe(429);
+  expect((await api.call("DELETE", PATH)).statusCode).toBe(204);
+});
+
+test("requests with own keys and their fees are in usage, files, statements and the service's margin (S59)", async () => {
+  const { database, dashboard, ann } = await open();
+  await publishModels(database, [
+    {
+      model: catalogueModel("modelx-v4-pro"),
+      price: PRICE,
+      providerKeyFee: FEE,
+      cost: { ...PRICE, inputPicoUsd: 1_000_000n, outputPicoUsd: 0n },
+    },
+  ]);
+  const { publicId: keyId } = await createApiKey(database, { accountId: ann.accountId, name: "main", pepper: PEPPER });
+  const customer = { accountId: ann.accountId, keyId };
+  const own = settlementOf(customer, { providerKey: "example", chargeNanoUsd: 7_000_000n });
+  const others = settlementOf(customer, { chargeNanoUsd: 90_000_000n });
+  await settle(database, [own, others]);
+  await settle(database, [own]);
+  const labelled = { ...settlementOf(customer, { providerKey: "example", chargeNanoUsd: 1_000_000n }), labels: [] };
+  await settle(database, [labelled]);
+
+  const month = monthOf(Date.now());
+  const statement = await readStatement(database, { accountId: ann.accountId, month });
+  expect(statement.providerKeys).toEqual([{ provider: "example", requests: 2, chargeNanoUsd: 8_000_000n }]);
+  expect(statement.usageTotal.chargeNanoUsd).toBe(98_000_000n);
+  const api = await program(dashboard, ann);
+  expect((await api.get(`/api/v1/billing/statements/${month}`)).json()).toMatchObject({
+    own_keys: [{ provider: "example", requests: 2, amount: "0.008000000" }],
+  });
+  expect((await api.get("/api/v1/usage/requests")).body).toContain('"own_key_provider":"example"');
+  expect((await ann.get("/dashboard/usage")).body).toContain("2 with your own key for example");
+  expect((await ann.get("/dashboard/usage/requests")).body).toContain("own key");
+  const page = (await ann.get(`/dashboard/usage/requests/${own.requestId}`)).body;
+  expect(page).toContain("Your own key for example");
+  expect(page).toContain("$0.0001 per request + 10% of the price");
+  expect((await ann.get("/dashboard/usage/csv/requests")).body).toContain(",0.007000000,example");
+
+  const day = dayOf(Date.now());
+  const figures = await readServiceFigures(database, { fromDay: day, toDay: day });
+  // 100 tokens of one request, at 1 µUSD each.
+  expect(figures.models).toMatchObject([{ requests: 3, margin: { chargeNanoUsd: 98_000_000n, costNanoUsd: 100_000n } }]);
+});
+
+const textRow = z.strictObject({ text: z.string() });
+
+async function dump(database: Database): Promise<string> {
+  const rows = await database.query({
+    text: `SELECT provider_key::text || account::text AS text FROM provider_key JOIN account ON account.id = account_id
+           UNION ALL SELECT audit_entry::text FROM audit_entry`,
+    row: textRow,
+  });
+  return rows.map(({ text }) => text).join("\n");
+}
+
+async function actions(database: Database): Promise<string[]> {
+  const rows = await database.query({
+    text: "SELECT action || ' ' || subject AS text FROM audit_entry WHERE action LIKE 'provider%' ORDER BY id",
+    row: textRow,
+  });
+  return rows.map(({ text }) => text);
+}
