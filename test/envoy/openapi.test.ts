@@ -226,9 +226,12 @@ test.for([
   expect(promised.map((name) => answer.headers.get(name)?.length)).toEqual([36, 36]);
 });
 
-test("every operation of the document was called, with success and failure", () => {
+/** test/envoy/batch-openapi.test.ts calls those for batches. */
+test("every other operation of the document was called, with success and failure", () => {
   const called = new Set(["createSpeech true", ...CASES.map(({ id, status }) => `${id} ${status < 300}`)]);
-  const operations = document.operations.flatMap(({ id }) => [`${id} true`, ...(id === "getAddresses" ? [] : [`${id} false`])]);
+  const operations = document.operations
+    .filter(({ tags }) => !tags.includes("batches"))
+    .flatMap(({ id }) => [`${id} true`, ...(id === "getAddresses" ? [] : [`${id} false`])]);
   expect([...called].toSorted()).toEqual(operations.toSorted());
 });
 

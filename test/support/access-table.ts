@@ -78,7 +78,7 @@ const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forA
 const KEY = { publicId: "key" } as const;
 const API_KEY = { id: "key" } as const;
 /** For the holders of API keys alone: neither a session nor a management token is one. */
-const OF_KEYS = [
+export const ROUTES_OF_KEYS = [
   "POST /v1/files",
   "GET /v1/files",
   "GET /v1/files/:id",
@@ -435,6 +435,6 @@ export const ACCESS: Readonly<Record<string, Access>> = {
     stranger: 200,
     admin: 200,
   }),
-  ...Object.fromEntries(OF_KEYS.map((route) => [route, forAll(401, { isWebhook: true })])),
+  ...Object.fromEntries(ROUTES_OF_KEYS.map((route) => [route, forAll(401, { isWebhook: true })])),
   "POST /api/v1/credit/redeem": api("member", 400, { body: { code: "AAAAA-AAAAA-AAAAA-AAAAA" } }),
 };

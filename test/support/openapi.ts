@@ -7,7 +7,11 @@ import { parse } from "yaml";
 import * as z from "zod";
 import { REPOSITORY } from "./repository-files.ts";
 
-const operationSchema = z.looseObject({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) });
+const operationSchema = z.looseObject({
+  operationId: z.string(),
+  tags: z.array(z.string()),
+  responses: z.record(z.string(), z.unknown()),
+});
 const documentSchema = z.looseObject({
   paths: z.record(z.string(), z.record(z.string(), operationSchema)),
   components: z.looseObject({ schemas: z.record(z.string(), z.looseObject({ enum: z.array(z.unknown()).optional() })) }),
@@ -21,6 +25,8 @@ export interface OpenapiDocument {
   enumOf(component: string): readonly unknown[];
   /** Checks a JSON body against the document's schema for an operation's status, or its default. */
   validatorOf(operation: Operation, status: number): ValidateFunction;
+  /** Content types that the document has for such an answer. */
+  typesOf(operation: Operation, status: number): string[];
   /** Names of the headers that the document has for such an answer. */
   headersOf(id: string, status: number): string[];
   /** Those that every such answer carries. */
@@ -29,13 +35,17 @@ export interface OpenapiDocument {
 
 interface Operation {
   readonly id: string;
+  readonly tags: readonly string[];
   readonly method: string;
   readonly path: string;
   readonly statuses: readonly string[];
 }
 
 const headersSchema = z.record(z.string(), z.union([z.object({ required: z.boolean() }), z.looseObject({})]));
-const responseSchema = z.looseObject({ headers: headersSchema.optional() });
+const responseSchema = z.looseObject({
+  headers: headersSchema.optional(),
+  content: z.record(z.string(), z.unknown()).optional(),
+});
 
 /** docs/openapi.yaml. */
 export async function readOpenapi(): Promise<OpenapiDocument> {
@@ -47,8 +57,9 @@ export async function readOpenapi(): Promise<OpenapiDocument> {
   ajv.addSchema(document, "openapi");
 
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { operationId, responses }]) => ({
+    Object.entries(methods).map(([method, { operationId, tags, responses }]) => ({
       id: operationId,
+      tags,
       method: method.toUpperCase(),
       path,
       statuses: Object.keys(responses),
@@ -63,8 +74,12 @@ export async function readOpenapi(): Promise<OpenapiDocument> {
     return reference.success ? reference.data.$ref.replace(/^#/, "") : pointer;
   }
 
+  function responseAt(operation: Operation, status: number) {
+    return responseSchema.parse(follow(document, pointerOf(operation, status)));
+  }
+
   function headersAt(operation: Operation, status: number) {
-    return responseSchema.parse(follow(document, pointerOf(operation, status))).headers ?? {};
+    return responseAt(operation, status).headers ?? {};
   }
 
   return {
@@ -73,6 +88,7 @@ export async function readOpenapi(): Promise<OpenapiDocument> {
     enumOf: (component) => document.components.schemas[component]?.enum ?? [],
     validatorOf: (operation, status) =>
       ajv.compile({ $ref: `openapi#${pointerOf(operation, status)}/content/application~1json/schema` }),
+    typesOf: (operation, status) => Object.keys(responseAt(operation, status).content ?? {}),
     headersOf(id, status) {
       const operation = operations.find((each) => each.id === id);
       return operation === undefined ? [] : Object.keys(headersAt(operation, status));

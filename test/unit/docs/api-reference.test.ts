@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../../contract/errors.ts";
 import { HEADERS, MAX_REQUEST_BYTES, MESSAGES_VERSIONS, RATE_LIMIT_HEADERS } from "../../../contract/headers.ts";
 import { describeUnknownPath } from "../../../extproc/route/unknown-path.ts";
+import { ROUTES_OF_KEYS } from "../../support/access-table.ts";
 import { tablesBelow } from "../../support/markdown-tree.ts";
 import { REPOSITORY } from "../../support/repository-files.ts";
 
@@ -39,8 +40,21 @@ test("the table of endpoints has every served path", () => {
         "GET /v1/usage/{id}",
         "GET`, `DELETE /v1/responses/{id}",
         "GET /v1/responses/{id}/input_items",
+        "POST`, `GET /v1/files",
+        "POST`, `GET /v1/batches",
+        "POST`, `GET /v1/messages/batches",
       ].length,
   );
+});
+
+test("the guide to batches has every endpoint for the holders of keys, and no other (S58)", async () => {
+  const guide = await readFile(path.join(REPOSITORY, "docs/batches.md"), "utf8");
+  const [table = []] = tablesBelow(guide, "Endpoints");
+  const listed = table.flatMap(([endpoint = ""]) => {
+    const [, address = ""] = /(\/\S+)$/.exec(endpoint) ?? [];
+    return (endpoint.match(/GET|POST|DELETE/g) ?? []).map((method) => `${method} ${address}`);
+  });
+  expect(listed.toSorted()).toEqual(ROUTES_OF_KEYS.map((route) => route.replace(":id", "{id}")).toSorted());
 });
 
 test("rate-limit headers, our own headers, versions and the largest body are those of the code (S4, S21, S23)", () => {
