@@ -19,7 +19,8 @@ beforeAll(async () => {
     request.resume();
   });
   const { promise: listening, resolve } = Promise.withResolvers<void>();
-  dashboard.listen(0, LOOPBACK, resolve);
+  // All of them may arrive before this busy process accepts one.
+  dashboard.listen({ port: 0, host: LOOPBACK, backlog: 4_096 }, resolve);
   await listening;
   const address = dashboard.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
