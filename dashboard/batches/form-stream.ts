@@ -41,13 +41,17 @@ export async function readFormStream(
   let rest: Buffer = LINE_END;
   let sink: PartSink | null = null;
   let isInHeader = false;
+  let hasEnded = false;
   let parts = 0;
 
   /** @returns whether it made progress. */
   async function step(): Promise<boolean> {
     if (isInHeader) {
       if (rest.length < 2) return false;
-      if (rest.subarray(0, 2).equals(END)) return false;
+      if (rest.subarray(0, 2).equals(END)) {
+        hasEnded = true;
+        return false;
+      }
       const end = rest.indexOf("\r\n\r\n");
       if (end > MAX_HEADER_BYTES || (end < 0 && rest.length > MAX_HEADER_BYTES)) throw broken();
       if (end < 0) return false;
@@ -73,10 +77,12 @@ export async function readFormStream(
   }
 
   for await (const piece of pieces) {
+    // After the last boundary there may be another text for people, of any length.
+    if (hasEnded) continue;
     rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     while (await step());
   }
-  if (!isInHeader || !rest.subarray(0, 2).equals(END)) throw broken();
+  if (!hasEnded) throw broken();
 }
 
 function readHeader(text: string): PartHeader {

@@ -58,6 +58,21 @@ test("a text before the first part is skipped, and empty parts are parts", async
   expect(await read(Buffer.from(form), { sizes: [3] })).toEqual([{ name: "a", fileName: null, content: "" }]);
 });
 
+test("a text after the last part is not kept, however long it is (S58)", async () => {
+  const piece = Buffer.alloc(256 * 1024, "x");
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  async function* form() {
+    yield Buffer.from('--edge\r\ncontent-disposition: form-data; name="a"\r\n\r\n\r\n--edge--\r\n');
+    for (let count = 0; count < 200; count++) {
+      yield piece;
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }
+  }
+  await readFormStream(form(), { boundary: "edge", onPart: () => ({ write() {}, end() {} }) });
+  expect(most).toBeLessThan(8 * 1024 * 1024);
+});
+
 test("anything but a complete form is refused", async () => {
   const part = '--edge\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n';
   const wrong = ["", "--edge", part, `${part}--edge`, "--edge\r\n\r\nx\r\n--edge--", `--edge\r\n${"x".repeat(9_000)}`];
