@@ -15,9 +15,14 @@ export function startBatchWatch({ database, pepper, log }: { database: Database;
   const content = createBatchContent(pepper);
   const rounds = startRounds(
     async () => {
-      await endOverdue(database);
-      while (await prepareOne({ database, content }));
-      while (await endOne({ database, content }));
+      let isBusy;
+      do {
+        await endOverdue(database);
+        // In turn: an account that keeps creating batches must not keep those of others from ending.
+        const hasPrepared = await prepareOne({ database, content });
+        const hasEnded = await endOne({ database, content });
+        isBusy = hasPrepared || hasEnded;
+      } while (isBusy);
     },
     { everyMs: EVERY_MS, onFailure: (error) => log.warn({ err: error }, "failed to work on batches; retrying") },
   );

@@ -62,7 +62,7 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   const stopping = new AbortController();
   const ending = new AbortController();
   const wakeUp = createWakeUp();
-  const flying = new Set<Promise<void>>();
+  const flying = new Map<SendableRequest, Promise<void>>();
   /** By batch; only those that were refused last time. */
   const creditRefusals = new Map<string, number>();
 
@@ -78,10 +78,10 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
     const flight = run(request)
       .catch((error: unknown) => log.warn({ err: error, batch: request.batchId }, "failed to send a request of a batch"))
       .finally(() => {
-        flying.delete(flight);
+        flying.delete(request);
         wakeUp.wake();
       });
-    flying.add(flight);
+    flying.set(request, flight);
   }
 
   async function run(request: SendableRequest): Promise<void> {
@@ -172,7 +172,11 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
     }
   }
 
-  const keeping = startRounds(async () => void (flying.size > 0 && (await keepRequests(database, holder))), {
+  async function keep(): Promise<void> {
+    if (flying.size > 0) await keepRequests(database, { holder, requests: [...flying.keys()] });
+  }
+
+  const keeping = startRounds(keep, {
     everyMs: (SENT_SECONDS * 1000) / 3,
     onFailure: (error) => log.warn({ err: error }, "failed to keep the requests of batches; retrying"),
   });
@@ -182,9 +186,9 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
     async stop(withinMs) {
       stopping.abort();
       await ended;
-      await pauseUntil(Promise.all(flying), withinMs);
+      await pauseUntil(Promise.all(flying.values()), withinMs);
       ending.abort();
-      await Promise.all(flying);
+      await Promise.all(flying.values());
       await keeping.stop();
       agent.destroy();
       await releaseRequests(database, holder).catch(() => {});

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { BATCH_BOUNDS, BATCH_INTERFACES } from "../../contract/batches.ts";
-import type { Database, Queryable } from "../postgres/database.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { HAS_WAITING } from "./sending.ts";
 
 const CLOSED_AT_ONCE = 200;
 const WORK_SECONDS = 60;
@@ -32,14 +33,14 @@ const endingRow = z.strictObject({
 export type EndingBatch = z.infer<typeof endingRow>;
 
 /** Takes one; undefined if there is none. */
-export async function takeEnding(database: Database): Promise<EndingBatch | undefined> {
+export async function takeEnding(database: Queryable): Promise<EndingBatch | undefined> {
   const [taken] = await database.query({
     text: `UPDATE batch SET taken_until = now() + make_interval(secs => $1),
              state = 'ending', ending_at = coalesce(ending_at, now())
            WHERE id = (
              SELECT id FROM batch WHERE (taken_until IS NULL OR taken_until < now()) AND (
                state = 'ending'
-               OR (state = 'running' AND NOT EXISTS (SELECT FROM batch_request WHERE batch_id = id AND batch_request.state = 'waiting'))
+               OR (state = 'running' AND NOT (${HAS_WAITING}))
              ) AND NOT EXISTS (
                SELECT FROM batch_request WHERE batch_id = id AND batch_request.state = 'sent'
                  AND (batch_request.taken_until >= now() OR batch.state = 'running')
@@ -57,8 +58,11 @@ const unsentRow = z.strictObject({ number: z.int(), customId: z.string() });
 /** Requests of an ending batch that have no result, a few at a time. */
 export async function listUnsent(database: Queryable, batchId: string): Promise<{ number: number; customId: string }[]> {
   return database.query({
-    text: `SELECT number, custom_id AS "customId" FROM batch_request WHERE batch_id = $1 AND state IN ('waiting', 'sent')
-           ORDER BY number LIMIT $2`,
+    // One list for each index: otherwise all requests that have a result would be read, every time.
+    text: `(SELECT number, custom_id AS "customId" FROM batch_request WHERE batch_id = $1 AND state = 'waiting' ORDER BY number LIMIT $2)
+           UNION ALL
+           (SELECT number, custom_id FROM batch_request WHERE batch_id = $1 AND state = 'sent' LIMIT $2)
+           LIMIT $2`,
     values: [batchId, CLOSED_AT_ONCE],
     row: unsentRow,
   });

@@ -32,6 +32,13 @@ const batchRow = z.strictObject({
   betas: z.string().nullable(),
   room: z.int(),
 });
+/**
+ * As SQL, of a `batch`: it has requests that wait. The order has Postgres read the index of those that wait; for any one of them, it
+ * may read the whole table.
+ */
+export const HAS_WAITING =
+  "(SELECT number FROM batch_request WHERE batch_id = batch.id AND batch_request.state = 'waiting' ORDER BY number LIMIT 1) IS NOT NULL";
+
 const requestRow = z.strictObject({
   number: z.int(),
   customId: z.string(),
@@ -39,8 +46,6 @@ const requestRow = z.strictObject({
   attempts: z.int(),
   earlierRequestId: z.string().nullable(),
 });
-
-const UNSENT = "(state = 'waiting' OR (state = 'sent' AND taken_until < now()))";
 
 /**
  * Takes requests of one batch. Batches of the accounts with the fewest requests in flight come first, and those that have waited
@@ -57,9 +62,15 @@ export async function takeRequests(
     const { room, ...shared } = batch;
     await transaction.execute("UPDATE batch SET resumes_at = clock_timestamp() WHERE id = $1", [batch.batchId]);
     const taken = await transaction.query({
-      text: `WITH chosen AS (
-               SELECT batch_id, number, CASE WHEN state = 'sent' THEN 1 ELSE 0 END AS lost FROM batch_request
-               WHERE batch_id = $1 AND ${UNSENT} ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
+      // One list for each index: with both conditions at once, all requests that are done would be read, every time.
+      text: `WITH lost AS (
+               SELECT batch_id, number, 1 AS lost FROM batch_request
+               WHERE batch_id = $1 AND state = 'sent' AND taken_until < now() LIMIT $2 FOR UPDATE SKIP LOCKED
+             ), waiting AS (
+               SELECT batch_id, number, 0 AS lost FROM batch_request
+               WHERE batch_id = $1 AND state = 'waiting' ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
+             ), chosen AS (
+               SELECT * FROM lost UNION ALL SELECT * FROM waiting LIMIT $2
              )
              UPDATE batch_request AS request SET state = 'sent', taken_by = $3, taken_until = now() + make_interval(secs => $4),
                attempts = attempts + lost
@@ -85,7 +96,8 @@ async function takeBatch(transaction: Queryable) {
            FROM batch LEFT JOIN flying ON flying.batch_id = id LEFT JOIN of_account ON of_account.account_id = batch.account_id
            WHERE state = 'running' AND resumes_at <= now()
              AND width > coalesce(flying.requests, 0) AND $1 > coalesce(of_account.requests, 0)
-             AND EXISTS (SELECT FROM batch_request WHERE batch_id = id AND ${UNSENT.replaceAll("state", "batch_request.state")})
+             AND (${HAS_WAITING} OR EXISTS (SELECT FROM batch_request WHERE batch_id = id
+                 AND batch_request.state = 'sent' AND batch_request.taken_until < now()))
            ORDER BY coalesce(of_account.requests, 0), resumes_at LIMIT 1 FOR UPDATE OF batch SKIP LOCKED`,
     values: [ACCOUNT_WIDTH],
     row: batchRow,
@@ -120,11 +132,16 @@ export async function isCharged(database: Queryable, requestId: string): Promise
   return charged.length > 0;
 }
 
-/** This process still works on everything that it has taken. */
-export async function keepRequests(database: Queryable, holder: string): Promise<void> {
+/** This process still works on these. Others that it has taken, but knows nothing of, are to be taken over. */
+export async function keepRequests(
+  database: Queryable,
+  { holder, requests }: { holder: string; requests: readonly Pick<SendableRequest, "batchId" | "number">[] },
+): Promise<void> {
   await database.execute(
-    `UPDATE batch_request SET taken_until = now() + make_interval(secs => $2) WHERE state = 'sent' AND taken_by = $1`,
-    [holder, SENT_SECONDS],
+    `UPDATE batch_request SET taken_until = now() + make_interval(secs => $2)
+     FROM unnest($3::text[], $4::integer[]) AS kept (batch_id, number)
+     WHERE batch_request.batch_id = kept.batch_id AND batch_request.number = kept.number AND state = 'sent' AND taken_by = $1`,
+    [holder, SENT_SECONDS, requests.map(({ batchId }) => batchId), requests.map(({ number }) => number)],
   );
 }
 
