@@ -1,0 +1,23 @@
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { readBody } from "../../../../dashboard/batches/body-stream.ts";
+
+/** Uploads, as they arrive (S58). */
+const MEBIBYTE = 1024 * 1024;
+
+async function blocksOf(pieces: Iterable<Buffer>, maxBytes = MEBIBYTE): Promise<Buffer[]> {
+  return Array.fromAsync(readBody(Readable.from(pieces, { objectMode: false }), { maxBytes, what: "A file" }));
+}
+
+test("a body that comes byte by byte is a few blocks, and one that comes at once is the same (S58)", async () => {
+  const bytes = Buffer.from(Array.from({ length: 150_000 }, (_, index) => index % 251));
+  const single = await blocksOf(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
+  expect(single.length).toBe(3);
+  expect(Buffer.concat(single).equals(bytes)).toBe(true);
+  expect(Buffer.concat(await blocksOf([bytes])).equals(bytes)).toBe(true);
+  expect(await blocksOf([])).toEqual([]);
+});
+
+test("a body that is too long is refused (S58)", async () => {
+  await expect(blocksOf([Buffer.alloc(MEBIBYTE), Buffer.alloc(1)])).rejects.toThrow("at most 1 MiB");
+});
