@@ -7,6 +7,10 @@ export const BATCH_BOUNDS = {
   mebibytes: 100,
   /** Of one request. */
   requestMebibytes: 8,
+  /** JSON values of one request, counted by commas and opening brackets: parsing takes time and memory by these, not by bytes. */
+  requestParts: 400_000,
+  /** Of a file; some are empty. */
+  lines: 100_000,
   /** Of one answer: a longer one is an error, and charged. */
   answerMebibytes: 16,
   customIdCharacters: 256,

@@ -12,7 +12,7 @@ import {
   noSuchBatch,
   type Batch,
 } from "../../ledger/batches/batches.ts";
-import { addRequests, dropBatch, startBatch, type NewRequest } from "../../ledger/batches/requests.ts";
+import { addRequests, bytesOfRequest, dropBatch, startBatch, type NewRequest } from "../../ledger/batches/requests.ts";
 import { readResults } from "../../ledger/batches/results.ts";
 import { readBody, tooLarge } from "./body-stream.ts";
 import { batchCallerOf } from "./caller.ts";
@@ -166,7 +166,7 @@ function createArrival(write: (requests: NewRequest[]) => Promise<string[]>) {
       const read = readAt(element, requests++);
       waiting.push({ number: requests, ...read });
       waitingBytes += read.body.length;
-      bytes += read.body.length;
+      bytes += bytesOfRequest(read);
       if (waiting.length >= ROWS_AT_ONCE || waitingBytes >= MEBIBYTE) await flush();
     },
     async end(): Promise<{ requests: number; bytes: number }> {

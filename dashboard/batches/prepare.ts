@@ -10,7 +10,7 @@ import {
   takeUnprepared,
   type Unprepared,
 } from "../../ledger/batches/preparing.ts";
-import { addRequests, startBatch, type NewRequest } from "../../ledger/batches/requests.ts";
+import { addRequests, bytesOfRequest, startBatch, type NewRequest } from "../../ledger/batches/requests.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { readLine, RequestMistake } from "./read-request.ts";
 
@@ -31,8 +31,10 @@ export async function prepareOne(deps: PrepareDeps): Promise<boolean> {
   const batch = await takeUnprepared(database);
   if (batch === undefined) return false;
   const preparation = createPreparation(deps, batch);
-  for await (const { line, number } of linesOf(readFileParts(database, batch.inputFileId, deps.content)))
+  for await (const { line, number } of linesOf(readFileParts(database, batch.inputFileId, deps.content))) {
     if (!(await preparation.add(line, number))) return true;
+    if (preparation.isOver()) break;
+  }
   await preparation.end();
   return true;
 }
@@ -80,7 +82,7 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
   let waitingBytes = 0;
   let requests = 0;
   let bytes = 0;
-  let isOver = false;
+  let hasTooMany = false;
 
   function note(message: string, line: number | null): void {
     if (errors.length < BATCH_BOUNDS.errors) errors.push({ code: "invalid_request", message, line });
@@ -107,20 +109,26 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
     return false;
   }
 
+  function noteTooMany(what: string, number: number): true {
+    hasTooMany = true;
+    note(`The file has more than ${what}. Split it.`, number);
+    return true;
+  }
+
   return {
+    /** Nothing in the rest of the file matters. */
+    isOver: () => hasTooMany || errors.length >= BATCH_BOUNDS.errors,
+    /** @returns false if the batch was canceled meanwhile. */
     async add(line: Buffer | null, number: number): Promise<boolean> {
-      if (isOver || (line !== null && line.toString("latin1").trim() === "")) return true;
-      if (++requests > BATCH_BOUNDS.requests) {
-        isOver = true;
-        note(`The file has more than ${BATCH_BOUNDS.requests} requests. Split it.`, number);
-        return true;
-      }
+      if (number > BATCH_BOUNDS.lines) return noteTooMany(`${BATCH_BOUNDS.lines} lines`, number);
+      if (line !== null && line.toString("latin1").trim() === "") return true;
+      if (++requests > BATCH_BOUNDS.requests) return noteTooMany(`${BATCH_BOUNDS.requests} requests`, number);
       try {
         if (line === null) throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestMebibytes} MiB`);
         const { customId, body } = readLine(line, batch.interface);
         waiting.push({ number, customId, body });
         waitingBytes += body.length;
-        bytes += body.length;
+        bytes += bytesOfRequest({ customId, body });
       } catch (thrown) {
         if (!(thrown instanceof RequestMistake)) throw thrown;
         note(`${thrown.field === "" ? "The line" : `\`${thrown.field}\``} ${thrown.message}.`, number);

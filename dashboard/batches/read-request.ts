@@ -2,6 +2,7 @@ import * as z from "zod";
 import { BATCH_BOUNDS, type BatchInterface } from "../../contract/batches.ts";
 import { CLIENT_PATHS } from "../../contract/protocol.ts";
 import { rawMembers } from "./raw-members.ts";
+import { hasMoreParts } from "./structure.ts";
 
 /** A request of a batch as it was written. */
 export interface ReadRequest {
@@ -73,6 +74,8 @@ export function readElement(bytes: Buffer): ReadRequest {
 }
 
 function decode(bytes: Buffer): string {
+  if (hasMoreParts(bytes, BATCH_BOUNDS.requestParts))
+    throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestParts} JSON values`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {

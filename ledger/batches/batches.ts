@@ -3,6 +3,7 @@ import * as z from "zod";
 import { BATCH_BOUNDS, BATCH_INTERFACES, type BatchInterface } from "../../contract/batches.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { ROW_BYTES } from "./requests.ts";
 import { checkRoom } from "./room.ts";
 
 /** A batch of an account: requests that the gateway sends one by one. */
@@ -144,15 +145,19 @@ export interface NewBatch {
   inputFileId?: string;
   metadata?: Readonly<Record<string, string>> | null;
   betas?: string | null;
-  /** As many as its requests may have. */
+  /** As many as the file or the list with its requests has, or may have. */
   bytes: number;
   /** Of all accounts. */
   maxBytes: number;
 }
 
+/** As it is written in a file or a list. */
+const SHORTEST_REQUEST_BYTES = 32;
+
 /** @returns its id. @throws GatewayError as `checkRoom`. */
 export async function createBatch(database: Database, batch: NewBatch): Promise<string> {
-  const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, bytes, maxBytes } = batch;
+  const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, maxBytes } = batch;
+  const bytes = batch.bytes + ROW_BYTES * Math.min(BATCH_BOUNDS.requests, Math.ceil(batch.bytes / SHORTEST_REQUEST_BYTES));
   const id = `${kind}_${randomBytes(16).toString("hex")}`;
   await database.transaction(async (transaction) => {
     await checkRoom(transaction, { accountId, kind: "batch", bytes, maxBytes });
@@ -214,6 +219,9 @@ export async function endBatchesOf(transaction: Queryable, accountId: string): P
      WHERE account_id = $1 AND state IN ('preparing', 'running')`,
     [accountId],
   );
-  await transaction.execute("UPDATE batch SET deleted_at = now() WHERE account_id = $1 AND state = 'ended'", [accountId]);
+  // Those that still end as well, once they have.
+  await transaction.execute("UPDATE batch SET deleted_at = now() WHERE account_id = $1 AND state IN ('ending', 'ended')", [
+    accountId,
+  ]);
   await transaction.execute("UPDATE batch_file SET expires_at = now() WHERE account_id = $1", [accountId]);
 }

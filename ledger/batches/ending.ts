@@ -106,7 +106,8 @@ export async function finishBatch(
   { batchId, error }: { batchId: string; error: { code: string; message: string } | null },
 ): Promise<void> {
   await database.execute(
-    `UPDATE batch SET state = 'ended', ended_at = now(), taken_until = NULL, deleted_at = now() + make_interval(days => $2),
+    `UPDATE batch SET state = 'ended', ended_at = now(), taken_until = NULL,
+       deleted_at = coalesce(deleted_at, now() + make_interval(days => $2)),
        errors = CASE WHEN $3::jsonb IS NULL THEN errors ELSE $3 END
      WHERE id = $1 AND state = 'ending'`,
     [batchId, BATCH_BOUNDS.keptDays, error === null ? null : JSON.stringify([{ ...error, line: null }])],

@@ -10,6 +10,14 @@ export interface NewRequest {
   body: Buffer;
 }
 
+/** Of a request in the database, besides its name and its body: its row, and its entries in indexes. */
+export const ROW_BYTES = 512;
+
+/** What a request takes of its account's room, however short it is. Its body is freed when it has a result; the rest stays. */
+export function bytesOfRequest({ customId, body }: Pick<NewRequest, "customId" | "body">): number {
+  return ROW_BYTES + Buffer.byteLength(customId) + body.length;
+}
+
 /**
  * Adds requests to a batch that does not run yet.
  * @returns the names that were there before.
