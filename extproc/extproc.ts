@@ -265,7 +265,7 @@ export async function startExtproc(
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
     pepper,
     tickets,
-    redactor: createRedactor({ fingerprints: world.fingerprints, pepper }),
+    redactorFor: (accountId) => createRedactor({ fingerprints: () => world.fingerprints(accountId), pepper }),
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     responses: storedResponses.store,

@@ -10,6 +10,7 @@ import type { HeldBytes } from "../load/byte-admission.ts";
 import type { Slot } from "../load/slot.ts";
 import type { Start } from "../load/starts.ts";
 import type { Run } from "../meter/run.ts";
+import type { Redactor } from "../redactor.ts";
 import type { Reply } from "../reply.ts";
 import type { AnswerStream } from "./answer-stream.ts";
 import type { Deadlines } from "./deadlines.ts";
@@ -88,6 +89,11 @@ type Answer =
   /** One JSON document, possibly compressed; `asStream`: the client waits for a stream, which is made from it. */
   | { kind: "whole"; asStream: boolean; coding: string | null }
   | { kind: "stream"; stream: AnswerStream };
+
+/** Of what a model server says to the caller. */
+export function redactorOf({ deps, caller }: Pick<ExchangeContext, "deps" | "caller">): Redactor {
+  return deps.redactorFor(caller?.account.accountId);
+}
 
 export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void, flow: Flow): ExchangeContext {
   const startedMs = deps.clock.nowMs();

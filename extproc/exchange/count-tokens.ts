@@ -1,4 +1,5 @@
 import type { Backend } from "../../contract/catalogue.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { requestChanges } from "../headers.ts";
 import { decodeIfPossible } from "../protocol/content-coding.ts";
@@ -7,7 +8,7 @@ import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { createTokenCount } from "../translate/count-tokens/token-count.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
-import type { ExchangeContext } from "./context.ts";
+import { redactorOf, type ExchangeContext } from "./context.ts";
 import { answered, type Counting, type Step } from "./phase.ts";
 import { forPage } from "./refusal.ts";
 import { refuse } from "./refuse.ts";
@@ -37,10 +38,16 @@ export function countTokens(context: ExchangeContext, request: CountRequest): St
   };
 }
 
+/** @throws GatewayError as the server refuses it. */
 export function answerCount(context: ExchangeContext, counting: Counting, received: Buffer): Reply {
   const { count, status, coding } = counting;
   const { deps, requestId } = context;
   // A count that cannot be decoded is estimated.
   const body = decodeIfPossible(received, coding);
-  return reply.answerNow(forPage(context, deps.answers.json(requestId, count.answer(status, body))));
+  try {
+    return reply.answerNow(forPage(context, deps.answers.json(requestId, count.answer(status, body))));
+  } catch (error) {
+    // The server may have repeated the credential.
+    throw error instanceof GatewayError ? redactorOf(context).error(error) : error;
+  }
 }

@@ -52,8 +52,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   pepper: Pepper;
   /** Credentials of requests of batches. */
   tickets: Pick<Tickets, "read">;
-  /** Of model servers' messages. */
-  redactor: Redactor;
+  /** Of model servers' messages to an account; undefined: it is not known. */
+  redactorFor(accountId: string | undefined): Redactor;
   /** The page for creating keys. */
   keysUrl: string;
   /** UUIDv7 of that moment. */

@@ -3,7 +3,7 @@ import { platformPath } from "../../contract/platform.ts";
 import { upstreamPath } from "../../contract/protocol.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
-import type { ExchangeContext, Forwarded } from "./context.ts";
+import { redactorOf, type ExchangeContext, type Forwarded } from "./context.ts";
 import { encodeRefusal, forPage, reasonOf } from "./refusal.ts";
 
 /** Ends the request with an error in the caller's protocol (S17). */
@@ -28,7 +28,7 @@ export function refuseSlowly(context: ExchangeContext, thrown: unknown): Reply |
  */
 export function noteFailure(context: ExchangeContext, thrown: unknown): GatewayError {
   const { deps, requestId, forwarded } = context;
-  const error = forwarded === undefined ? toGatewayError(thrown) : deps.redactor.error(toGatewayError(thrown));
+  const error = forwarded === undefined ? toGatewayError(thrown) : redactorOf(context).error(toGatewayError(thrown));
   context.errorCode = error.code;
   if (error.code === "internal_error") deps.events.exchangeFailed({ requestId, error: thrown });
   else if (forwarded === undefined) noteRefusal(context, error);

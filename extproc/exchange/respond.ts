@@ -8,7 +8,7 @@ import type { Reply } from "../reply.ts";
 import { withCost } from "./answer-cost.ts";
 import { emptyAnswer, judgeAnswer } from "./answer-kind.ts";
 import { createAnswerStream, keepAliveBytes, type AnswerStream } from "./answer-stream.ts";
-import type { ExchangeContext, Forwarded } from "./context.ts";
+import { redactorOf, type ExchangeContext, type Forwarded } from "./context.ts";
 import { holdAnswer } from "./held-answer.ts";
 import { answerIsBroken, isReportedBroken, serverBroke, upstreamError } from "./interrupt.ts";
 import { withFinalResponse } from "./final-response.ts";
@@ -69,13 +69,13 @@ export function respond(
 }
 
 function startStream(context: ExchangeContext, forwarded: Forwarded, isEarly: boolean): AnswerStream {
-  const { deps, protocol, push } = context;
+  const { protocol, push } = context;
   const { run, dispatch, relayed } = forwarded;
   const check = streamCheck(context, forwarded);
   const { keep } = check ?? forwarded;
   const stream = createAnswerStream({
     createMachine() {
-      const redacted = deps.redactor.stream(dispatch.translation().stream(run.meter), errorEventOf(context));
+      const redacted = redactorOf(context).stream(dispatch.translation().stream(run.meter), errorEventOf(context));
       const machine = keep === null ? redacted : withFinalResponse(redacted, keep);
       return context.wantsCost ? withCost(machine, protocol, run.costNanoUsd) : machine;
     },
@@ -136,7 +136,7 @@ export function respondWhole(
   const body = coding === null ? received : decodeContent(received, coding);
   if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);
   const { protocol: client, wantsCost } = context;
-  const { redactor } = context.deps;
+  const redactor = redactorOf(context);
   const errorEvent = errorEventOf(context);
   const translation = dispatch.translation();
   const whole = readWhole({ received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep });

@@ -1,15 +1,14 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { CatalogueModel } from "../../contract/catalogue.ts";
 import type { Limits } from "../../contract/limits.ts";
-import type { ProviderKeys } from "../../contract/provider-key.ts";
 import type { PriceVersion } from "../../ledger/models/catalogue.ts";
 import type { AccountRow, Change, KeyRow, ModelRow, UnreadableKind, UnreadableRow } from "../../ledger/feed/rows.ts";
 import { batchPriceOf } from "../../ledger/models/batch-price.ts";
 import { priceAt } from "../../ledger/models/price-schedule.ts";
-import { byLength, type Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import type { SettledBalance } from "../../ledger/settlement/settle.ts";
 import { createInterner } from "./interner.ts";
 import { createKeyTable, type WorldKey } from "./key-table.ts";
+import { createKnownCredentials, type Fingerprints } from "./known-credentials.ts";
 import { createRecentMap } from "./recent-map.ts";
 
 export type { WorldKey };
@@ -45,8 +44,8 @@ export interface World {
   readonly keys: number;
   /** How many rows a newer version wrote. */
   readonly unreadable: Readonly<Record<UnreadableKind, number>>;
-  /** Of the credentials that model servers get, or got lately: by length, what the redactor looks up. */
-  fingerprints(): ReadonlyMap<number, ReadonlySet<string>>;
+  /** Of the credentials that model servers may repeat in this account's answers; the gateway's alone if it is not known. */
+  fingerprints(accountId: string | undefined): Fingerprints;
   apply(change: Change): void;
   /** Everything is sent once more; at its end, keys that were not among it are gone. */
   reload(phase: "begin" | "end"): void;
@@ -58,8 +57,6 @@ export interface World {
 const CURRENT_FOR_MS = 10_000;
 /** About 2 MB of them, and as many that were used before. */
 const MAX_RECENT_KEYS = 4_096;
-
-const MAX_FINGERPRINTS = 10_000;
 
 export interface WorldDeps {
   /** When the feed last heard from the database, Unix ms; null before the first load. */
@@ -79,8 +76,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   const unreadableAccounts = new Set<string>();
   /** With their aliases. */
   const unreadableModels = new Map<string, readonly string[]>();
-  const seenFingerprints = new Map<string, Fingerprint>();
-  let fingerprints = byLength([]);
+  const credentials = createKnownCredentials();
 
   function applyModels(rows: readonly ModelRow[]): void {
     for (const row of rows) {
@@ -89,7 +85,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       else byName.set(row.model.name, { ...row.model, price: row.price, notice: noticeOf(row.model) });
     }
     const backends = rows.flatMap((row) => ("isWithdrawn" in row ? [] : row.model.backends));
-    learnFingerprints(backends.flatMap((backend) => backend.fingerprints ?? []));
+    credentials.learn(backends.flatMap((backend) => backend.fingerprints ?? []));
     sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     storesResponses = sorted.some(({ storeHours }) => storeHours !== undefined);
     byNameOrAlias = new Map(sorted.flatMap((model) => model.aliases.map((alias) => [alias, model] as const)));
@@ -117,19 +113,13 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   function applyAccount(row: AccountRow): void {
     const account = withoutLeasing(row);
     unreadableAccounts.delete(account.accountId);
-    if (account.providerKeys !== undefined) learnKeys(account.providerKeys);
+    if (account.providerKeys !== undefined) credentials.learnKeys(account.accountId, account.providerKeys);
     const known = accounts.get(account.accountId);
     if (known !== undefined) limits.release(known.limits);
     const shared = { ...account, accountId: known?.accountId ?? account.accountId, limits: limits.take(account.limits) };
     // A reading that began before a settlement may arrive after it.
     const isOlder = known !== undefined && account.version < known.version;
     accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
-  }
-
-  /** An account changes with each of its settlements, its keys seldom. */
-  function learnKeys(keys: ProviderKeys): void {
-    const news = keys.flatMap((key) => key.fingerprints).filter(({ hash }) => !seenFingerprints.has(hash));
-    if (news.length > 0) learnFingerprints(news);
   }
 
   function applyUnreadable({ kind, id, aliases = [] }: UnreadableRow): void {
@@ -145,21 +135,8 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     }
   }
 
-  /** A credential that was replaced is still sent for a moment, and may come back later still. */
-  function learnFingerprints(learned: readonly Fingerprint[]): void {
-    for (const fingerprint of learned) {
-      seenFingerprints.delete(fingerprint.hash);
-      seenFingerprints.set(fingerprint.hash, fingerprint);
-    }
-    for (const hash of seenFingerprints.keys()) {
-      if (seenFingerprints.size <= MAX_FINGERPRINTS) break;
-      seenFingerprints.delete(hash);
-    }
-    fingerprints = byLength(seenFingerprints.values());
-  }
-
   return {
-    fingerprints: () => fingerprints,
+    fingerprints: credentials.of,
     findKey,
     findAccount: (accountId) => (unreadableAccounts.has(accountId) ? undefined : accounts.get(accountId)),
     findModel: (name) => byNameOrAlias.get(name),

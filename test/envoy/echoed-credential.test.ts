@@ -86,6 +86,16 @@ test.for(CASES)("nor does an error in a stream, or in a 200: $model by $target",
   for (const stream of [true, false]) expect(await ask(each, stream)).not.toMatch(/Zk3v9/i);
 });
 
+test("nor does a refused count of tokens", async () => {
+  respond = (request, response) => {
+    response.writeHead(400, { "content-type": "application/json" });
+    response.end(JSON.stringify({ error: { message: `refused: ${credentialOf(request)}`, type: "invalid_request_error" } }));
+  };
+  const shown = await ask({ model: "over-messages", target: "/v1/messages/count_tokens" }, false);
+  expect(shown).toContain("refused: ");
+  expect(shown).not.toMatch(/Zk3v9/i);
+});
+
 test("it is in no log or stored data; extproc gets only a fingerprint", async () => {
   const rows = await stack.database.query({ text: "SELECT spec::text AS spec FROM model", row: specRow });
   expect(rows.map(({ spec }) => spec).join("\n")).toContain('"fingerprints"');

@@ -254,6 +254,15 @@ test("a key that the provider repeats in an error does not reach the caller", as
   expect(text).not.toContain("ann-own-key-5");
 });
 
+test("a key that is a common word changes nothing in the errors of other accounts", async () => {
+  await useOwnKey(ann, "bad-request");
+  expect((await ask(ann, { text: "repeat the key" })).text).toContain("[redacted] by");
+  await remove(ann);
+  await useOwnKey(ann, "ann-own-key-7");
+  const others = await ask(eve, { text: "repeat the key" });
+  expect(others.text).toContain("bad request by [redacted]");
+});
+
 test("with an own key only servers that take it are tried, one after the other", async () => {
   await useOwnKey(ann, "ann-own-key-6");
   const answer = await ask(ann, { model: "several" });
