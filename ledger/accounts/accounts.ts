@@ -84,7 +84,10 @@ export async function findAccount(database: Queryable, id: string): Promise<Acco
  * @returns whether anything changed.
  */
 export async function setAccountStatus(database: Queryable, id: string, status: Account["status"]): Promise<boolean> {
-  return (await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status])) > 0;
+  const changed = await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status]);
+  // Operators serve the provider keys of active accounts.
+  if (changed > 0) await database.execute("SELECT pg_notify('provider_key_changed', '')");
+  return changed > 0;
 }
 
 /** @throws GatewayError `invalid_request` for an invalid name. */

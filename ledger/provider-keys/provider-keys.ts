@@ -7,6 +7,7 @@ import { sealTo } from "../../runtime/sealed-box.ts";
 import { admitChange, noteAction } from "../people/audit.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
 import { OFFERED } from "./offers.ts";
+import { providerKeyFingerprints } from "./fingerprints.ts";
 import { aboutProviderKey, readSealing } from "./sealing.ts";
 
 /** An account's own key for a provider, without its value, which nobody can read here. */
@@ -73,7 +74,7 @@ const knownRow = z.strictObject({ id: z.string(), origin: z.string() });
 /**
  * Enters a key, or replaces its value: requests go on with the one before until Envoy has the new one.
  * @throws GatewayError `invalid_request` if no Model takes a key of this provider, or the gateway takes none, or has no room for one
- * more; `rate_limited` for too many changes in a day.
+ * more, or the account is not active; `rate_limited` for too many changes in a day.
  */
 export async function setProviderKey(
   database: Database,
@@ -86,6 +87,7 @@ export async function setProviderKey(
     const sealing = await readSealing(transaction, pepper);
     if (sealing === undefined) throw refused("This service takes no provider keys.");
     await lockAccounts(transaction, [accountId]);
+    await checkActive(transaction, accountId);
     await admitChange(transaction, "provider_key", accountId);
     const [known] = await transaction.query({
       text: "SELECT id, origin FROM provider_key WHERE account_id = $1 AND provider = $2",
@@ -97,15 +99,18 @@ export async function setProviderKey(
     const id = isReplaced ? known.id : uuidv7();
     if (known !== undefined && !isReplaced) await transaction.execute("DELETE FROM provider_key WHERE id = $1", [known.id]);
     if (!isReplaced) await checkRoom(transaction, { accountId, provider, origin, maxClusters: sealing.maxClusters });
-    const sealed = sealTo(sealing.publicKey, value, aboutProviderKey({ id, accountId, provider, origin }));
+    // Processes know them before a server can repeat the key.
+    const fingerprints = JSON.stringify(providerKeyFingerprints(value, pepper));
+    const sealed = sealTo(sealing.publicKey, value, aboutProviderKey({ id, accountId, provider, origin }, pepper));
     await transaction.execute(
-      `INSERT INTO provider_key AS known (id, account_id, provider, origin, sealing_key_id, sealed, last_four)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)
+      `INSERT INTO provider_key AS known (id, account_id, provider, origin, sealing_key_id, sealed, last_four, fingerprints)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
        ON CONFLICT (id) DO UPDATE
        SET sealing_key_id = excluded.sealing_key_id, sealed = excluded.sealed, last_four = excluded.last_four,
+         fingerprints = excluded.fingerprints,
          version = known.version + 1, replaced_at = now(),
          state = CASE WHEN known.state = 'active' THEN 'active' ELSE 'pending' END`,
-      [id, accountId, provider, origin, sealing.keyId, sealed, value.slice(-4)],
+      [id, accountId, provider, origin, sealing.keyId, sealed, value.slice(-4), fingerprints],
     );
     await refreshAccounts(transaction, [accountId]);
     await noteAction(transaction, {
@@ -115,6 +120,13 @@ export async function setProviderKey(
     });
     return findProviderKey(transaction, { accountId, provider });
   });
+}
+
+/** In any other account a key would only take room; of one that closes meanwhile it would stay. */
+async function checkActive(transaction: Queryable, accountId: string): Promise<void> {
+  const active = await transaction.execute("SELECT FROM account WHERE id = $1 AND status = 'active'", [accountId]);
+  if (active === 0)
+    throw new GatewayError("invalid_request", "This account is suspended or closed. Contact the operator of this service.");
 }
 
 const roomRow = z.strictObject({ used: z.int(), wanted: z.int(), keys: z.int() });
@@ -128,7 +140,8 @@ async function checkRoom(
     text: `WITH offered AS (${OFFERED}), servers AS (
              SELECT provider, origin, count(DISTINCT endpoint)::integer AS clusters FROM offered GROUP BY provider, origin
            )
-           SELECT (SELECT coalesce(sum(clusters), 0)::integer FROM provider_key JOIN servers USING (provider, origin)) AS used,
+           SELECT (SELECT coalesce(sum(clusters), 0)::integer FROM provider_key JOIN servers USING (provider, origin)
+               JOIN account ON account.id = account_id WHERE status = 'active') AS used,
              (SELECT coalesce(sum(clusters), 0)::integer FROM servers WHERE provider = $1 AND origin = $2) AS wanted,
              (SELECT count(*)::integer FROM provider_key WHERE account_id = $3) AS keys`,
     values: [provider, origin, accountId],

@@ -44,9 +44,16 @@ export async function publishSealing(database: Queryable, sealing: Sealing | nul
   );
 }
 
-/** What a sealed value is about: moved to another row, it does not open. */
-export function aboutProviderKey(key: { id: string; accountId: string; provider: string; origin: string }): string {
-  return JSON.stringify(["provider key", key.id, key.accountId, key.provider, key.origin]);
+/**
+ * What a sealed value is about: moved to another row, it does not open. Nor does one that was sealed without the pepper: whoever can
+ * only write the database, where the public key is, cannot send an account's requests with a key of their own.
+ */
+export function aboutProviderKey(
+  key: { id: string; accountId: string; provider: string; origin: string },
+  pepper: Buffer,
+): string {
+  const about = JSON.stringify(["provider key", key.id, key.accountId, key.provider, key.origin]);
+  return createHmac("sha256", pepper).update("about a provider key\0").update(about).digest("hex");
 }
 
 function proofOf(publicKey: Buffer, pepper: Buffer): Buffer {

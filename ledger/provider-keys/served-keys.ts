@@ -37,11 +37,12 @@ const sealedRow = z.strictObject({
   version: z.int(),
 });
 
-/** Oldest first: those keep their place. */
+/** Of accounts that are served; oldest first: those keep their place. */
 export async function readSealedKeys(database: Reader): Promise<SealedProviderKey[]> {
   return database.query({
-    text: `SELECT id, account_id AS "accountId", provider, origin, sealing_key_id AS "sealingKeyId", sealed, version
-           FROM provider_key ORDER BY id LIMIT $1`,
+    text: `SELECT provider_key.id, account_id AS "accountId", provider, origin, sealing_key_id AS "sealingKeyId", sealed, version
+           FROM provider_key JOIN account ON account.id = account_id WHERE status = 'active'
+           ORDER BY provider_key.id LIMIT $1`,
     values: [MAX_READ],
     row: sealedRow,
   });

@@ -1,3 +1,4 @@
+import { providerKeyFingerprints } from "../../ledger/provider-keys/fingerprints.ts";
 import { aboutProviderKey } from "../../ledger/provider-keys/sealing.ts";
 import type { SealedProviderKey } from "../../ledger/provider-keys/served-keys.ts";
 import type { Fingerprint } from "../../runtime/credential-fingerprint.ts";
@@ -17,18 +18,18 @@ export interface KeyOpener {
 export interface KeyOpenerDeps {
   /** Private keys; the first one is what new values are sealed to. */
   boxKeys: readonly BoxKey[];
-  fingerprintsOf(credential: string): readonly Fingerprint[];
+  pepper: Buffer;
 }
 
 /** Decrypts each value once. */
-export function createKeyOpener({ boxKeys, fingerprintsOf }: KeyOpenerDeps): KeyOpener {
+export function createKeyOpener({ boxKeys, pepper }: KeyOpenerDeps): KeyOpener {
   let known: ReadonlyMap<string, { sealed: Buffer; opened: OpenedProviderKey }> = new Map();
 
   function open({ sealed, sealingKeyId, ...key }: SealedProviderKey): OpenedProviderKey {
     const boxKey = boxKeys.find(({ id }) => id === sealingKeyId);
-    const value = boxKey === undefined ? undefined : openSealed(boxKey, sealed, aboutProviderKey(key));
+    const value = boxKey === undefined ? undefined : openSealed(boxKey, sealed, aboutProviderKey(key, pepper));
     if (value === undefined || !/^[\x21-\x7e]+$/.test(value)) return { ...key, value: null, fingerprints: [] };
-    return { ...key, value, fingerprints: fingerprintsOf(value) };
+    return { ...key, value, fingerprints: providerKeyFingerprints(value, pepper) };
   }
 
   return {

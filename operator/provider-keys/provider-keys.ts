@@ -7,7 +7,6 @@ import {
   type ServedProviderKey,
 } from "../../ledger/provider-keys/served-keys.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { fingerprintsOf } from "../../runtime/credential-fingerprint.ts";
 import { sealTo, type BoxKey } from "../../runtime/sealed-box.ts";
 import type { OperatorEvents } from "../events.ts";
 import { createKeyOpener, type OpenedProviderKey } from "./open-keys.ts";
@@ -44,7 +43,7 @@ const MAX_RESEALED = 100;
 export function createProviderKeys({ config, database, pepper, events, isLeader, onChange }: ProviderKeysDeps): ProviderKeys {
   const { boxKeys, maxClusters } = config;
   const [current] = boxKeys;
-  const opener = createKeyOpener({ boxKeys, fingerprintsOf: (credential) => fingerprintsOf(credential, pepper) });
+  const opener = createKeyOpener({ boxKeys, pepper });
   const stopping = new AbortController();
   const listening = database.listen({
     channel: "provider_key_changed",
@@ -71,7 +70,7 @@ export function createProviderKeys({ config, database, pepper, events, isLeader,
     const stale = new Set(sealed.filter(({ sealingKeyId }) => sealingKeyId !== current.id).map(({ id }) => id));
     for (const key of opened.filter(({ id, value }) => value !== null && stale.has(id)).slice(0, MAX_RESEALED)) {
       const value = key.value ?? "";
-      const again = sealTo(current.publicKey, value, aboutProviderKey(key));
+      const again = sealTo(current.publicKey, value, aboutProviderKey(key, pepper));
       await reseal(database, { id: key.id, version: key.version, sealingKeyId: current.id, sealed: again });
     }
   }

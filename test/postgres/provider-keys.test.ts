@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { setAccountStatus } from "../../ledger/accounts/accounts.ts";
 import { closeAccount } from "../../ledger/accounts/close-account.ts";
 import { readStatement } from "../../ledger/billing/statement.ts";
 import { monthOf } from "../../ledger/billing/month.ts";
@@ -7,14 +8,15 @@ import { readAccountPage } from "../../ledger/feed/pages.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { publishSealing, readSealing } from "../../ledger/provider-keys/sealing.ts";
+import { aboutProviderKey, publishSealing, readSealing } from "../../ledger/provider-keys/sealing.ts";
 import { listProviderKeys, setProviderKey } from "../../ledger/provider-keys/provider-keys.ts";
 import { noteServed, readSealedKeys } from "../../ledger/provider-keys/served-keys.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { readServiceFigures } from "../../ledger/usage/service-figures.ts";
 import { createProviderKeys } from "../../operator/provider-keys/provider-keys.ts";
 import { dayOf } from "../../contract/days.ts";
-import { boxKey } from "../../runtime/sealed-box.ts";
+import { fingerprintsOf } from "../../runtime/credential-fingerprint.ts";
+import { boxKey, sealTo } from "../../runtime/sealed-box.ts";
 import { openDashboard, type TestDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -205,7 +207,7 @@ test("extproc's feed says what requests need to know, in the transaction that ch
   const [sealed] = await readSealedKeys(database);
   if (sealed === undefined) throw new Error("there is a key");
   const key = { id: sealed.id, provider: "example", origin: ORIGIN };
-  expect(await ofAnn()).toEqual([{ ...key, state: "pending", fingerprints: [] }]);
+  expect(await ofAnn()).toEqual([{ ...key, state: "pending", fingerprints: fingerprintsOf(VALUE, PEPPER) }]);
   const fingerprints = [{ length: 8, hash: "h" }];
   const served = { id: sealed.id, accountId: ann.accountId, version: 1, state: "active", fingerprints } as const;
   await noteServed(database, [served]);
@@ -213,7 +215,8 @@ test("extproc's feed says what requests need to know, in the transaction that ch
 
   // Envoy has only the value before, which is used until it has the new one.
   await enterFor(database, ann.accountId, "px-own-second-1");
-  expect(await ofAnn()).toMatchObject([{ id: sealed.id, state: "active" }]);
+  const known = fingerprintsOf("px-own-second-1", PEPPER);
+  expect(await ofAnn()).toMatchObject([{ id: sealed.id, state: "active", fingerprints: known }]);
   expect(await listProviderKeys(database, ann.accountId)).toMatchObject([{ state: "pending" }]);
   await noteServed(database, [{ ...served, state: "unusable" }]);
   expect(await ofAnn()).toMatchObject([{ state: "active" }]);
@@ -228,6 +231,40 @@ test("closing an account deletes its keys (S59)", async () => {
   expect(await readSealedKeys(database)).toEqual([]);
   const { accounts } = await readAccountPage(database, { afterId: "" });
   expect(accounts.find(({ accountId }) => accountId === ann.accountId)?.providerKeys).toBeUndefined();
+});
+
+test("a suspended account's keys take no room, and it enters none (S59)", async () => {
+  const { database, dashboard, ann } = await open({ maxClusters: 1 });
+  await enterFor(database, ann.accountId);
+  await setAccountStatus(database, ann.accountId, "suspended");
+  expect(await readSealedKeys(database)).toEqual([]);
+  await expect(enterFor(database, ann.accountId, "px-own-second-1")).rejects.toThrow("suspended or closed");
+  const eve = await dashboard.owner("eve@example.com");
+  await enterFor(database, eve.accountId);
+  await setAccountStatus(database, ann.accountId, "active");
+  expect((await readSealedKeys(database)).map(({ accountId }) => accountId)).toEqual([ann.accountId, eve.accountId]);
+});
+
+test("whoever can only write the database cannot seal a key of their own to an account (S59)", async () => {
+  const { database, ann } = await open();
+  await enterFor(database, ann.accountId);
+  const [key] = await readSealedKeys(database);
+  if (key === undefined) throw new Error("there is a key");
+  const planted = sealTo(OLD.publicKey, "px-eves-own-key", aboutProviderKey(key, Buffer.alloc(32, 9)));
+  await database.execute("UPDATE provider_key SET sealed = $1, version = 2", [planted]);
+  const operator = operatorOf(database, [OLD]);
+  expect(await operator.read()).toMatchObject([{ value: null }]);
+  await operator.stop();
+});
+
+test("a key of many long words has few fingerprints", async () => {
+  const { database, ann } = await open();
+  const words = Array.from({ length: 60 }, (_, each) => `word${each}`.padEnd(16 + (each % 10), "x"));
+  await enterFor(database, ann.accountId, words.join("-"));
+  const operator = operatorOf(database, [OLD]);
+  const [opened] = await operator.read();
+  expect(opened?.fingerprints).toHaveLength(16);
+  await operator.stop();
 });
 
 test("an account enters keys at most so many times in a day, and can always delete them", async () => {
