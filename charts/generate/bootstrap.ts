@@ -105,7 +105,7 @@ export function bootstrapTemplate(): string {
     maxConnections: MAX_CONNECTIONS.standIn,
     maxHeapBytes: MAX_HEAP.standIn,
   });
-  const text = encode(withConditions(bootstrap))
+  const text = shareBlocks(encode(withConditions(bootstrap)))
     .replaceAll(/^ *(?:- )?IF (.*?)(?: OF \w+)?(?:: null)?$/gm, "{{- if $1 }}")
     .replaceAll(/^ *(?:- )?EACH WORKER IF (.*)$/gm, `{{- range $worker := ternary (until ${WORKERS}) list ($1) }}`)
     .replaceAll(/^ *(?:- )?EACH WORKER$/gm, `{{- range $worker := until ${WORKERS} }}`)
@@ -171,6 +171,24 @@ function withConditions(value: unknown, conditions = CONDITIONS): unknown {
   );
 }
 
+/** What the ports for clients and for batches have in common, and most of the text. */
+const SHARED_BLOCK = /^( *)(http_filters|route_config|local_reply_config):\n((?:\1(?: |- ).*\n|\n)+)/gm;
+
+/** Writes a block once: `kubectl apply` cannot keep a ConfigMap of more than 256 KiB. */
+function shareBlocks(text: string): string {
+  const blocks = [...text.matchAll(SHARED_BLOCK)].map(([block]) => block);
+  const repeated = new Set(blocks.filter((block, at) => blocks.indexOf(block) < at));
+  const names = new Map<string, string>();
+  return text.replaceAll(SHARED_BLOCK, (block: string, indent: string, key: string, content: string) => {
+    if (!repeated.has(block)) return block;
+    const written = names.get(block);
+    if (written !== undefined) return `${indent}${key}: *${written}\n`;
+    const name = `${key}_${names.size}`;
+    names.set(block, name);
+    return `${indent}${key}: &${name}\n${content}`;
+  });
+}
+
 /** Whether it exists once for each worker of extproc. */
 function workerOf(item: unknown): { isFirst: boolean; isRoute: boolean } | undefined {
   const isRoute = nameOf(item).startsWith("worker-");
@@ -186,5 +204,5 @@ function nameOf(item: unknown): string {
 }
 
 function encode(config: unknown): string {
-  return stringify(config, { lineWidth: 0, aliasDuplicateObjects: false });
+  return stringify(config, { lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false });
 }

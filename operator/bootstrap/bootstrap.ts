@@ -68,6 +68,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
   const served = {
     extproc: { cluster: EXTPROC_CLUSTER, workers: options.extproc.length },
     accessLog: accessLog(options.accessLogPath),
+    hasDashboard: options.dashboard !== undefined,
   };
   return {
     node: { id: options.nodeId, cluster: "model-gateway" },
@@ -87,7 +88,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
     },
     static_resources: {
       listeners: [
-        listener({ ...options, ...served, hasDashboard: options.dashboard !== undefined }),
+        listener({ ...options, ...served }),
         ...(options.batches === undefined ? [] : [batchesListener({ ...options, ...served, address: options.batches })]),
         attemptsListener({
           extprocCluster: EXTPROC_CLUSTER,

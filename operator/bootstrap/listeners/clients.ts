@@ -61,7 +61,7 @@ export function listener(options: ListenerOptions): EnvoyConfig {
   };
 }
 
-export interface BatchesListenerOptions extends Omit<ListenerOptions, "listen" | "clientTls" | "hasDashboard"> {
+export interface BatchesListenerOptions extends Omit<ListenerOptions, "listen" | "clientTls"> {
   /** A pod's loopback, or a Unix socket that only this user can access. */
   address: EndpointAddress;
 }
@@ -71,7 +71,7 @@ export interface BatchesListenerOptions extends Omit<ListenerOptions, "listen" |
  * can do no more than any client, and needs a key as well (docs/decisions/0086).
  */
 export function batchesListener({ address, ...options }: BatchesListenerOptions): EnvoyConfig {
-  const manager = connectionManager({ ...options, hasDashboard: false }, "batches");
+  const manager = connectionManager(options, "batches");
   return {
     name: "batches",
     address: "path" in address ? { pipe: { path: address.path, mode: 0o600 } } : socketAddress(address),
