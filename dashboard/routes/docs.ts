@@ -15,6 +15,8 @@ import { LANGUAGES } from "../views/first-requests.ts";
 
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
 const SOURCE = `${DOCS}/openapi.yaml`;
+/** Our own file repeats what operations share by aliases, of which the parser allows 100 unless told otherwise. */
+const MAX_ALIASES = 1_000;
 
 /** Public documentation in the product. */
 export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
@@ -30,7 +32,7 @@ export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: base
 
   app.get(`${DOCS}/api`, async (request, reply) => {
     const { parse } = await import("yaml");
-    ofClients ??= readReference(parse(readSource()));
+    ofClients ??= readReference(parse(readSource(), { maxAliasCount: MAX_ALIASES }));
     return sendPage(
       reply,
       referencePage({

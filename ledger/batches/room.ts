@@ -37,7 +37,7 @@ export async function checkRoom(
     throw full(`An account has at most ${bounds.batchFiles} files. Delete some with DELETE /v1/files/{id}.`);
   if (kind === "batch" && own.batches >= bounds.batches)
     throw full(
-      `An account has at most ${bounds.batches} batches. They are deleted 30 days after their end; delete some earlier.`,
+      `An account has at most ${bounds.batches} batches. They are deleted 30 days after their end; batches of messages can be deleted earlier.`,
     );
   if (kind === "batch" && own.openBatches >= bounds.openBatches)
     throw full(`An account has at most ${bounds.openBatches} batches that are not finished. Wait until one is, or cancel one.`);
