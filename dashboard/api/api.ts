@@ -6,6 +6,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
+import { prepareApiScope } from "../http/api-scope.ts";
 import { recognizeCallers } from "./caller.ts";
 import { describeApi } from "./describe.ts";
 import { serveScim } from "./scim/scim.ts";
@@ -36,18 +37,7 @@ import { validatorCompiler } from "./validation.ts";
 export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight: InFlight }): Promise<void> {
   await app.register(
     async (scope) => {
-      scope.addHook("onRoute", (route) => {
-        route.config = { ...route.config, isApi: true };
-      });
-      // Only JSON: no form of another site can send it.
-      scope.removeContentTypeParser(["text/plain", "application/x-www-form-urlencoded"]);
-      const parseJson = scope.getDefaultJsonParser("error", "error");
-      scope.removeContentTypeParser("application/json");
-      // Many clients send the content type with every request: an empty body counts as no body.
-      scope.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-        if (body === "") done(null, undefined);
-        else void parseJson(request, String(body), done);
-      });
+      prepareApiScope(scope);
       scope.setValidatorCompiler(validatorCompiler);
       scope.setSerializerCompiler(serializerCompiler);
       scope.setErrorHandler((error, request, reply) => answerApiError({ error, request, reply, log: deps.log }));

@@ -3,6 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { createBatchContent } from "../../ledger/batches/content.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
+import { prepareApiScope } from "../http/api-scope.ts";
 import { batchRoutes } from "./batch-routes.ts";
 import { recognizeKeys } from "./caller.ts";
 import { answerBatchError, idHeaders } from "./failure.ts";
@@ -14,17 +15,7 @@ import { createUploads } from "./uploads.ts";
 export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFlight: InFlight }): Promise<void> {
   await app.register(
     async (scope) => {
-      scope.addHook("onRoute", (route) => {
-        route.config = { ...route.config, isApi: true };
-      });
-      scope.removeContentTypeParser(["text/plain", "application/x-www-form-urlencoded"]);
-      const parseJson = scope.getDefaultJsonParser("error", "error");
-      scope.removeContentTypeParser("application/json");
-      // Many clients send the content type with every request: an empty body counts as no body.
-      scope.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-        if (body === "") done(null, undefined);
-        else void parseJson(request, String(body), done);
-      });
+      prepareApiScope(scope);
       scope.setErrorHandler((error, request, reply) => answerBatchError(error, { request, reply, log: deps.log }));
       scope.setNotFoundHandler(() => {
         throw new GatewayError("not_found", `Unknown method and path. ${deps.publicBaseUrl}/dashboard/docs lists the endpoints.`);
