@@ -70,6 +70,8 @@ export interface TurnsOptions {
 const ACCOUNT_AT_ONCE = { part: 0.2, maxMs: 2 };
 /** And for all accounts together. */
 const ALL_AT_ONCE = { part: 0.8, maxMs: 8 };
+/** An account is alone once no other has sent anything for so long; it may take the part of all. */
+const ALONE_AFTER_MS = 1000;
 /** Each account in turn. */
 const TURN_MS = 1;
 /** Between two reads of arrived messages. */
@@ -88,11 +90,24 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
   /** Accounts with waiting messages; the first is next. */
   const accounts: Share[] = [];
   let isDeferred = false;
+  /** The account of the latest message. */
+  let latest: Share | null = null;
+  /** From then on it is alone, unless another account sends something. */
+  let aloneFromMs = 0;
 
-  function mayRunAtOnce({ atOnce, waiting, restsUntilMs }: Share, nowMs: number): boolean {
+  function mayRunAtOnce(share: Share, nowMs: number): boolean {
     refill(all, ALL_AT_ONCE, nowMs);
-    refill(atOnce, ACCOUNT_AT_ONCE, nowMs);
-    return waiting.length === 0 && all.leftMs > 0 && atOnce.leftMs > 0 && restsUntilMs <= nowMs;
+    refill(share.atOnce, ACCOUNT_AT_ONCE, nowMs);
+    const mayTake = isAlone(share, nowMs) || share.atOnce.leftMs > 0;
+    return mayTake && all.leftMs > 0 && share.waiting.length === 0 && share.restsUntilMs <= nowMs;
+  }
+
+  /** Nobody is there to share with. */
+  function isAlone(share: Share, nowMs: number): boolean {
+    if (share === latest) return nowMs >= aloneFromMs;
+    latest = share;
+    aloneFromMs = nowMs + ALONE_AFTER_MS;
+    return false;
   }
 
   function wait(share: Share, lane: WaitingLane): void {
@@ -156,7 +171,8 @@ export function createTurns({ clock, defer, deferBy }: TurnsOptions): Turns {
       const spentMs = nowMs - startedMs;
       noteWork(payer, spentMs, nowMs);
       if (share === undefined) return;
-      share.atOnce.leftMs -= spentMs;
+      // What it takes while alone is not held against it later.
+      if (share.atOnce.leftMs > 0) share.atOnce.leftMs -= spentMs;
       all.leftMs -= spentMs;
     }
 

@@ -101,11 +101,11 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     let characters = 0;
     let length = 0;
     let output = "";
-    while (all.startsWith(before, at)) {
+    while (hasAt(all, before, at)) {
       const from = at + before.length;
       const text = measureText(all, from, isFramed ? CANONICAL : ESCAPED);
       // An empty text is not an event in another protocol.
-      if (text === null || (isFramed && text.end === from) || !all.startsWith(after, text.end)) break;
+      if (text === null || (isFramed && text.end === from) || !hasAt(all, after, text.end)) break;
       textBytes += text.bytes;
       characters += text.characters;
       length += text.length;
@@ -126,6 +126,11 @@ export function createEventTemplate(findText: FindText): EventTemplate {
     },
     isLearning: () => lessons < MAX_LESSONS,
   };
+}
+
+/** `startsWith` compares character by character in optimized code; this compares words. */
+function hasAt(all: string, part: string, at: number): boolean {
+  return all.slice(at, at + part.length) === part;
 }
 
 function formOf(data: Buffer, findText: FindText): Form | undefined {

@@ -67,6 +67,30 @@ test("messages are handled as they arrive while an account takes little time", (
   expect(rounds()).toBe(0);
 });
 
+test("an account that is alone may take the part of all, until another sends something", () => {
+  const { open, order, pass, rounds, round } = setUp();
+  const alone = open("alone ", createShare(), 1);
+  const other = open("other ", createShare(), 0.1);
+  const half = (from: number) => {
+    for (let index = 0; index < 10; index++) {
+      alone.take(number(from + index));
+      pass(1);
+    }
+  };
+  alone.take(number(-1));
+  pass(1000);
+  half(0);
+  expect(rounds(), "half of the process").toBe(0);
+  send(alone, 100, 10);
+  // 8 ms, and four fifths of the time that passes meanwhile.
+  expect(order.at(-1), "not all of it").toBe("alone 49");
+  while (round());
+  pass(1000);
+  other.take(number(0));
+  half(110);
+  expect(rounds(), "half of the process, beside another").toBe(1);
+});
+
 test("a stream that sends too fast waits for its turns, in order, and another account's messages overtake it", () => {
   const { open, order, round } = setUp();
   const fast = open("fast ", createShare(), 1);
