@@ -8,8 +8,6 @@ import { watchDescriptors } from "../runtime/descriptor-watch.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
-import type { TrustedProxies } from "../runtime/trusted-proxies.ts";
-import { createBatchContent } from "../ledger/batches/content.ts";
 import { createTickets } from "../ledger/batches/ticket.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
@@ -19,18 +17,17 @@ import { readRequest } from "../ledger/usage/request-list.ts";
 import { labelUsageByModelAndDay, usageByLabel } from "../ledger/usage/label-reports.ts";
 import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
-import type { LeaseRules } from "../ledger/leases/lease.ts";
 import { endLeasesOf } from "../ledger/leases/leases.ts";
 import { createLabelBudget } from "./labels/label-budget.ts";
 import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
 import { startNightly } from "../ledger/upkeep/nightly.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
-import type { AccessLogChoice } from "./access-log.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createAddressCheck } from "./auth/address-check.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
-import { startBatchRunner } from "./batches/runner.ts";
+import { startBatches } from "./batches/start.ts";
 import { createBrokenAnswers } from "./broken-answers.ts";
+import type { ExtprocConfig } from "./config.ts";
 import { createGuardrails } from "./guardrails/guardrails.ts";
 import { createEarlyAnswers } from "./early-answers/early-answers.ts";
 import { relayTarget } from "./early-answers/relay.ts";
@@ -67,43 +64,6 @@ import { openSupervisorChannel, type News } from "./workers/channel.ts";
 import { createUnreadableRows } from "./world/unreadable-rows.ts";
 import { createWorld } from "./world/world.ts";
 import { startRounds } from "../runtime/wait.ts";
-
-export interface ExtprocConfig {
-  databaseUrl: string;
-  /** `host:port` or `unix:/path`, the address for Envoy. */
-  listen: string;
-  /** Where Envoy accepts streams that may be answered early, in the same form; null if none are. */
-  earlyAnswersAddress: string | null;
-  /** Where Envoy accepts the requests of batches, in the same form; null if this process sends none. */
-  batchesAddress: string | null;
-  /** Port of the admin interface. A worker has none: it answers its supervisor. */
-  admin: { host: string; port: number } | "supervisor";
-  /** This process's number among those of one Envoy, from 0, and their count. */
-  worker: { number: number; of: number };
-  pepper: Buffer;
-  /** Base address for clients; part of messages. */
-  publicBaseUrl: string;
-  /** Where usage is kept until Postgres has it; it survives this process, and belongs to this machine. */
-  journalDirectory: string;
-  lease: LeaseRules;
-  /** How long charges are collected before one batch writes them to Postgres. */
-  settleEveryMs: number;
-  /** Days for which single requests' usage is kept; null: forever. */
-  usageRetentionDays: number | null;
-  /** Maximum concurrent requests; more are refused (S22). */
-  maxOpenRequests: number;
-  /** Bytes of bodies that all workers of one Envoy hold at once; more are refused. */
-  maxBodyBytes: number;
-  /** Bytes of responses that all accounts together store, in all processes of one database. */
-  maxStoredBytes: number;
-  accessLog: AccessLogChoice;
-  /** The proxies in front of Envoy that name the client. */
-  trustedProxies: TrustedProxies;
-  /** Whether Envoy sends spans. */
-  isTraced: boolean;
-  /** How long running streams may take to finish at shutdown. */
-  drainMs: number;
-}
 
 const RECOVER_EVERY_MS = 10_000;
 /**
@@ -324,24 +284,6 @@ export async function startExtproc(
     log,
     onChecked: (differences) => (ledgerDifferences = differences),
   });
-  /** One of all workers sends them, over connections that nothing else uses. */
-  function startBatches(address: string) {
-    const ofBatches = createDatabase({ url: config.databaseUrl, applicationName: "extproc batches", maxConnections: 4, log });
-    const runner = startBatchRunner({
-      database: ofBatches,
-      content: createBatchContent(config.pepper),
-      tickets,
-      target: relayTarget(address),
-      log,
-    });
-    return {
-      async stop() {
-        await runner.stop(config.drainMs);
-        await ofBatches.close();
-      },
-    };
-  }
-
   const opened = await startServer(config.listen, {
     createExchange: (push, flow) =>
       config.isTraced
@@ -364,7 +306,10 @@ export async function startExtproc(
   readyFromMs = performance.now() + READY_AFTER_MS;
   log.info({ listen: config.listen, admin: config.admin }, "ready");
 
-  const batches = config.batchesAddress === null || config.worker.number > 0 ? null : startBatches(config.batchesAddress);
+  const { batchesAddress } = config;
+  // One of all workers sends them.
+  const isSender = batchesAddress !== null && config.worker.number === 0;
+  const batches = isSender ? startBatches({ ...config, address: batchesAddress, tickets, log }) : null;
   if (batches !== null)
     lifecycle.onShutdown({ name: "finish requests of batches", deadlineMs: config.drainMs + 2_000, run: batches.stop });
   lifecycle.onShutdown({
