@@ -10,7 +10,7 @@ import type { Payments } from "./payments/payments.ts";
 import type { AdminSecondFactor } from "./config/second-factor-policy.ts";
 import type { SignUpRules } from "./config/sign-up-rules.ts";
 import type { TrustedProxies } from "../runtime/trusted-proxies.ts";
-import type { WebhookNetworks } from "./webhooks/networks.ts";
+import type { TargetNetworks } from "./outbound/networks.ts";
 
 /** Dependencies of the pages and the management API. */
 export interface AppDeps {
@@ -40,7 +40,7 @@ export interface AppDeps {
   /** If absent, no proxy is trusted: the client is the peer that connected to Envoy. */
   trustedProxies?: TrustedProxies | undefined;
   /** Allowed targets of webhooks; if absent, the public internet. */
-  webhookNetworks?: WebhookNetworks | undefined;
+  targetNetworks?: TargetNetworks | undefined;
   /** Bytes of the batches of all accounts; if absent, 20 GiB. */
   maxBatchBytes?: number | undefined;
   /** If absent, plain HTTP. */

@@ -12,7 +12,7 @@ import { PAYMENTS_VARIABLES, paymentsConfig } from "./payments/payments.ts";
 import { SECOND_FACTOR_VARIABLES } from "./config/second-factor-policy.ts";
 import { SIGN_UP_VARIABLES, signUpRules } from "./config/sign-up-rules.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
-import { WEBHOOK_VARIABLES } from "./webhooks/networks.ts";
+import { TARGET_VARIABLES } from "./outbound/networks.ts";
 
 const environment = readEnvOrExit(
   {
@@ -34,7 +34,7 @@ const environment = readEnvOrExit(
     ...OPERATOR_VARIABLES,
     ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
-    ...WEBHOOK_VARIABLES,
+    ...TARGET_VARIABLES,
     MAX_BATCH_MIB: z.coerce.number().int().min(64).max(16_777_216).default(20_480),
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
@@ -65,7 +65,7 @@ await startDashboard(
     payments: paymentsConfig(environment),
     operator: operatorConfig(environment),
     trustedProxies: orExit(() => trustedProxies(environment)),
-    webhookNetworks: environment.WEBHOOK_NETWORKS,
+    targetNetworks: environment.WEBHOOK_NETWORKS,
     maxBatchBytes: environment.MAX_BATCH_MIB * 1024 * 1024,
   },
   { ...counted, lifecycle },

@@ -6,7 +6,7 @@ import type { PaymentsConfig } from "../payments/payments.ts";
 import type { AdminSecondFactor } from "./second-factor-policy.ts";
 import type { SignUpRules } from "./sign-up-rules.ts";
 import type { TrustedProxies } from "../../runtime/trusted-proxies.ts";
-import type { WebhookNetworks } from "../webhooks/networks.ts";
+import type { TargetNetworks } from "../outbound/networks.ts";
 
 export interface DashboardConfig {
   databaseUrl: string;
@@ -32,7 +32,7 @@ export interface DashboardConfig {
   payments: PaymentsConfig;
   operator: Operator;
   trustedProxies: TrustedProxies;
-  webhookNetworks: WebhookNetworks;
+  targetNetworks: TargetNetworks;
   /** Bytes of the files, requests and results of the batches of all accounts together. */
   maxBatchBytes: number;
 }

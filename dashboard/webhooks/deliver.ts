@@ -9,13 +9,13 @@ import { openSecret } from "../../ledger/webhooks/endpoints.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
-import type { WebhookNetworks } from "./networks.ts";
+import type { TargetNetworks } from "../outbound/networks.ts";
 import { sendEvent } from "./send.ts";
 
 export interface DeliverDeps {
   database: Database;
   pepper: Buffer;
-  webhookNetworks: WebhookNetworks;
+  targetNetworks: TargetNetworks;
   log: Logger;
   everyMs?: number;
 }
@@ -85,14 +85,14 @@ export async function deliverEvents(deps: Omit<DeliverDeps, "everyMs">): Promise
 }
 
 /** @returns whether the endpoint accepted it. */
-async function deliver(delivery: Delivery, { database, pepper, webhookNetworks, log }: DeliverDeps): Promise<boolean> {
+async function deliver(delivery: Delivery, { database, pepper, targetNetworks, log }: DeliverDeps): Promise<boolean> {
   const { eventId, accountId, url, body, sealedSecret, previousSealedSecret } = delivery;
   try {
     const key = openSecret(sealedSecret, { accountId, pepper });
     if (key === undefined) throw new Error("The signing secret cannot be read. Replace it.");
     const previous = previousSealedSecret === null ? undefined : openSecret(previousSealedSecret, { accountId, pepper });
     const keys = previous === undefined ? [key] : [key, previous];
-    await sendEvent({ id: eventId, url, body, keys, at: new Date() }, { networks: webhookNetworks });
+    await sendEvent({ id: eventId, url, body, keys, at: new Date() }, { networks: targetNetworks });
     await noteDelivered(database, delivery);
     return true;
   } catch (error) {

@@ -1,8 +1,6 @@
 import { createHmac } from "node:crypto";
-import http from "node:http";
-import https from "node:https";
-import { guardedLookup, hostOf, objectionTo } from "./target.ts";
-import type { WebhookNetworks } from "./networks.ts";
+import type { TargetNetworks } from "../outbound/networks.ts";
+import { postOutbound } from "../outbound/post.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -21,11 +19,15 @@ export interface SignedEvent {
  * Redirects are not followed, and only the status of the answer is read.
  * @throws Error that explains briefly why it was not accepted.
  */
-export async function sendEvent(event: SignedEvent, { networks }: { networks: WebhookNetworks }): Promise<void> {
-  const url = new URL(event.url);
-  const objection = objectionTo(hostOf(url), networks);
-  if (objection !== undefined) throw new Error(objection);
-  const status = await post(url, event, networks);
+export async function sendEvent(event: SignedEvent, { networks }: { networks: TargetNetworks }): Promise<void> {
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "Model-Gateway-Webhooks/1",
+    ...signatureHeaders(event),
+  };
+  const { url } = event;
+  const body = Buffer.from(event.body);
+  const { status } = await postOutbound({ url, headers, body, timeoutMs: TIMEOUT_MS, maxAnswerBytes: 0 }, networks);
   if (status < 200 || status >= 300) throw new Error(`The endpoint answered with status ${status}.`);
 }
 
@@ -34,29 +36,4 @@ function signatureHeaders({ id, body, keys, at }: Omit<SignedEvent, "url">): Rec
   const content = `${id}.${timestamp}.${body}`;
   const signatures = keys.map((key) => `v1,${createHmac("sha256", key).update(content).digest("base64")}`);
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
-}
-
-function post(url: URL, event: SignedEvent, networks: WebhookNetworks): Promise<number> {
-  const headers = {
-    "content-type": "application/json",
-    "content-length": String(Buffer.byteLength(event.body)),
-    "user-agent": "Model-Gateway-Webhooks/1",
-    ...signatureHeaders(event),
-  };
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const { request } = url.protocol === "https:" ? https : http;
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const sent = request(url, { method: "POST", headers, agent: false, lookup: guardedLookup(networks), signal }, (response) => {
-    resolve(response.statusCode ?? 0);
-    response.destroy();
-  });
-  sent.on("error", (error) =>
-    reject(new Error(signal.aborted ? `The endpoint did not answer within ${TIMEOUT_MS / 1000} seconds.` : reasonOf(error))),
-  );
-  sent.end(event.body);
-  return promise;
-}
-
-function reasonOf(error: Error): string {
-  return error.message === "" ? "The endpoint could not be reached." : `The endpoint could not be reached: ${error.message}.`;
 }

@@ -13,8 +13,13 @@ import {
   type EndpointSettings,
 } from "../../ledger/webhooks/endpoints.ts";
 import { queueTestEvent } from "../../ledger/webhooks/events.ts";
-import type { WebhookNetworks } from "./networks.ts";
-import { checkWebhookUrl } from "./target.ts";
+import type { TargetNetworks } from "../outbound/networks.ts";
+import { checkTargetUrl, type TargetWords } from "../outbound/target.ts";
+
+const WORDS: TargetWords = {
+  missing: "Enter the address of your endpoint, such as https://example.com/webhooks.",
+  credentials: "Leave user names and passwords out of the address: events are signed instead.",
+};
 
 /** A person on a page, or a program with a management token. */
 export interface WebhookActor {
@@ -59,10 +64,10 @@ export interface WebhookActions {
 export interface WebhookActionsDeps {
   database: Database;
   pepper: Buffer;
-  webhookNetworks?: WebhookNetworks | undefined;
+  targetNetworks?: TargetNetworks | undefined;
 }
 
-export function createWebhookActions({ database, pepper, webhookNetworks = "public" }: WebhookActionsDeps): WebhookActions {
+export function createWebhookActions({ database, pepper, targetNetworks = "public" }: WebhookActionsDeps): WebhookActions {
   /** One change, which the audit log names with the host: the rest of an address may be secret. */
   function act<Result>(
     actor: WebhookActor,
@@ -87,14 +92,14 @@ export function createWebhookActions({ database, pepper, webhookNetworks = "publ
 
   return {
     add: (actor, { url, events }) => {
-      const settings = { accountId: actor.accountId, url: checkWebhookUrl(url, webhookNetworks), events, pepper };
+      const settings = { accountId: actor.accountId, url: checkTargetUrl(url, targetNetworks, WORDS), events, pepper };
       return act(actor, "account.webhook_set", async (transaction) => {
         const result = await addEndpoint(transaction, settings);
         return { url: result.endpoint.url, result };
       });
     },
     change: (actor, id, { url, events, isDisabled }) => {
-      const checked = url === undefined ? undefined : checkWebhookUrl(url, webhookNetworks);
+      const checked = url === undefined ? undefined : checkTargetUrl(url, targetNetworks, WORDS);
       return act(actor, actionOf({ url, events, isDisabled }), async (transaction) => {
         const change = { url: checked, events, isDisabled };
         const result = await changeEndpoint(transaction, { accountId: actor.accountId, id }, change);
@@ -102,7 +107,7 @@ export function createWebhookActions({ database, pepper, webhookNetworks = "publ
       });
     },
     replace: (actor, id, url) => {
-      const checked = checkWebhookUrl(url, webhookNetworks);
+      const checked = checkTargetUrl(url, targetNetworks, WORDS);
       return act(actor, "account.webhook_set", async (transaction) => {
         const { accountId } = actor;
         await changeEndpoint(transaction, { accountId, id }, { url: checked });

@@ -25,7 +25,7 @@ async function open() {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const { accountId } = customer;
-  const dashboard = await openDashboard(database, { webhookNetworks: "any" });
+  const dashboard = await openDashboard(database, { targetNetworks: "any" });
   const [ann, ben] = [await dashboard.owner("ann@example.com"), await dashboard.owner("ben@example.com")];
   await addMember(database, { accountId, personId: ann.personId, role: "owner" });
   await addMember(database, { accountId, personId: ben.personId, role: "member" });
@@ -40,7 +40,7 @@ async function open() {
       log,
       mailer: { outbox: null, send: async (letter) => void letters.push(letter) },
     });
-  const deliver = () => deliverEvents({ database, pepper: PEPPER, webhookNetworks: "any", log });
+  const deliver = () => deliverEvents({ database, pepper: PEPPER, targetNetworks: "any", log });
   const spend = (nanoUsd: bigint) => settle(database, [settlementOf(customer, { chargeNanoUsd: nanoUsd })]);
   return { ...dashboard, ...customer, database, owner, benId: ben.personId, letters, lines, round, deliver, spend };
 }

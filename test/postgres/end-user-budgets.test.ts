@@ -29,7 +29,7 @@ async function open() {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const { accountId } = customer;
-  const dashboard = await openDashboard(database, { webhookNetworks: "any" });
+  const dashboard = await openDashboard(database, { targetNetworks: "any" });
   const ann = await dashboard.owner("ann@example.com");
   await addMember(database, { accountId, personId: ann.personId, role: "owner" });
   const owner = await dashboard.signIn(ann.personId, accountId);

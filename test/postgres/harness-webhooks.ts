@@ -17,7 +17,7 @@ export const BASE = "http://gateway.example";
 export async function openWebhooks(database: Database) {
   const customer = await seedLedger(database);
   const { accountId } = customer;
-  const dashboard = await openDashboard(database, { webhookNetworks: "any" });
+  const dashboard = await openDashboard(database, { targetNetworks: "any" });
   const [ann, ben] = [await dashboard.owner("ann@example.com"), await dashboard.owner("ben@example.com")];
   await addMember(database, { accountId, personId: ann.personId, role: "owner" });
   const owner = await dashboard.signIn(ann.personId, accountId);
@@ -25,8 +25,7 @@ export async function openWebhooks(database: Database) {
   const { log, lines } = captureLog();
   const mailer = { outbox: null, send: async (letter: Letter) => void letters.push(letter) };
   const watch = () => watchEvents({ database, publicBaseUrl: BASE, log, mailer });
-  const deliver = (webhookNetworks: "public" | "any" = "any") =>
-    deliverEvents({ database, pepper: PEPPER, webhookNetworks, log });
+  const deliver = (targetNetworks: "public" | "any" = "any") => deliverEvents({ database, pepper: PEPPER, targetNetworks, log });
   const { call } = await dashboard.program(accountId, ann.personId, "owner");
   const add = (url: string, events: readonly EventType[] = EVENT_TYPES, of = accountId) =>
     addEndpoint(database, { accountId: of, url, events, pepper: PEPPER });

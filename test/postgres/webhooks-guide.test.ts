@@ -40,7 +40,7 @@ test("the guide's programs, word for word, accept what is sent and what the offi
   const receiver = await startReceiver(200);
   const { endpoint, secret } = await addEndpoint(database, { accountId, url: receiver.url, events: EVENT_TYPES, pepper: PEPPER });
   const { log } = captureLog();
-  const deliver = () => deliverEvents({ database, pepper: PEPPER, webhookNetworks: "any", log });
+  const deliver = () => deliverEvents({ database, pepper: PEPPER, targetNetworks: "any", log });
   await queueEvent(database, { accountId, type: "key.created", data: { key_name: "für „alle“" } });
   await deliver();
   await rotateEndpoint(database, { accountId, id: endpoint.id, overlapHours: 1, pepper: PEPPER });

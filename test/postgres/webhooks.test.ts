@@ -150,7 +150,7 @@ test("several replicas send each event once, and one after another", async () =>
   await add(receiver.url);
   for (let count = 0; count < 40; count++) await queue("key.created");
   const { log } = captureLog();
-  const replicas = [1, 2, 3].map(() => startDeliveries({ database, pepper: PEPPER, webhookNetworks: "any", log, everyMs: 20 }));
+  const replicas = [1, 2, 3].map(() => startDeliveries({ database, pepper: PEPPER, targetNetworks: "any", log, everyMs: 20 }));
   onTestFinished(async () => void (await Promise.all(replicas.map((each) => each.stop()))));
   await eventually(() => expect(receiver.received).toHaveLength(40));
   const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
@@ -167,7 +167,7 @@ test("an endpoint that never answers does not delay other events, however many w
   await add(others.url, EVENT_TYPES, other.accountId);
   for (let count = 0; count < 100; count++) await queue("key.created");
   const { log } = captureLog();
-  const deliveries = startDeliveries({ database, pepper: PEPPER, webhookNetworks: "any", log, everyMs: 20 });
+  const deliveries = startDeliveries({ database, pepper: PEPPER, targetNetworks: "any", log, everyMs: 20 });
   onTestFinished(() => deliveries.stop());
   await eventually(() => expect(silent.connections()).toBeGreaterThan(0));
   for (let count = 0; count < 5; count++) {

@@ -31,7 +31,7 @@ const PROCESSES = [
       "dashboard/config/second-factor-policy.ts",
       "dashboard/config/sign-up-rules.ts",
       TRUSTED_PROXIES,
-      "dashboard/webhooks/networks.ts",
+      "dashboard/outbound/networks.ts",
     ],
   },
   { heading: "drain command", files: ["extproc/drain-command/main.ts"] },

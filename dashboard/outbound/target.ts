@@ -5,33 +5,39 @@ import { callbackify, promisify } from "node:util";
 import { GatewayError } from "../../contract/errors.ts";
 import { matcherOf } from "../../runtime/address/cidr.ts";
 import { NEVER_RANGES, PRIVATE_RANGES } from "../../runtime/address/ranges.ts";
-import type { WebhookNetworks } from "./networks.ts";
+import type { TargetNetworks } from "./networks.ts";
 
 const MAX_LENGTH = 2_000;
 const isShut = matcherOf([...NEVER_RANGES, ...PRIVATE_RANGES].map(({ cidr }) => cidr));
 
+/** Sentences of the form in which the address was entered. */
+export interface TargetWords {
+  /** "Enter the address of your endpoint, such as https://example.com/webhooks." */
+  missing: string;
+  /** Why user names and passwords do not belong into the address, and where to put them. */
+  credentials: string;
+}
+
 /**
- * The address of a webhook, as an owner entered it. Its name is resolved and checked again at each attempt.
+ * An address that a customer wants something sent to, as it was entered. Its name is resolved and checked again at each attempt.
  * @throws GatewayError `invalid_request` with the field `url`.
  */
-export function checkWebhookUrl(text: string, networks: WebhookNetworks): string {
+export function checkTargetUrl(text: string, networks: TargetNetworks, words: TargetWords): string {
   const url = URL.canParse(text) && text.length <= MAX_LENGTH ? new URL(text) : undefined;
   const protocols = networks === "any" ? ["https:", "http:"] : ["https:"];
-  if (url === undefined || !protocols.includes(url.protocol))
-    throw invalid("Enter the address of your endpoint, such as https://example.com/webhooks.");
-  if (url.username !== "" || url.password !== "")
-    throw invalid("Leave user names and passwords out of the address: events are signed instead.");
+  if (url === undefined || !protocols.includes(url.protocol)) throw invalid(words.missing);
+  if (url.username !== "" || url.password !== "") throw invalid(words.credentials);
   const problem = objectionTo(hostOf(url), networks);
   if (problem !== undefined) throw invalid(problem);
   url.hash = "";
   return url.href;
 }
 
-/** Why an event may not be sent to this host, if it is an address; names are checked when they are resolved. */
-export function objectionTo(host: string, networks: WebhookNetworks): string | undefined {
+/** Why nothing may be sent to this host, if it is an address; names are checked when they are resolved. */
+export function objectionTo(host: string, networks: TargetNetworks): string | undefined {
   if (networks === "any") return undefined;
   const isLocal = isIP(host) > 0 ? isShut(host) : /(^|\.)localhost\.?$/i.test(host);
-  return isLocal ? "Events are sent to public addresses only; this one is private or reserved." : undefined;
+  return isLocal ? "Only public addresses can be sent to; this one is private or reserved." : undefined;
 }
 
 /** Without the brackets of IPv6. */
@@ -49,10 +55,10 @@ export interface NameServer {
 const QUERY = { timeout: 2_000, tries: 2 };
 
 /**
- * For a connection: resolves a name, and returns only addresses that events may be sent to. The connection uses the checked
- * address, so the name cannot resolve elsewhere between check and use.
+ * For a connection: resolves a name, and returns only addresses that may be sent to. The connection uses the checked address, so the
+ * name cannot resolve elsewhere between check and use.
  */
-export function guardedLookup(networks: WebhookNetworks, names: NameServer = new Resolver(QUERY)): LookupFunction {
+export function guardedLookup(networks: TargetNetworks, names: NameServer = new Resolver(QUERY)): LookupFunction {
   return (hostname, options, callback) => {
     const find = () => (networks === "any" ? systemLookup(hostname, { ...options, all: true }) : lookupPublic(hostname, names));
     callbackify(find)((error, addresses) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { guardedLookup, type NameServer } from "../../../../dashboard/webhooks/target.ts";
+import { guardedLookup, type NameServer } from "../../../../dashboard/outbound/target.ts";
 
 /** What a name leads to, as a connection asks for it. */
 function lookUp(names: NameServer): Promise<unknown> {
