@@ -68,6 +68,9 @@ export const ACCOUNT_BOUNDS = {
   openBatches: 100,
   /** Files, requests and results of batches. */
   batchMebibytes: 1_024,
+  /** Prompts and answers that are recorded for keys with a prompt log; further ones replace the oldest. */
+  promptLogRecords: 50_000,
+  promptLogMebibytes: 512,
   /** Files and lists of requests that an account uploads at once to one process of the dashboard. */
   batchUploads: 2,
 } as const;

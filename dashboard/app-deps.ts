@@ -43,6 +43,8 @@ export interface AppDeps {
   targetNetworks?: TargetNetworks | undefined;
   /** Bytes of the batches of all accounts; if absent, 20 GiB. */
   maxBatchBytes?: number | undefined;
+  /** Bytes of the prompts and answers that all accounts record; 0: none are. If absent, they are. */
+  maxPromptLogBytes?: number | undefined;
   /** If absent, plain HTTP. */
   serverFactory?: FastifyServerFactory | undefined;
   /** Is called for each route, so that a test can try them all. */

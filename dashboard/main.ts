@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PROMPT_LOG_VARIABLES } from "../contract/prompt-log.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
@@ -35,6 +36,7 @@ const environment = readEnvOrExit(
     ...SECOND_FACTOR_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
     ...TARGET_VARIABLES,
+    ...PROMPT_LOG_VARIABLES,
     MAX_BATCH_MIB: z.coerce.number().int().min(64).max(16_777_216).default(20_480),
     TERMS_FILE: z.string().min(1).optional(),
     LOG_LEVEL: z.string().default("info"),
@@ -67,6 +69,7 @@ await startDashboard(
     trustedProxies: orExit(() => trustedProxies(environment)),
     targetNetworks: environment.WEBHOOK_NETWORKS,
     maxBatchBytes: environment.MAX_BATCH_MIB * 1024 * 1024,
+    maxPromptLogBytes: environment.MAX_PROMPT_LOG_MIB * 1024 * 1024,
   },
   { ...counted, lifecycle },
 );

@@ -15,6 +15,7 @@ export const PERMISSIONS = {
   manageWebhooks: { least: "owner", words: "See, add, change and delete webhooks, and send their events again" },
   manageProjects: { least: "owner", words: "Create, rename and delete projects" },
   manageProviderKeys: { least: "owner", words: "Enter, replace and delete the account's own keys for providers" },
+  managePromptLog: { least: "owner", words: "Record prompts and answers of keys, read them, and delete them" },
   setLabels: { least: "owner", words: "Keep tags and end users with requests, and delete them" },
   manageCard: { least: "owner", words: "Save and remove the card, and set automatic top-up" },
   setBilling: { least: "owner", words: "Set the billing details on receipts and statements" },

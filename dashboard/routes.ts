@@ -31,6 +31,7 @@ import { overviewRoutes } from "./routes/overview.ts";
 import { passkeyRoutes } from "./routes/people/passkeys.ts";
 import { playgroundRoutes } from "./routes/playground.ts";
 import { projectRoutes } from "./routes/projects/projects.ts";
+import { promptLogRoutes } from "./routes/prompt-log/prompt-log.ts";
 import { providerKeyRoutes } from "./routes/provider-keys/provider-keys.ts";
 import { providerRoutes } from "./routes/people/providers.ts";
 import { publicRoutes } from "./routes/public.ts";
@@ -80,6 +81,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   usageRoutes(app, deps);
   performanceRoutes(app, deps);
   requestRoutes(app, deps);
+  promptLogRoutes(app, deps);
   usageFileRoutes(app, deps);
   creditRoutes(app, deps);
   receiptRoutes(app, deps);

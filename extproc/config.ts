@@ -30,6 +30,8 @@ export interface ExtprocConfig {
   maxBodyBytes: number;
   /** Bytes of responses that all accounts together store, in all processes of one database. */
   maxStoredBytes: number;
+  /** Bytes of prompts and answers that all accounts together record, in all processes of one database; 0: none are recorded. */
+  maxPromptLogBytes: number;
   accessLog: AccessLogChoice;
   /** The proxies in front of Envoy that name the client. */
   trustedProxies: TrustedProxies;

@@ -10,6 +10,7 @@ import type { AdmissionRefusal } from "./load/admission.ts";
 import type { FreeRequestRefusal } from "./load/free-requests.ts";
 import type { Anomaly } from "./meter/meter.ts";
 import type { StoreResult } from "./stored-responses/write-queue.ts";
+import type { RecordResult } from "./prompt-log/write-queue.ts";
 import { logText } from "./protocol/upstream-error-text.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 
@@ -59,6 +60,10 @@ export interface Events {
   responsesStored(result: StoreResult, responses: number): void;
   /** Stored responses were deleted to make room for others. */
   storedResponsesDropped(responses: number): void;
+  /** The outcome of requests of keys with a prompt log. */
+  promptsRecorded(result: RecordResult, records: number): void;
+  /** Recorded prompts were deleted to make room for others. */
+  promptRecordsDropped(records: number): void;
   /** A request is served and charged without its tags and its end user. */
   labelsDropped(): void;
   upstreamFailed(failure: {
@@ -97,6 +102,7 @@ export interface EventsDeps {
     lateSeconds(): number;
     bodyBytes(): number;
     storedBytes(): number;
+    promptLogBytes(): number;
     unreadableRows(): Readonly<Record<UnreadableKind, number>>;
   };
 }
@@ -194,6 +200,17 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     help: "Stored responses deleted before they expired, because an account or all of them stored too much.",
     registers,
   });
+  const promptRecords = new Counter({
+    name: "gateway_prompt_records_total",
+    help: "Requests of keys with a prompt log, by whether they were recorded.",
+    labelNames: ["result"],
+    registers,
+  });
+  const droppedRecords = new Counter({
+    name: "gateway_dropped_prompt_records_total",
+    help: "Recorded prompts deleted before they expired, because an account or all of them recorded too much.",
+    registers,
+  });
   const droppedLabels = new Counter({
     name: "gateway_dropped_labels_total",
     help: "Requests whose tags and end user were not kept, because too many settlements wait for the database.",
@@ -201,6 +218,9 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
   });
   metrics.registerMetric(
     gauge("gateway_stored_response_bytes", "Bytes of stored responses of all accounts.", gauges.storedBytes, "max"),
+  );
+  metrics.registerMetric(
+    gauge("gateway_prompt_log_bytes", "Bytes of recorded prompts and answers of all accounts.", gauges.promptLogBytes, "max"),
   );
   metrics.registerMetric(
     gauge("gateway_body_bytes", "Bytes reserved for bodies in flight; at the limit, requests are refused.", gauges.bodyBytes),
@@ -295,6 +315,8 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     },
     responsesStored: (result, responses) => storedResponses.inc({ result }, responses),
     storedResponsesDropped: (responses) => droppedResponses.inc(responses),
+    promptsRecorded: (result, records) => promptRecords.inc({ result }, records),
+    promptRecordsDropped: (records) => droppedRecords.inc(records),
     labelsDropped: () => droppedLabels.inc(),
     upstreamFailed(failure) {
       upstreamFailures.inc({ model: failure.model, code: failure.code });

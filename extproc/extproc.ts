@@ -54,6 +54,7 @@ import { createCredit } from "./credit/credit.ts";
 import { createDepartures } from "./credit/departures.ts";
 import { startLeaseRenewal } from "./credit/lease-renewal.ts";
 import { startRunWatch } from "./meter/run-watch.ts";
+import { startPromptLog } from "./prompt-log/start.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createBackendHealth } from "./route/backend-health.ts";
 import { startServer, type ExtprocServer } from "./server.ts";
@@ -133,6 +134,7 @@ export async function startExtproc(
       lateSeconds: () => lateness.meanMs / 1000,
       bodyBytes: () => byteAdmission.bytes,
       storedBytes: () => storedResponses.bytes,
+      promptLogBytes: () => promptLog.bytes,
       unreadableRows: () => world.unreadable,
     },
   });
@@ -183,6 +185,12 @@ export async function startExtproc(
     onResult: events.responsesStored,
     onDropped: events.storedResponsesDropped,
   });
+  const promptLog = startPromptLog({
+    ...config,
+    log,
+    onResult: events.promptsRecorded,
+    onDropped: events.promptRecordsDropped,
+  });
   const brokenAnswers = createBrokenAnswers();
   const heldAnswers = createHeldAnswers();
   const { earlyAnswersAddress } = config;
@@ -194,6 +202,7 @@ export async function startExtproc(
     limits,
     byteAdmission,
     labelBudget,
+    promptLog,
     loads,
     addresses: createAddressCheck(config.trustedProxies),
     catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
@@ -320,6 +329,7 @@ export async function startExtproc(
   lifecycle.onShutdown({ name: "decide who ended requests", deadlineMs: 1_000, run: () => brokenAnswers.close() });
   lifecycle.onShutdown({ name: "settle what is queued", deadlineMs: 15_000, run: () => settler.drain(14_000) });
   lifecycle.onShutdown({ name: "store finished responses", deadlineMs: 5_000, run: () => storedResponses.drain(4_000) });
+  lifecycle.onShutdown({ name: "write recorded prompts", deadlineMs: 5_000, run: () => promptLog.drain(4_000) });
   lifecycle.onShutdown({
     name: "give back credit leases",
     deadlineMs: 3_000,
@@ -337,7 +347,7 @@ export async function startExtproc(
   lifecycle.onShutdown({
     name: "close the database",
     deadlineMs: 2_000,
-    run: async () => void (await Promise.all([database.close(), storedResponses.close()])),
+    run: async () => void (await Promise.all([database.close(), storedResponses.close(), promptLog.close()])),
   });
   lifecycle.onShutdown({ name: "close the admin port", deadlineMs: 2_000, run: () => admin?.close() });
   lifecycle.onShutdown({ name: "stop watching descriptors", deadlineMs: 1_000, run: () => descriptorWatch.stop() });

@@ -6,6 +6,7 @@ import { createGatheringLog } from "../runtime/log.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
+import { PROMPT_LOG_VARIABLES } from "../contract/prompt-log.ts";
 import { ACCESS_LOG_CHOICES } from "./access-log.ts";
 
 const usdVariable = z
@@ -22,6 +23,7 @@ const environment = readEnvOrExit(
   {
     ...DATABASE_VARIABLES,
     ...TRUSTED_PROXY_VARIABLES,
+    ...PROMPT_LOG_VARIABLES,
     // One worker for each address.
     EXTPROC_LISTEN: z.string().min(1).default("127.0.0.1:9002"),
     // Where Envoy accepts streams that this process may answer before their model server does: `host:port` or `unix:/path`.
@@ -105,6 +107,7 @@ async function serve(): Promise<void> {
       maxOpenRequests: environment.MAX_OPEN_REQUESTS,
       maxBodyBytes: environment.MAX_BODY_MIB * 1024 * 1024,
       maxStoredBytes: environment.MAX_STORED_MIB * 1024 * 1024,
+      maxPromptLogBytes: environment.MAX_PROMPT_LOG_MIB * 1024 * 1024,
       accessLog: environment.ACCESS_LOG,
       trustedProxies: orExit(() => trustedProxies(environment)),
       isTraced: environment.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,

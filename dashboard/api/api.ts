@@ -22,6 +22,7 @@ import { keyApi } from "./routes/keys.ts";
 import { limitApi } from "./routes/limits.ts";
 import { modelApi } from "./routes/models.ts";
 import { projectApi } from "./routes/projects.ts";
+import { promptLogApi } from "./routes/prompt-log.ts";
 import { providerKeyApi } from "./routes/provider-keys.ts";
 import { serviceApi } from "./routes/service.ts";
 import { singleWebhookApi } from "./routes/single-webhook.ts";
@@ -67,6 +68,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       projectApi(api, deps);
       providerKeyApi(api, deps);
       keyApi(api, deps);
+      promptLogApi(api, deps);
       usageApi(api, deps);
       usageGroupsApi(api, deps);
       creditApi(api, deps);

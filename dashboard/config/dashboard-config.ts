@@ -35,4 +35,6 @@ export interface DashboardConfig {
   targetNetworks: TargetNetworks;
   /** Bytes of the files, requests and results of the batches of all accounts together. */
   maxBatchBytes: number;
+  /** Bytes of the prompts and answers that all accounts together record; 0: none are. */
+  maxPromptLogBytes: number;
 }

@@ -25,8 +25,11 @@ export interface KeyActor {
   mustProveEmail: boolean;
 }
 
-/** Settings of a new key; without a project, it is in none. */
-export type NewKeySettings = Omit<KeySettings, "isDisabled" | "projectId"> & { projectId?: string | null | undefined };
+/** Settings of a new key; without a project, it is in none, and without days, nothing is recorded. */
+export type NewKeySettings = Omit<KeySettings, "isDisabled" | "projectId" | "promptLogDays"> & {
+  projectId?: string | null | undefined;
+  promptLogDays?: number | null | undefined;
+};
 
 interface KeyWithValue {
   key: ListedKey;
@@ -79,7 +82,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
 
   return {
     find: (actor, publicId) => find(actor, publicId),
-    create: (actor, { name, allowedModels, expiresAt, limits, projectId = null, ...access }) =>
+    create: (actor, { name, allowedModels, expiresAt, limits, projectId = null, promptLogDays = null, ...access }) =>
       database.transaction(async (transaction) => {
         const { accountId } = actor;
         await checkModelNames(transaction, allowedModels, modelsField);
@@ -92,10 +95,12 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
           expiresAt,
           allowedModels,
           access,
+          promptLogDays,
         });
         await setKeyLimits(transaction, publicId, limits);
         await assignProject(transaction, { accountId, publicId, projectId, field: projectField });
         await note(transaction, actor, "key.created", publicId);
+        if (promptLogDays !== null) await note(transaction, actor, "key.prompt_log_on", publicId);
         return { key: await find(actor, publicId, transaction), value };
       }),
     change: (actor, publicId, change) =>
@@ -116,6 +121,9 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
           await changeKey(transaction, { accountId, publicId }, settings);
           await note(transaction, actor, `key.${onlySwitch ?? "changed"}`, publicId);
           if (isAccessChanged(before, settings)) await note(transaction, actor, "key.access_changed", publicId);
+          const { promptLogDays = before.promptLogDays } = settings;
+          if (promptLogDays !== before.promptLogDays)
+            await note(transaction, actor, promptLogDays === null ? "key.prompt_log_off" : "key.prompt_log_on", publicId);
           const { isDisabled } = settings;
           if (onlySwitch === undefined && isDisabled !== undefined && isDisabled !== (before.status === "disabled"))
             await queueKeyEvent(transaction, isDisabled ? "key.disabled" : "key.enabled", { ...actor, publicId });

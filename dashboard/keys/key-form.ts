@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { limitsSchema } from "../../contract/limits.ts";
 import { endOfDay } from "../../contract/days.ts";
+import { PROMPT_LOG_DAYS } from "../../contract/prompt-log.ts";
 import { addressesSchema, normalAddresses } from "./key-addresses.ts";
 import { normalOrigins, originsSchema } from "./key-origins.ts";
 import type { NewKeySettings } from "./key-actions.ts";
@@ -13,6 +14,12 @@ const keyForm = z.object({
   expires: z.iso.date("Choose a day.").optional(),
   addresses: z.string().default("").transform(listOf(addressesSchema)),
   origins: z.string().default("").transform(listOf(originsSchema)),
+  prompt_log: z.coerce
+    .number("Choose a number of days.")
+    .int("Choose a number of days.")
+    .min(PROMPT_LOG_DAYS.min, "Choose a number of days.")
+    .max(PROMPT_LOG_DAYS.max, "Choose a number of days.")
+    .optional(),
   ...limitFields,
 });
 
@@ -21,7 +28,7 @@ const keyForm = z.object({
  * @throws ZodError with a sentence for each invalid field.
  */
 export function parseKeyForm(values: Readonly<Record<string, string>>): NewKeySettings {
-  const { name, models, project, expires, addresses, origins, ...limits } = keyForm.parse(filledIn(values));
+  const { name, models, project, expires, addresses, origins, prompt_log: days, ...limits } = keyForm.parse(filledIn(values));
   const allowedModels = models?.split(",").filter((model) => model !== "") ?? [];
   return {
     name,
@@ -31,6 +38,8 @@ export function parseKeyForm(values: Readonly<Record<string, string>>): NewKeySe
     limits: limitsSchema.parse(limits),
     allowedAddresses: normalAddresses(addresses),
     allowedOrigins: normalOrigins(origins),
+    // Only owners are offered a prompt log.
+    promptLogDays: "prompt_log" in values ? (days ?? null) : undefined,
     // Without projects, the form does not offer any.
     projectId: "project" in values ? (project ?? null) : undefined,
   };
@@ -48,7 +57,7 @@ function listOf(schema: z.ZodType<string[]>) {
 
 /** The reverse, to be shown in the form. */
 export function writeKeyForm(settings: NewKeySettings): Record<string, string> {
-  const { name, allowedModels, expiresAt, limits, allowedAddresses, allowedOrigins, projectId } = settings;
+  const { name, allowedModels, expiresAt, limits, allowedAddresses, allowedOrigins, promptLogDays, projectId } = settings;
   const last = expiresAt === null ? "" : new Date(expiresAt.getTime() - 1).toISOString().slice(0, 10);
   return {
     name,
@@ -57,6 +66,7 @@ export function writeKeyForm(settings: NewKeySettings): Record<string, string> {
     project: projectId ?? "",
     addresses: allowedAddresses?.join("\n") ?? "",
     origins: allowedOrigins?.join("\n") ?? "",
+    prompt_log: String(promptLogDays ?? ""),
     ...writeLimitsForm(limits),
   };
 }

@@ -2,6 +2,7 @@ import type { GatewayError } from "../../contract/errors.ts";
 import { dialectOf, type Dialect, type Interface } from "../../contract/protocol.ts";
 import type { Run } from "../meter/run.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
+import type { Recording } from "../prompt-log/recording.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { StreamOutcome, StreamTranslation } from "../translate/translation.ts";
@@ -71,6 +72,8 @@ export interface AnswerStreamStart {
   hold(bytes: number): void;
   /** Null if answers are not checked. */
   openCheck: StreamCheck["open"] | null;
+  /** Gets what the client gets, but for keep-alives; null unless it is recorded. */
+  recording: Recording | null;
 }
 
 /** Most events are shorter, and some are split across chunks. */
@@ -82,7 +85,7 @@ const NOTHING = Buffer.alloc(0);
 const DEFAULT_KEEP_ALIVE_MS = 15_000;
 
 export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
-  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push, hold, openCheck } = start;
+  const { createMachine, isEarly, onBegun, run, keepAlive, noteFailure, push, hold, openCheck, recording } = start;
   let isWaiting = isEarly;
   let machine = isEarly ? undefined : createMachine();
   /** Envoy accepts no bytes before it has sent a chunk. */
@@ -128,7 +131,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   function last(bytes: Buffer): Reply | undefined {
     if (checked === null) {
       close();
-      return reply.streamChunk(bytes, true);
+      return toClient(recording, bytes, true);
     }
     stopReading();
     checked.take(bytes);
@@ -151,6 +154,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
 
   function pushLast(bytes: Buffer): void {
     close();
+    recording?.streamed(bytes, true);
     push(reply.streamChunk(bytes, trailers === null));
     if (trailers !== null) push(trailers);
   }
@@ -159,7 +163,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
   function send(bytes: Buffer): void {
     run.noteOutput(bytes.length);
     timer?.refresh();
-    push(reply.streamChunk(bytes, false));
+    push(toClient(recording, bytes, false));
   }
 
   function settleBy(work: () => void): void {
@@ -186,7 +190,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     if (bytes.length === 0) return undefined;
     if (checked === null) {
       timer?.refresh();
-      return reply.streamChunk(bytes, false);
+      return toClient(recording, bytes, false);
     }
     checked.take(bytes);
     return undefined;
@@ -275,8 +279,9 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
         if (!isOver) finish(guarded(end));
         return undefined;
       }
-      if (!isOver) push(reply.streamChunk(guarded(end), false));
+      if (!isOver) push(toClient(recording, guarded(end), false));
       close();
+      recording?.streamed(NOTHING, true);
       return dropped;
     },
     breakOff(lost) {
@@ -311,6 +316,11 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
       return failed(thrown);
     }
   }
+}
+
+function toClient(recording: Recording | null, bytes: Buffer, isEnd: boolean): Reply {
+  recording?.streamed(bytes, isEnd);
+  return reply.streamChunk(bytes, isEnd);
 }
 
 /** For an answer that its model server has declared over. */

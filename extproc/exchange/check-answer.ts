@@ -6,11 +6,10 @@ import { encodeCheck, MAX_CHECKED_BYTES, type Judgement } from "../guardrails/gu
 import { answerRefused, guardrailUnavailable } from "../guardrails/refusals.ts";
 import { withoutMark } from "../protocol/body-sniffer.ts";
 import { createSseParser } from "../protocol/sse.ts";
-import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { charged } from "./charged.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
-import { encodeRefusal, forPage, reasonOf } from "./refusal.ts";
+import { answerRefusal, encodeRefusal, reasonOf } from "./refusal.ts";
 import { noteFailure } from "./refuse.ts";
 import { costHeader, type FinishedAnswer } from "./whole-answer.ts";
 
@@ -119,5 +118,5 @@ function stop(context: ExchangeContext, forwarded: Forwarded, error: GatewayErro
 
 function refuseAnswer(context: ExchangeContext, forwarded: Forwarded, error: GatewayError): Reply {
   const refusal = encodeRefusal(context.protocol, error, context.requestId, reasonOf(forwarded));
-  return reply.answerNow(forPage(context, { ...refusal, headers: { ...refusal.headers, ...costHeader(forwarded.run) } }));
+  return answerRefusal(context, { ...refusal, headers: { ...refusal.headers, ...costHeader(forwarded.run) } });
 }

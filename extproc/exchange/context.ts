@@ -10,6 +10,7 @@ import type { HeldBytes } from "../load/byte-admission.ts";
 import type { Slot } from "../load/slot.ts";
 import type { Start } from "../load/starts.ts";
 import type { Run } from "../meter/run.ts";
+import type { Recording } from "../prompt-log/recording.ts";
 import type { Redactor } from "../redactor.ts";
 import type { Reply } from "../reply.ts";
 import type { AnswerStream } from "./answer-stream.ts";
@@ -45,6 +46,8 @@ export interface ExchangeContext {
   wantsCost: boolean;
   /** A chat client wants usage in its stream; read if answers are checked. */
   wantsUsage: boolean;
+  /** Null unless prompt and answer are recorded. */
+  recording: Recording | null;
   /** Undefined until the request is sent to a model server to be answered. */
   forwarded: Forwarded | undefined;
   /** Of the latest failure; null if there was none. */
@@ -115,6 +118,7 @@ export function createContext(deps: ExchangeDeps, push: (reply: Reply) => void, 
     answerBytes: 0,
     wantsCost: false,
     wantsUsage: false,
+    recording: null,
     forwarded: undefined,
     errorCode: null,
     client: { aborted: false },

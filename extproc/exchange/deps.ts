@@ -18,6 +18,7 @@ import type { Limits } from "../limits/limits.ts";
 import type { Refusals } from "../load/refusals.ts";
 import type { Starts } from "../load/starts.ts";
 import type { RunDeps } from "../meter/run.ts";
+import type { PromptLog } from "../prompt-log/start.ts";
 import type { Redactor } from "../redactor.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
 
@@ -35,6 +36,8 @@ export interface ExchangeDeps extends RunDeps, AnswerDeps {
   refusals: Refusals;
   limits: Limits;
   labelBudget: Pick<LabelBudget, "take" | "release">;
+  /** For keys that have one. */
+  promptLog: PromptLog;
   events: Events;
   answers: Answers;
   /** For Models with several backends. */

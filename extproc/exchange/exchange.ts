@@ -100,8 +100,8 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void,
     if (phase.kind === "forwarded" && !isLocalReply) return respond(context, phase.forwarded, { headers, isEnd });
     // Envoy has answered: a request that still waits for credit is not sent.
     if (phase.kind === "busy") context.client.aborted = true;
-    phase = { kind: "local_reply" };
     const status = Number(headers.get(":status"));
+    phase = { kind: "local_reply", status };
     if (context.forwarded !== undefined) noteUpstream(context, context.forwarded, { status, code: "upstream_unavailable" });
     return reply.awaitResponseBody({});
   }
@@ -115,6 +115,7 @@ export function createExchange(deps: ExchangeDeps, push: (reply: Reply) => void,
     phase = { kind: "answered" };
     switch (waiting.kind) {
       case "local_reply":
+        context.recording?.answered(waiting.status, body);
         return reply.passBody();
       case "counting":
         return answerCount(context, waiting, body);

@@ -27,6 +27,7 @@ import { startDeadlines } from "./deadlines.ts";
 import { brokenOff, late } from "./interrupt.ts";
 import { createRelayedAnswer } from "./relayed-answer.ts";
 import { answered, type Admitted, type Step } from "./phase.ts";
+import { record } from "./record.ts";
 import { recallTurn, type StoredTurn } from "./stored-turn.ts";
 
 interface ReadRequest extends StoredTurn {
@@ -43,10 +44,13 @@ interface ReadRequest extends StoredTurn {
  * Phase 2: chooses model, backend and protocol, and sends the body on, translated.
  * @throws GatewayError, or rejects with one, to refuse the request.
  */
-export function forward(context: ExchangeContext, { caller, endpoint, headers }: Admitted, bytes: Buffer): Step | Promise<Step> {
+export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buffer): Step | Promise<Step> {
   const { deps, protocol, startedMs } = context;
+  const { caller, endpoint, headers } = admitted;
   context.requestBytes = bytes.length;
   context.heldBytes?.resize(bytes.length);
+  // Also what is refused below.
+  if (caller.key.hasPromptLog) record(context, admitted, bytes);
   const bodyFacts = { headers, interface: protocol };
   const form = endpoint.kind === "generate" ? endpoint.form : undefined;
   const { body, wantsCost } =
@@ -54,6 +58,7 @@ export function forward(context: ExchangeContext, { caller, endpoint, headers }:
   context.wantsCost = wantsCost;
   const { world, modelsUrl } = deps;
   const chosen = chooseModel({ world, key: caller.key, protocol, modelsUrl, name: body.member("model") });
+  context.recording?.understood(body, chosen.name);
   const priced = caller.batchRequestId === undefined ? pricedAt(chosen, startedMs) : pricedForBatch(chosen, startedMs);
   const model = withProviderKey(priced, caller.account);
   if (model.guardrail?.answers !== undefined) context.wantsUsage = asksForUsage(body);

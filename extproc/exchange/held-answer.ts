@@ -6,7 +6,7 @@ import { createAnswerRoom, type AnswerRoom } from "../load/answer-room.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { ExchangeContext } from "./context.ts";
-import { encodeRefusal, forPage, reasonOf } from "./refusal.ts";
+import { answerRefusal, encodeRefusal, reasonOf } from "./refusal.ts";
 import { refuse } from "./refuse.ts";
 
 const METADATA = { [HELD_ANSWER_METADATA.key]: "1" };
@@ -60,5 +60,5 @@ function refuseForRoom(context: ExchangeContext, thrown: unknown, bytes: number)
   deps.events.answerRefused({ requestId, model: run.model.name, backend: run.backend().name, bytes, code: error.code });
   deadlines.over();
   run.settle("failed", error.status);
-  return reply.answerNow(forPage(context, encodeRefusal(protocol, error, requestId, reasonOf(forwarded))));
+  return answerRefusal(context, encodeRefusal(protocol, error, requestId, reasonOf(forwarded)));
 }

@@ -16,7 +16,7 @@ export type Phase =
   /**
    * The body of Envoy's own reply: its configuration gives it the caller's format (operator/bootstrap/filters/local-replies.ts).
    */
-  | { kind: "local_reply" }
+  | { kind: "local_reply"; status: number }
   /** Nothing: the gateway has answered itself. */
   | { kind: "answered" };
 

@@ -1,12 +1,19 @@
 import { encodeError, type GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import { requestIdHeaders } from "../headers.ts";
-import type { ImmediateAnswer } from "../reply.ts";
+import * as reply from "../reply.ts";
+import type { ImmediateAnswer, Reply } from "../reply.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 
 /** In the middle of an answer, Envoy adds no headers for pages to the one that replaces it. */
 export function forPage({ crossOrigin }: Pick<ExchangeContext, "crossOrigin">, answer: ImmediateAnswer): ImmediateAnswer {
   return crossOrigin === undefined ? answer : { ...answer, headers: { ...answer.headers, ...crossOrigin } };
+}
+
+/** The client gets it instead of an answer. */
+export function answerRefusal(context: Pick<ExchangeContext, "crossOrigin" | "recording">, refusal: ImmediateAnswer): Reply {
+  context.recording?.answered(refusal.status, refusal.body);
+  return reply.answerNow(forPage(context, refusal));
 }
 
 /**

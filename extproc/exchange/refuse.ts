@@ -1,10 +1,9 @@
 import { toGatewayError, type ErrorCode, type GatewayError } from "../../contract/errors.ts";
 import { platformPath } from "../../contract/platform.ts";
 import { upstreamPath } from "../../contract/protocol.ts";
-import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import { redactorOf, type ExchangeContext, type Forwarded } from "./context.ts";
-import { encodeRefusal, forPage, reasonOf } from "./refusal.ts";
+import { answerRefusal, encodeRefusal, reasonOf } from "./refusal.ts";
 
 /** Ends the request with an error in the caller's protocol (S17). */
 export function refuse(context: ExchangeContext, thrown: unknown): Reply {
@@ -12,7 +11,7 @@ export function refuse(context: ExchangeContext, thrown: unknown): Reply {
   forwarded?.deadlines.over();
   const error = noteFailure(context, thrown);
   forwarded?.run.settle("failed", error.status);
-  return reply.answerNow(forPage(context, encodeRefusal(protocol, error, requestId, reasonOf(forwarded))));
+  return answerRefusal(context, encodeRefusal(protocol, error, requestId, reasonOf(forwarded)));
 }
 
 /** The same for a request that was not sent upstream: floods of those wait for their refusals. */

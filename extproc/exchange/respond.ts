@@ -87,6 +87,7 @@ function startStream(context: ExchangeContext, forwarded: Forwarded, isEarly: bo
     push,
     hold: (bytes) => holdPart(context, bytes),
     openCheck: check?.open ?? null,
+    recording: context.recording,
   });
   context.closers.push(stream.close);
   return stream;
@@ -94,6 +95,7 @@ function startStream(context: ExchangeContext, forwarded: Forwarded, isEarly: bo
 
 function startSound(context: ExchangeContext, { run, dispatch }: Forwarded): AnswerStream {
   const { speech } = dispatch.translation();
+  context.recording?.played(0);
   const stream = createSoundStream({
     run,
     maxBytes: speech?.kind === "sound" ? speech.maxBytes : 0,
@@ -135,11 +137,23 @@ export function respondWhole(
   const coding = answer.kind === "whole" ? answer.coding : null;
   const body = coding === null ? received : decodeContent(received, coding);
   if (coding !== null) context.heldBytes?.resize(context.requestBytes + body.length);
-  const { protocol: client, wantsCost } = context;
+  const { protocol: client, wantsCost, recording } = context;
   const redactor = redactorOf(context);
   const errorEvent = errorEventOf(context);
   const translation = dispatch.translation();
-  const whole = readWhole({ received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep });
+  const whole = readWhole({
+    received,
+    body,
+    asStream,
+    client,
+    wantsCost,
+    translation,
+    run,
+    redactor,
+    errorEvent,
+    keep,
+    recording,
+  });
   context.answerBytes = received.length;
   return passChecked(context, forwarded, whole);
 }

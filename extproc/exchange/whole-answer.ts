@@ -6,6 +6,7 @@ import { addCost, withCost } from "./answer-cost.ts";
 import { endOutcome } from "./answer-stream.ts";
 import { withFinalResponse } from "./final-response.ts";
 import type { Run } from "../meter/run.ts";
+import type { Recording } from "../prompt-log/recording.ts";
 import type { Redactor } from "../redactor.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
@@ -27,6 +28,8 @@ export interface WholeAnswer {
   errorEvent(error: GatewayError): string;
   /** Receives a response that the client got; null if it is not to be stored. */
   keep: ((response: Buffer) => void) | null;
+  /** Null unless it is recorded. */
+  recording: Recording | null;
 }
 
 /** In the caller's protocol; nothing of it has gone to the client. */
@@ -40,7 +43,7 @@ export interface FinishedAnswer {
 
 /** A complete answer in the caller's protocol. @throws GatewayError if it is invalid. */
 export function readWhole(answer: WholeAnswer): FinishedAnswer {
-  const { received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep } = answer;
+  const { received, body, asStream, client, wantsCost, translation, run, redactor, errorEvent, keep, recording } = answer;
   if (!asStream) {
     const response = translation.response(body, run.meter);
     return {
@@ -50,6 +53,7 @@ export function readWhole(answer: WholeAnswer): FinishedAnswer {
         run.settle("complete", 200);
         keep?.(response);
         const bytes = wantsCost ? addCost(response, client, run.costNanoUsd()) : response;
+        recording?.answered(200, bytes);
         return reply.finishResponse(bytes === received ? "unchanged" : bytes, { set: costHeader(run) });
       },
     };
@@ -66,6 +70,7 @@ export function readWhole(answer: WholeAnswer): FinishedAnswer {
     isStream: true,
     finish() {
       if (final !== undefined) keep?.(final);
+      recording?.answered(200, bytes);
       run.noteOutput(first.length);
       run.settle(endOutcome(machine), 200);
       return reply.finishResponse(bytes, { set: { "content-type": "text/event-stream", ...costHeader(run) } });

@@ -16,6 +16,8 @@ export interface WorldKey extends StoredSecret, KeyAccess {
   /** null: all models. */
   allowedModels: readonly string[] | null;
   limits: Limits;
+  /** Prompts and answers are recorded. */
+  hasPromptLog: boolean;
 }
 
 /**
@@ -44,6 +46,7 @@ const HASH_BYTES = 32;
 const NEVER = Infinity;
 const DISABLED = 1;
 const UNREADABLE = 2;
+const PROMPT_LOG = 4;
 
 /** What many keys have in common, kept once. */
 interface Settings extends KeyAccess {
@@ -165,11 +168,12 @@ export function createKeyTable(): KeyTable {
         expiresAt: expiresMs === NEVER ? null : new Date(expiresMs),
         allowedModels,
         limits,
+        hasPromptLog: isSet(chunk.flags[at], PROMPT_LOG),
         allowedAddresses,
         allowedOrigins,
       };
     },
-    set({ publicId, accountId, secretHash, previousSecret, isDisabled, isUnreadable, expiresAt, ...shared }) {
+    set({ publicId, accountId, secretHash, previousSecret, isDisabled, isUnreadable, hasPromptLog, expiresAt, ...shared }) {
       const known = index.find(publicId);
       const row = known < 0 ? addRow(publicId) : known;
       const chunk = chunkOf(row);
@@ -179,7 +183,7 @@ export function createKeyTable(): KeyTable {
       chunk.accountIds[at] = accountId;
       chunk.hashes.set(secretHash, at * HASH_BYTES);
       chunk.expiries[at] = expiresAt?.getTime() ?? NEVER;
-      setFlags(chunk, at, (isDisabled ? DISABLED : 0) | (isUnreadable ? UNREADABLE : 0));
+      setFlags(chunk, at, (isDisabled ? DISABLED : 0) | (isUnreadable ? UNREADABLE : 0) | (hasPromptLog ? PROMPT_LOG : 0));
       chunk.generations[at] = generation;
       if (previousSecret === null) previousSecrets.delete(row);
       else previousSecrets.set(row, previousSecret);

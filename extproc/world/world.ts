@@ -190,6 +190,7 @@ const UNREADABLE_KEY = {
   expiresAt: null,
   allowedModels: [],
   limits: {},
+  hasPromptLog: false,
   allowedAddresses: null,
   allowedOrigins: null,
 };

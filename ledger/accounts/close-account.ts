@@ -5,6 +5,7 @@ import { eraseLabels } from "../labels/account-labels.ts";
 import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
 import { noteAction } from "../people/audit.ts";
 import type { Database } from "../postgres/database.ts";
+import { endPromptLogs } from "../prompt-log/records.ts";
 import { deleteProviderKeys } from "../provider-keys/provider-keys.ts";
 import { deleteEndpointsOf } from "../webhooks/endpoints.ts";
 import { readBalance, setAccountStatus } from "./accounts.ts";
@@ -36,6 +37,7 @@ export async function closeAccount(
     await transaction.execute("DELETE FROM invitation WHERE account_id = $1", [accountId]);
     await transaction.execute("DELETE FROM provisioned_user WHERE account_id = $1", [accountId]);
     await deleteProviderKeys(transaction, accountId);
+    await endPromptLogs(transaction, accountId, Date.now());
     await turnOffAutoTopUp(transaction, accountId);
     await deleteEndpointsOf(transaction, accountId);
     await endBatchesOf(transaction, accountId);

@@ -85,13 +85,15 @@ const keyRow = z.strictObject({
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
   limits: keyLimitsSchema,
+  hasPromptLog: z.boolean(),
 });
 /** The fields that are read even from an unreadable row. */
 const keyHead = z.looseObject({ publicId: z.string(), isRevoked: z.boolean() });
 const changedKeyHead = keyHead.extend({ changedXid: z.bigint() });
 const SELECT_KEYS = `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash",
     previous_secret_hash AS "previousHash", previous_until AS "previousUntil", revoked_at IS NOT NULL AS "isRevoked",
-    disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits`;
+    disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
+    prompt_log_days IS NOT NULL AS "hasPromptLog"`;
 
 /** The keys after `afterId` that were not deleted, in the order of their ids. */
 export async function readActiveKeyPage(

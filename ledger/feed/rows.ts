@@ -60,6 +60,8 @@ interface KeptKeyRow extends KeyAccess {
   /** null: all models. */
   allowedModels: string[] | null;
   limits: Limits;
+  /** Prompts and answers are recorded. */
+  hasPromptLog: boolean;
 }
 
 export type ModelRow = { model: CatalogueModel; price: PriceVersion } | { name: string; isWithdrawn: true };

@@ -20,6 +20,8 @@ export interface ListedKey extends KeyAccess {
   /** null: all models. */
   allowedModels: string[] | null;
   limits: Limits;
+  /** For how many days prompts and answers are kept; null: they are not recorded. */
+  promptLogDays: number | null;
   /** Names of limits set by a newer version: they apply there, and cannot be shown or changed here. */
   unknownLimits: string[];
   /** While the secret before the last rotation is still accepted. */
@@ -45,6 +47,7 @@ const keyRow = z.strictObject({
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
   limits: storedKeyLimitsSchema,
+  promptLogDays: z.int().nullable(),
   previousUntil: z.date().nullable(),
   spentTodayNanoUsd: z.bigint(),
   spentThisMonthNanoUsd: z.bigint(),
@@ -76,6 +79,7 @@ export interface KeyListing {
 const SELECT = `SELECT public_id AS "publicId", name, (SELECT email FROM person WHERE person.id = (${CREATED_BY})) AS "createdBy",
     CASE WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN expires_at <= now() THEN 'expired' ELSE 'active' END AS status,
     created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
+    prompt_log_days AS "promptLogDays",
     CASE WHEN previous_until > now() THEN previous_until END AS "previousUntil",
     coalesce(today, 0)::bigint AS "spentTodayNanoUsd", coalesce(month, 0)::bigint AS "spentThisMonthNanoUsd",
     coalesce(total, 0)::bigint AS "spentNanoUsd",

@@ -12,6 +12,8 @@ export interface KeySettings extends KeyAccess {
   allowedModels: readonly string[] | null;
   expiresAt: Date | null;
   limits: Limits;
+  /** For how many days prompts and answers are kept (contract/prompt-log.ts); null: they are not recorded. */
+  promptLogDays: number | null;
   isDisabled: boolean;
   /** null: none. Stored apart, by `assignProject`. */
   projectId: string | null;
@@ -43,7 +45,7 @@ export async function disableKeys(
 export async function changeKey(
   database: Queryable,
   { accountId, publicId }: { accountId: string; publicId: string },
-  { name, allowedModels, expiresAt, limits, isDisabled, allowedAddresses, allowedOrigins }: KeyChange,
+  { name, allowedModels, expiresAt, limits, promptLogDays, isDisabled, allowedAddresses, allowedOrigins }: KeyChange,
 ): Promise<void> {
   if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
   const changed = await database.execute(
@@ -51,7 +53,8 @@ export async function changeKey(
        limits = CASE WHEN $4::jsonb IS NULL THEN limits ELSE limits - $10::text[] || $4::jsonb END - $11::text[] || $12::jsonb,
        allowed_models = CASE WHEN $5::boolean THEN $6::text[] ELSE allowed_models END,
        expires_at = CASE WHEN $7::boolean AND ${IS_MADE_BY_HAND} THEN $8::timestamptz ELSE expires_at END,
-       disabled_at = CASE $9::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
+       disabled_at = CASE $9::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END,
+       prompt_log_days = CASE WHEN $13::boolean THEN $14::smallint ELSE prompt_log_days END
      WHERE account_id = $1 AND public_id = $2 AND revoked_at IS NULL`,
     [
       accountId,
@@ -65,6 +68,8 @@ export async function changeKey(
       isDisabled ?? null,
       LIMIT_NAMES,
       ...accessValues({ allowedAddresses, allowedOrigins }),
+      promptLogDays !== undefined,
+      promptLogDays ?? null,
     ],
   );
   if (changed === 0) throw new GatewayError("not_found", "This account has no such key.");

@@ -105,6 +105,8 @@ export interface NewApiKey {
   allowedModels?: readonly string[] | null;
   /** From anywhere if absent. */
   access?: KeyAccess;
+  /** Prompts and answers are not recorded if absent. */
+  promptLogDays?: number | null;
   randomBytes?: (size: number) => Buffer;
 }
 
@@ -114,13 +116,13 @@ export interface NewApiKey {
  */
 export async function createApiKey(
   database: Queryable,
-  { accountId, name, pepper, expiresAt, allowedModels, access, randomBytes = systemRandomBytes }: NewApiKey,
+  { accountId, name, pepper, expiresAt, allowedModels, access, promptLogDays, randomBytes = systemRandomBytes }: NewApiKey,
 ): Promise<{ publicId: string; value: string }> {
   if (!(await hasRoomForKey(database, accountId))) throw new GatewayError("invalid_request", TOO_MANY_KEYS);
   const { publicId, secret, value } = mintApiKey(randomBytes);
   const created = await database.execute(
-    `INSERT INTO api_key (public_id, account_id, name, secret_hash, expires_at, allowed_models, limits)
-     SELECT $1, id, $3, $4, $5, $6, $7::jsonb FROM account WHERE id = $2`,
+    `INSERT INTO api_key (public_id, account_id, name, secret_hash, expires_at, allowed_models, limits, prompt_log_days)
+     SELECT $1, id, $3, $4, $5, $6, $7::jsonb, $8::smallint FROM account WHERE id = $2`,
     [
       publicId,
       accountId,
@@ -129,6 +131,7 @@ export async function createApiKey(
       expiresAt ?? null,
       allowedModels ?? null,
       JSON.stringify(access === undefined ? {} : encodeAccess(access)),
+      promptLogDays ?? null,
     ],
   );
   if (created === 0) throw new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });

@@ -36,6 +36,8 @@ export interface ResourceKeySettings extends KeyAccess {
   /** null: all models. */
   allowedModels: string[] | null;
   limits: Limits;
+  /** null: prompts and answers are not recorded. */
+  promptLogDays: number | null;
 }
 
 /** A resource, and the installation of the operator that saw it. */
@@ -59,6 +61,7 @@ const keyRow = z.strictObject({
   expiresAt: z.date().nullable(),
   allowedModels: z.array(z.string()).nullable(),
   limits: storedKeyLimitsSchema,
+  promptLogDays: z.int().nullable(),
   dayNanoUsd: z.bigint(),
   monthNanoUsd: z.bigint(),
   isInProject: z.boolean(),
@@ -81,6 +84,7 @@ export async function readResourceKey(
     text: `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash", previous_until AS "previousUntil",
              rotation, origin, extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000 AS "revokedForMs", api_key.name,
              disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
+             prompt_log_days AS "promptLogDays",
              "dayNanoUsd", "monthNanoUsd",
              $2::text IS NULL OR EXISTS (
                SELECT FROM project_key JOIN project ON project.id = project_id
@@ -100,9 +104,9 @@ const SPENT = `
   FROM usage_by_day WHERE key_id = api_key.public_id AND day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
 
 function toResourceKey(row: z.infer<typeof keyRow>): ResourceKey {
-  const { name, isDisabled, expiresAt, allowedModels, limits: stored, dayNanoUsd, monthNanoUsd, ...key } = row;
+  const { name, isDisabled, expiresAt, allowedModels, limits: stored, promptLogDays, dayNanoUsd, monthNanoUsd, ...key } = row;
   const { unknownLimits, ...settled } = stored;
-  const settings = { name, isDisabled, expiresAt, allowedModels, ...settled };
+  const settings = { name, isDisabled, expiresAt, allowedModels, promptLogDays, ...settled };
   return { ...key, settings, unknownLimits, spent: { dayNanoUsd, monthNanoUsd } };
 }
 
@@ -127,8 +131,8 @@ export async function addResourceKey(database: Database, key: NewResourceKey): P
     if (before !== undefined) return before === uid ? "stored" : "foreign";
     if (!(await hasRoomForResourceKey(transaction, accountId))) return "no room";
     const inserted = await transaction.execute(
-      `INSERT INTO api_key (public_id, account_id, name, secret_hash, disabled_at, expires_at, allowed_models, limits)
-       VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END, $6, $7, $8) ON CONFLICT DO NOTHING`,
+      `INSERT INTO api_key (public_id, account_id, name, secret_hash, disabled_at, expires_at, allowed_models, limits, prompt_log_days)
+       VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
       [publicId, accountId, settings.name, hashSecret(pepper, secret), ...settingValues(settings)],
     );
     if (inserted > 0) {
@@ -169,7 +173,7 @@ export async function changeResourceKey(
     const { publicId, isDisabled } = before;
     await transaction.execute(
       `UPDATE api_key SET name = $2, disabled_at = CASE WHEN $3 THEN coalesce(disabled_at, now()) END, expires_at = $4,
-         allowed_models = $5, limits = $6 WHERE public_id = $1`,
+         allowed_models = $5, limits = $6, prompt_log_days = $7 WHERE public_id = $1`,
       [publicId, settings.name, ...settingValues(settings)],
     );
     if (isDisabled !== settings.isDisabled)
@@ -177,8 +181,9 @@ export async function changeResourceKey(
   });
 }
 
-function settingValues({ isDisabled, expiresAt, allowedModels, limits, ...access }: ResourceKeySettings): unknown[] {
-  return [isDisabled, expiresAt, allowedModels, JSON.stringify({ ...limits, ...encodeAccess(access) })];
+function settingValues(settings: ResourceKeySettings): unknown[] {
+  const { isDisabled, expiresAt, allowedModels, limits, promptLogDays, ...access } = settings;
+  return [isDisabled, expiresAt, allowedModels, JSON.stringify({ ...limits, ...encodeAccess(access) }), promptLogDays];
 }
 
 /**

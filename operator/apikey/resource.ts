@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { COUNT_LIMITS, LIMITS } from "../../contract/limits.ts";
+import { PROMPT_LOG_DAYS } from "../../contract/prompt-log.ts";
 import { PROJECT_NAME_LENGTH } from "../../ledger/projects/projects.ts";
 import { celPattern, explain } from "../crd/explain.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
@@ -92,6 +93,20 @@ const rotation = z.strictObject(
   must("have generation"),
 );
 
+const DAYS = `must be a whole number from ${PROMPT_LOG_DAYS.min} to ${PROMPT_LOG_DAYS.max}`;
+
+const promptLog = z.strictObject(
+  {
+    retentionDays: z
+      .int(must(`be a whole number from ${PROMPT_LOG_DAYS.min} to ${PROMPT_LOG_DAYS.max}`))
+      .min(PROMPT_LOG_DAYS.min, DAYS)
+      .max(PROMPT_LOG_DAYS.max, DAYS)
+      .default(PROMPT_LOG_DAYS.usual)
+      .describe(`Days after which they are deleted: from ${PROMPT_LOG_DAYS.min} to ${PROMPT_LOG_DAYS.max}.`),
+  },
+  must("have retentionDays"),
+);
+
 /** The spec of an ApiKey, as an administrator writes it. */
 export const apiKeySpecSchema = z
   .strictObject(
@@ -154,6 +169,11 @@ export const apiKeySpecSchema = z
         ),
       spendLimit: spendLimit.optional().describe("Maximum that the key may spend in a period; requests beyond it are refused."),
       rateLimits: rateLimits.optional().describe("Rate limits of the key; one that is absent does not apply."),
+      promptLog: promptLog
+        .optional()
+        .describe(
+          "Records the prompts and answers of the key's requests, encrypted, for the owners of its account; nothing is recorded if absent.",
+        ),
       secretRef: secretReference({ key: "api-key" })
         .optional()
         .describe("The Secret that the operator creates for the key's value; it has the ApiKey's name if absent. Immutable."),

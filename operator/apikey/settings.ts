@@ -11,6 +11,7 @@ export function toSettings({ metadata, spec }: ApiKeyResource): ResourceKeySetti
     expiresAt: spec.expiresAt === undefined ? null : new Date(spec.expiresAt),
     allowedModels: spec.allowedModels.length === 0 ? null : [...spec.allowedModels],
     limits: toLimits(spec),
+    promptLogDays: spec.promptLog?.retentionDays ?? null,
     allowedAddresses: spec.allowedAddresses.length === 0 ? null : [...spec.allowedAddresses],
     allowedOrigins: spec.allowedOrigins.length === 0 ? null : [...spec.allowedOrigins],
   };

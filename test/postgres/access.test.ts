@@ -24,6 +24,7 @@ import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { ACCESS, type Access, type Thing } from "../support/access-table.ts";
 import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
+import { addPromptRecord } from "../support/prompt-records.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 /** Each route of the app, requested by everyone: test/support/access-table.ts lists the expected answers. */
@@ -103,8 +104,14 @@ function nameOf({ method, url }: Route): string {
   return `${method} ${url.replace(/\/assets\/[0-9a-f]{12}\//, "/assets/")}`;
 }
 
+/** Each process has its own bound of an account's API requests a minute: they take turns. */
 function triedRoutes(world: World): TriedRoute[] {
-  return routesOf(world).map((route) => ({ ...route, access: accessOf(route.name), isApi: route.url.startsWith("/api/") }));
+  const { dashboards } = world;
+  return routesOf(world).map((route, index) => {
+    const isApi = route.url.startsWith("/api/");
+    const dashboard = isApi ? (dashboards[index % dashboards.length] ?? route.dashboard) : route.dashboard;
+    return { ...route, access: accessOf(route.name), isApi, dashboard };
+  });
 }
 
 test("every route of the app is in the table, and every line of the table has a route", { timeout: LONG }, async () => {
@@ -324,6 +331,10 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const { id } = await beginPayment(database, { accountId, ...name, amountNanoUsd: 5_000_000_000n });
       await completePayment(database, name);
       return id;
+    }
+    case "record": {
+      const { publicId: keyId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER, promptLogDays: 7 });
+      return addPromptRecord(database, { accountId, keyId }, { request: MARK, answer: MARK });
     }
     case "request": {
       const { publicId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });

@@ -141,6 +141,7 @@ describe("an account's keys", () => {
       limits: {},
       allowedAddresses: null,
       allowedOrigins: null,
+      promptLogDays: null,
     };
     const resource = { uid: "0190f5f0-0000-7000-8000-000000000001", origin: "here", namespace: "team", resourceName: "ci" };
     const key = {

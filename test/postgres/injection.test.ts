@@ -28,6 +28,7 @@ import { ACCESS, type Thing } from "../support/access-table.ts";
 import { openDashboard, type Client, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { PASSWORD } from "../support/people.ts";
+import { addPromptRecord, turnOnPromptLog } from "../support/prompt-records.ts";
 import { usePostgres } from "../support/postgres.ts";
 
 /** On every page of the app, input must stay text, and secrets must stay secret. */
@@ -73,6 +74,12 @@ async function openFull(name: string): Promise<Full> {
   const { publicId, value } = await createApiKey(database, { accountId, name, pepper: PEPPER, allowedModels: [name] });
   const settlement = settlementOf({ accountId, keyId: publicId }, { model: name, providerKey: name });
   await settle(database, [settlement]);
+  await turnOnPromptLog(database, { keyId: publicId });
+  const { requestId } = settlement;
+  const message = { role: name, content: name };
+  const request = JSON.stringify({ model: name, messages: [message], tools: [{ name, description: name }] });
+  const answer = JSON.stringify({ choices: [{ message }] });
+  await addPromptRecord(database, { accountId, keyId: publicId }, { requestId, model: name, request, answer });
   await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: name, note: name });
   const token = { accountId, name, role: "viewer", createdBy: person.id, expiresAt: null } as const;
   const { id: tokenId } = await createManagementToken(database, token);
@@ -122,6 +129,7 @@ async function openFull(name: string): Promise<Full> {
     invitation: (await listInvitations(database, accountId))[0]?.id ?? "",
     session: "0".repeat(64),
     request: settlement.requestId,
+    record: settlement.requestId,
     receipt,
     webhook: webhook.id,
     batch: await openBatch("running"),
@@ -176,6 +184,8 @@ test("markup in any name is shown as text on every page, and is a string in ever
       "/dashboard/usage/performance",
       "/dashboard/usage/requests",
       `/dashboard/usage/requests/${full.ids.request}`,
+      "/dashboard/prompt-log",
+      `/dashboard/prompt-log/${full.ids.request}`,
       "/dashboard/credit",
       "/dashboard/models",
       "/dashboard/tokens",

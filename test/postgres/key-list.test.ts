@@ -29,6 +29,7 @@ test("a key is listed with its settings, masked, and without its secret (S24)", 
     allowedAddresses: null,
     allowedOrigins: null,
     limits: {},
+    promptLogDays: null,
     unknownLimits: [],
     previousUntil: null,
     spentTodayNanoUsd: 0n,
@@ -98,6 +99,7 @@ test("a change sets only the fields that it names", async () => {
     allowedModels: ["modelx-chat"],
     expiresAt: new Date("2100-01-01T00:00:00Z"),
     limits: { requestsPerMinute: 5, spendPerDayUsd: "0.50" },
+    promptLogDays: 7,
   };
   await changeKey(database, key, { ...settings, isDisabled: true });
   expect(await listAllKeys(database, key)).toMatchObject([{ ...settings, status: "disabled" }]);
@@ -105,9 +107,9 @@ test("a change sets only the fields that it names", async () => {
   expect(await listAllKeys(database, key)).toMatchObject([{ ...settings, name: "renamed", status: "disabled" }]);
   await changeKey(database, key, { isDisabled: false });
   expect(await listAllKeys(database, key)).toMatchObject([{ ...settings, name: "renamed", status: "active" }]);
-  await changeKey(database, key, { allowedModels: null, expiresAt: null, limits: {} });
+  await changeKey(database, key, { allowedModels: null, expiresAt: null, limits: {}, promptLogDays: null });
   expect(await listAllKeys(database, key)).toMatchObject([
-    { name: "renamed", allowedModels: null, expiresAt: null, limits: {}, status: "active" },
+    { name: "renamed", allowedModels: null, expiresAt: null, limits: {}, promptLogDays: null, status: "active" },
   ]);
 });
 

@@ -24,6 +24,7 @@ function callerWith(limits: LimitSettings): Caller {
       allowedModels: null,
       allowedAddresses: null,
       allowedOrigins: null,
+      hasPromptLog: false,
       limits,
     },
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },

@@ -120,6 +120,7 @@ test("a key goes through its whole life; its value is returned only when it is c
     limits: { spend_per_day_usd: "2.50", requests_per_minute: 60 },
     project_id: null,
     previous_value_until: null,
+    prompt_log_days: null,
     spent: { today: "0.000000000", this_month: "0.000000000", total: "0.000000000" },
   });
   const path = `/api/v1/keys/${key.id}`;

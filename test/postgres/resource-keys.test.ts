@@ -49,6 +49,7 @@ function newKey(changes: Partial<NewResourceKey> = {}): NewResourceKey {
       limits: {},
       allowedAddresses: null,
       allowedOrigins: null,
+      promptLogDays: null,
     },
     ...changes,
   };
@@ -104,11 +105,12 @@ test("its settings become those of the resource, and reach every follower of the
     allowedAddresses: ["203.0.113.0/24", "2001:db8::1"],
     allowedOrigins: ["https://app.example.com"],
     limits: { requestsPerMinute: 7, spendPerDayUsd: "2.5" },
+    promptLogDays: 3,
   };
   await changeResourceKey(database, { uid: UID, origin: "there", settings });
   const stored = (await read(database, { uid: UID, accountId: ACCOUNT })).key;
   expect(stored).toMatchObject({ settings, origin: "there" });
-  expect((await readChanges(database, nextXid)).keys).toMatchObject([{ isDisabled: true }]);
+  expect((await readChanges(database, nextXid)).keys).toMatchObject([{ isDisabled: true, hasPromptLog: true }]);
 });
 
 test("a rotation is stored once: repeated, it does not move the end of the overlap", async () => {

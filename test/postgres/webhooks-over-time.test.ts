@@ -120,6 +120,7 @@ test("changes of an ApiKey resource to its key are events too", async () => {
     limits: {},
     allowedAddresses: null,
     allowedOrigins: null,
+    promptLogDays: null,
   };
   const identity = { uid: randomUUID(), origin: "here", namespace: "team", resourceName: "ci" };
   const key = { ...identity, accountId, publicId, secret, pepper: PEPPER, rotation: 0, settings };

@@ -39,6 +39,7 @@ export type Thing =
   | "provider"
   | "receipt"
   | "request"
+  | "record"
   | "webhook"
   | "batch"
   | "ended batch"
@@ -77,6 +78,8 @@ const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forA
 
 const KEY = { publicId: "key" } as const;
 const API_KEY = { id: "key" } as const;
+const RECORD = { requestId: "record" } as const;
+const API_RECORD = { request_id: "record" } as const;
 /** For the holders of API keys alone: neither a session nor a management token is one. */
 export const ROUTES_OF_KEYS = [
   "POST /v1/files",
@@ -168,6 +171,15 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   "GET /dashboard/playground": page("viewer", 200),
   "POST /dashboard/playground/key": page("member", 200),
+
+  // What keys with a prompt log have recorded.
+  "GET /dashboard/prompt-log": page("owner", 200),
+  "GET /dashboard/prompt-log/:requestId": page("owner", 200, { ids: RECORD }),
+  "GET /dashboard/prompt-log/:requestId/request": page("owner", 200, { ids: RECORD }),
+  "GET /dashboard/prompt-log/:requestId/answer": page("owner", 200, { ids: RECORD }),
+  "POST /dashboard/prompt-log/:requestId/delete": page("owner", 303, { ids: RECORD }),
+  "GET /dashboard/keys/:publicId/prompt-log/delete": page("owner", 200, { ids: KEY }),
+  "POST /dashboard/keys/:publicId/prompt-log/delete": page("owner", 303, { ids: KEY }),
 
   // Provider keys: no model of these tests takes one.
   "GET /dashboard/provider-keys": page("viewer", 200),
@@ -420,6 +432,10 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "PATCH /api/v1/keys/:id": api("member", 200, { ids: API_KEY, body: { name: "changed" } }),
   "POST /api/v1/keys/:id/rotate": api("member", 200, { ids: API_KEY, body: {} }),
   "DELETE /api/v1/keys/:id": api("member", 204, { ids: API_KEY }),
+  "DELETE /api/v1/keys/:id/prompt-log": api("owner", 204, { ids: API_KEY }),
+  "GET /api/v1/prompt-log": api("owner", 200),
+  "GET /api/v1/prompt-log/:request_id": api("owner", 200, { ids: API_RECORD }),
+  "DELETE /api/v1/prompt-log/:request_id": api("owner", 204, { ids: API_RECORD }),
   "GET /api/v1/usage": api("viewer", 200),
   "GET /api/v1/usage/keys": api("viewer", 200),
   "GET /api/v1/usage/members": api("viewer", 200),

@@ -107,7 +107,8 @@ type CountedTable =
   | "person_totp"
   | "recovery_code"
   | "passkey"
-  | "answered_challenge";
+  | "answered_challenge"
+  | "prompt_record";
 
 export async function countRows(database: Queryable, table: CountedTable): Promise<bigint> {
   const [row] = await database.query({ text: `SELECT count(*) AS count FROM ${table}`, row: countRow });

@@ -42,6 +42,7 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ..
           allowedAddresses: null,
           allowedOrigins: null,
           limits: {},
+          hasPromptLog: false,
         },
         account: {
           accountId: "acme",
@@ -94,6 +95,7 @@ export function gaugesOfNothing(): EventsDeps["gauges"] {
     lateSeconds: () => 0,
     bodyBytes: () => 0,
     storedBytes: () => 0,
+    promptLogBytes: () => 0,
     unreadableRows: () => ({ account: 0, key: 0, model: 0 }),
   };
 }

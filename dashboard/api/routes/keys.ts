@@ -1,7 +1,9 @@
+import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import { listKeys } from "../../../ledger/keys/key-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { createKeyActions } from "../../keys/key-actions.ts";
+import { checkPromptLog } from "../../prompt-log/service-switch.ts";
 import { callerOf } from "../caller.ts";
 import { encodeCursor, readKeyCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
@@ -13,8 +15,16 @@ const OVERLAP_HOURS = 24;
 const tags = ["Keys"];
 const params = z.object({ id: keyId });
 
-export function keyApi(api: Api, { database, pepper }: AppDeps): void {
+export function keyApi(api: Api, deps: AppDeps): void {
+  const { database, pepper } = deps;
   const keys = createKeyActions({ database, pepper, modelsField: "allowed_models", projectField: "project_id" });
+
+  /** @throws GatewayError for what only owners may choose, or nobody. */
+  function mayRecord(request: FastifyRequest, days: number | null | undefined): void {
+    if (days === undefined) return;
+    callerOf(request, "managePromptLog");
+    checkPromptLog(deps, { days, field: "prompt_log_days" });
+  }
 
   api.get(
     "/keys",
@@ -49,6 +59,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     },
     async (request, reply) => {
       const caller = callerOf(request, "manageKeys");
+      mayRecord(request, request.body.prompt_log_days ?? undefined);
       const made = await keys.create(caller, readNewKey(request.body));
       return reply.status(201).send({ ...showKey(made.key), value: made.value });
     },
@@ -72,6 +83,7 @@ export function keyApi(api: Api, { database, pepper }: AppDeps): void {
     },
     async (request) => {
       const caller = callerOf(request, "manageKeys");
+      mayRecord(request, request.body.prompt_log_days);
       return showKey(await keys.change(caller, request.params.id, readKeyChange(request.body)));
     },
   );

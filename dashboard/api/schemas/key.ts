@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PROMPT_LOG_DAYS } from "../../../contract/prompt-log.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { KeyChange } from "../../../ledger/keys/key-settings.ts";
 import { addressesSchema, normalAddresses } from "../../keys/key-addresses.ts";
@@ -32,6 +33,10 @@ export const key = z
         examples: [["https://app.example.com"]],
       }),
     limits,
+    prompt_log_days: z
+      .int()
+      .nullable()
+      .meta({ description: "For how many days prompts and answers are kept; null: they are not recorded" }),
     project_id: z.uuid().nullable(),
     previous_value_until: moment.nullable().meta({ description: "When the value from before the last rotation stops working" }),
     spent: z.object({ today: usd, this_month: usd, total: usd }),
@@ -55,6 +60,14 @@ const allowedOrigins = originsSchema
   .min(1, "Name an origin, or send null for none.")
   .nullable()
   .meta({ description: "Origins of web pages, such as https://app.example.com; null: no page, and any other program" });
+const promptLogDays = z
+  .int("Write a whole number.")
+  .min(PROMPT_LOG_DAYS.min, `At least ${PROMPT_LOG_DAYS.min}.`)
+  .max(PROMPT_LOG_DAYS.max, `At most ${PROMPT_LOG_DAYS.max}.`)
+  .nullable()
+  .meta({
+    description: "Records prompts and answers, encrypted, for so many days; null: none. Requires the owner role",
+  });
 const expiresAt = z.iso
   .datetime({ error: "Must be a UTC timestamp such as 2026-12-31T00:00:00Z." })
   .refine((text) => Date.parse(text) > Date.now(), "Must be in the future.")
@@ -68,6 +81,7 @@ export const newKey = z.strictObject({
   allowed_origins: allowedOrigins.optional(),
   expires_at: expiresAt.optional(),
   limits: limits.optional(),
+  prompt_log_days: promptLogDays.optional(),
 });
 
 export const keyChange = z
@@ -79,6 +93,7 @@ export const keyChange = z
     allowed_origins: allowedOrigins.optional(),
     expires_at: expiresAt.optional(),
     limits: limits.optional().meta({ description: "Replaces all limits of the key." }),
+    prompt_log_days: promptLogDays.optional(),
     disabled: z.boolean("Must be true or false.").optional(),
   })
   .meta({ description: "Omitted fields stay unchanged." });
@@ -98,6 +113,7 @@ export function readNewKey(sent: z.infer<typeof newKey>): NewKeySettings {
     allowedOrigins: readList(sent.allowed_origins, normalOrigins) ?? null,
     expiresAt: readMoment(sent.expires_at) ?? null,
     limits: readLimits(sent.limits ?? {}),
+    promptLogDays: sent.prompt_log_days,
     projectId: sent.project_id,
   };
 }
@@ -110,6 +126,7 @@ export function readKeyChange(change: z.infer<typeof keyChange>): KeyChange {
     allowedOrigins: readList(change.allowed_origins, normalOrigins),
     expiresAt: readMoment(change.expires_at),
     limits: change.limits && readLimits(change.limits),
+    promptLogDays: change.prompt_log_days,
     isDisabled: change.disabled,
     projectId: change.project_id,
   };
@@ -139,6 +156,7 @@ export function showKey(listed: ListedKey): z.infer<typeof key> {
     allowed_addresses: listed.allowedAddresses === null ? null : [...listed.allowedAddresses],
     allowed_origins: listed.allowedOrigins === null ? null : [...listed.allowedOrigins],
     limits: showLimits(listed.limits),
+    prompt_log_days: listed.promptLogDays,
     project_id: listed.projectId,
     previous_value_until: showMomentOrNull(listed.previousUntil),
     spent: {

@@ -8,10 +8,11 @@ import { hasOffers } from "../../../ledger/provider-keys/offers.ts";
 import { plainAddress } from "../../../runtime/ip-network.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../http/form.ts";
-import { createKeyActions, type KeyActor } from "../../keys/key-actions.ts";
+import { createKeyActions, type KeyActor, type NewKeySettings } from "../../keys/key-actions.ts";
 import { parseKeyForm, writeKeyForm } from "../../keys/key-form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
+import { checkPromptLog, hasPromptLog } from "../../prompt-log/service-switch.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";
@@ -43,7 +44,8 @@ const selectionSchema = z.object({
 /** How long a key's previous value keeps working, in hours. */
 const overlapSchema = z.enum(["0", "1", "24", "168"]).default("24").catch("24").transform(Number);
 
-export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUrl }: AppDeps): void {
+export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { database, pepper, publicBaseUrl } = deps;
   const keys = createKeyActions({ database, pepper, modelsField: "models", projectField: "project" });
 
   app.get("/dashboard/keys", async (request, reply) => {
@@ -103,7 +105,21 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   }
 
   async function formParts({ ip }: FastifyRequest, visitor: Member) {
-    return { visitor, ...(await choices(visitor)), address: plainAddress(ip) ?? ip };
+    return { visitor, ...(await choices(visitor)), hasPromptLog: hasPromptLog(deps), address: plainAddress(ip) ?? ip };
+  }
+
+  /** @throws GatewayError `permission_denied` for a member who chooses what an owner may. */
+  function readKeyForm(request: FastifyRequest): Record<string, string> {
+    const values = readForm(request);
+    if ("prompt_log" in values) memberOf(request, "managePromptLog");
+    return values;
+  }
+
+  /** @throws ZodError or GatewayError with the field. */
+  function readSettings(values: Record<string, string>): NewKeySettings {
+    const settings = parseKeyForm(values);
+    checkPromptLog(deps, { days: settings.promptLogDays, field: "prompt_log" });
+    return settings;
   }
 
   app.get("/dashboard/keys/new", async (request, reply) => {
@@ -114,10 +130,10 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
 
   app.post("/dashboard/keys/new", async (request, reply) => {
     const visitor = memberOf(request, "manageKeys");
-    const values = readForm(request);
+    const values = readKeyForm(request);
     let value = "";
     const failed = await submitForm(values, async () => {
-      ({ value } = await keys.create(actorOf(visitor), parseKeyForm(values)));
+      ({ value } = await keys.create(actorOf(visitor), readSettings(values)));
     });
     if (failed === undefined) return sendPage(reply, await renderValue(visitor, "Your new key", value));
     return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor)), key: null }), 400);
@@ -133,9 +149,9 @@ export function keyRoutes(app: FastifyInstance, { database, pepper, publicBaseUr
   app.post("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
     const visitor = memberOf(request, "manageKeys");
     const key = await keys.find(actorOf(visitor), request.params.publicId);
-    const values = readForm(request);
+    const values = readKeyForm(request);
     const failed = await submitForm(values, async () => {
-      await keys.change(actorOf(visitor), key.publicId, parseKeyForm(values));
+      await keys.change(actorOf(visitor), key.publicId, readSettings(values));
     });
     if (failed === undefined) return goTo(reply, "/dashboard/keys", "Key saved.");
     return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor)), key }), 400);

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { findBatchOfRequest } from "../../../ledger/batches/results.ts";
 import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
+import { hasRecord } from "../../../ledger/prompt-log/records.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { usageByModelAndDay } from "../../../ledger/usage/reports.ts";
@@ -14,6 +15,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
+import { isAllowed } from "../../permissions.ts";
 import { memberOf } from "../../session/guard.ts";
 import { listingOf, readFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";
@@ -88,7 +90,9 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
     const keys = await readKeyNames(database, { accountId, publicIds: attempts.map(({ keyId }) => keyId) });
     const isBatch = attempts.some((attempt) => attempt.isBatch);
     const batchId = isBatch ? await findBatchOfRequest(database, { accountId, requestId }) : undefined;
-    return sendPage(reply, requestPage({ visitor, attempts, keys, batchId }));
+    const mayRead = isAllowed(visitor.membership.role, "managePromptLog");
+    const isRecorded = mayRead && (await hasRecord(database, { accountId, requestId }));
+    return sendPage(reply, requestPage({ visitor, attempts, keys, batchId, isRecorded }));
   });
 
   async function findRequest(accountId: string, requestId: string): Promise<ListedRequest[]> {

@@ -10,6 +10,7 @@ import { csrfField } from "../csrf-field.ts";
 import { field, formProblem, textArea } from "../field.ts";
 import { layout } from "../layout.ts";
 import { limitInputs } from "../limits/account-limits.ts";
+import { promptLogChoice, promptLogLinks } from "./prompt-log.ts";
 
 export interface KeyForm {
   visitor: Member;
@@ -19,11 +20,13 @@ export interface KeyForm {
   projects: readonly NamedProject[];
   /** null for a new key. */
   key: ListedKey | null;
+  /** The operator of the service lets accounts record prompts. */
+  hasPromptLog: boolean;
   /** From where the page was opened, as it would be compared with the addresses. */
   address: string;
 }
 
-export function keyFormPage({ visitor, form, models, projects, key, address }: KeyForm): string {
+export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog, address }: KeyForm): string {
   const title = key === null ? "Create key" : key.name;
   const action = key === null ? "/dashboard/keys/new" : `/dashboard/keys/${key.publicId}`;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
@@ -53,6 +56,7 @@ export function keyFormPage({ visitor, form, models, projects, key, address }: K
       },
       form,
     )}
+    !${promptLogChoice({ visitor, form, key, isOffered: hasPromptLog })}
     <fieldset>
       <legend>Limits</legend>
       <p class="help">Optional. Days and months start at midnight UTC.</p>
@@ -70,7 +74,8 @@ export function keyFormPage({ visitor, form, models, projects, key, address }: K
             <p class="muted">Your role can view keys, but not change them.</p>
             <fieldset class="plain stack" disabled>!${inputs}</fieldset>
           </div>`
-    }`;
+    }
+    !${key === null ? "" : promptLogLinks(visitor, key)}`;
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
 

@@ -57,6 +57,8 @@ const PROVIDER_KEYS = html`<a class="button" href="/dashboard/provider-keys">Pro
 
 const PLAYGROUND = html`<span class="sub">Created by the playground, renewed hourly</span>`;
 
+const RECORDED = html`<span class="sub">Prompts recorded</span>`;
+
 const SORTS: Record<KeyOrder, string> = {
   created: "Newest first",
   name: "Name",
@@ -172,7 +174,7 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
     <th scope="row" data-label="Name">
       <span
         ><a href="${path}">!${clipped(name)}</a
-        >!${isPlayground ? PLAYGROUND : ""}!${projectName === null ? "" : html`<span class="sub">!${clipped(projectName)}</span>`}</span
+        >!${isPlayground ? PLAYGROUND : ""}!${key.promptLogDays === null ? "" : RECORDED}!${projectName === null ? "" : html`<span class="sub">!${clipped(projectName)}</span>`}</span
       >
     </th>
     <td data-label="Key"><code>${masked}</code></td>

@@ -37,7 +37,7 @@ export function closeAccountPage({ visitor, balance, keys, form }: CloseAccountV
         </li>
         <li>Automatic top-up is turned off, and open invitations, webhooks and provider keys are deleted.</li>
         <li>Everyone in the account is signed out. Members can sign in again to read usage and receipts.</li>
-        <li>Tags and end users of requests are deleted.</li>
+        <li>Tags and end users of requests are deleted, and so are recorded prompts.</li>
         <li>Usage and payments stay on record. Only the operator can reactivate the account.</li>
       </ul>
       !${field({ name: "name", label: `Enter “${accountName}” to confirm`, isRequired: true }, form)}`,

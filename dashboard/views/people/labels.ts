@@ -19,7 +19,7 @@ export function labelsSection(visitor: Member, labels: AccountLabels): string {
       <p class="muted">
         Requests may carry tags (<code>x-gateway-tags: team=search</code>) and an end user. While this is on, they are kept with
         each request for up to ${LABEL_BOUNDS.keptDays} days, everyone in the account can see them, and usage can be grouped by
-        them. Prompts and answers are not kept.
+        them.
       </p>
       !${labelSnippets()} !${isAllowed(visitor.membership.role, "setLabels") ? switches(visitor, labels) : ""}
     </section>`;

@@ -21,10 +21,12 @@ export interface RequestView {
   keys: readonly NamedKey[];
   /** To which it belongs; undefined if it has none, or that was deleted. */
   batchId: string | undefined;
+  /** The visitor may read its prompt and answer. */
+  isRecorded: boolean;
 }
 
 /** A request and the calculation of its charge. */
-export function requestPage({ visitor, attempts, keys, batchId }: RequestView): string {
+export function requestPage({ visitor, attempts, keys, batchId, isRecorded }: RequestView): string {
   const id = attempts[0]?.requestId ?? "";
   const body = html`<p class="crumb"><a href="/dashboard/usage/requests">Logs</a></p>
     <h1>Request</h1>
@@ -38,6 +40,7 @@ export function requestPage({ visitor, attempts, keys, batchId }: RequestView): 
             >.
           </p>`
     }
+    !${isRecorded ? html`<p><a class="button" href="/dashboard/prompt-log/${id}">Prompt and answer</a></p>` : ""}
     !${attempts.map((attempt) => card(attempt, { keys, isOnly: attempts.length === 1 })).join("")}`;
   return layout({ title: "Request", visitor, path: "/dashboard/usage/requests", body });
 }

@@ -7,6 +7,7 @@ import type { RequestPage } from "../../../ledger/usage/request-list.ts";
 import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { asset } from "../../assets.ts";
+import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { filterQuery, type RequestFilter } from "../../usage/filter.ts";
 import type { DayRange } from "../../usage/range.ts";
@@ -37,6 +38,7 @@ export interface RequestsView {
 }
 
 const PATH = "/dashboard/usage/requests";
+const PROMPT_LOG = html`<a class="button" href="/dashboard/prompt-log">Prompt log</a>`;
 
 export function requestsPage(view: RequestsView): string {
   const { visitor, range, page, keys, filter, search, isFirst } = view;
@@ -48,6 +50,7 @@ export function requestsPage(view: RequestsView): string {
       <h1>Logs</h1>
       <div class="buttons">
         !${isFirst ? liveButtons(`${PATH}?${new URLSearchParams(kept).toString()}`) : ""}
+        !${isAllowed(visitor.membership.role, "managePromptLog") ? PROMPT_LOG : ""}
         <a class="button" href="/dashboard/usage/csv/requests?${new URLSearchParams(kept).toString()}" download>Export CSV</a>
         <a class="button" href="/dashboard/usage/json/requests?${new URLSearchParams(kept).toString()}" download>Export JSON</a>
       </div>

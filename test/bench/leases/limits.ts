@@ -88,6 +88,7 @@ function callerOf(accountId: string, requestsPerMinute: number): Caller {
       allowedModels: null,
       allowedAddresses: null,
       allowedOrigins: null,
+      hasPromptLog: false,
       limits: {},
     },
     account: {

@@ -303,6 +303,7 @@ export const apiKeySpecs = object(
     allowedModels: fc.array(names, { maxLength: 3 }),
     allowedAddresses: fc.array(networks, { maxLength: 3 }),
     allowedOrigins: fc.array(origins, { maxLength: 3 }),
+    promptLog: object({ retentionDays: mostly([1, 7, 30], [0, 31, 1.5, "7"]) }, []),
     spendLimit: object({ amount: prices, window: mostly(["Day", "Month"], ["Total", "", 1]) }, ["amount", "window"]),
     rateLimits: object({ requestsPerMinute: counts, tokensPerMinute: counts, concurrentRequests: counts }, []),
     secretRef: reference,

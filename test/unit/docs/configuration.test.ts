@@ -15,8 +15,10 @@ beforeAll(async () => {
 const DATABASE = "ledger/postgres/database-url.ts";
 /** For programs that look at the address of a client. */
 const TRUSTED_PROXIES = "runtime/trusted-proxies.ts";
+/** For programs that record prompts, and let people choose that. */
+const PROMPT_LOG = "contract/prompt-log.ts";
 const PROCESSES = [
-  { heading: "extproc", files: [DATABASE, TRUSTED_PROXIES, "extproc/main.ts"] },
+  { heading: "extproc", files: [DATABASE, TRUSTED_PROXIES, PROMPT_LOG, "extproc/main.ts"] },
   { heading: "operator", files: [DATABASE, "operator/main.ts"] },
   {
     heading: "dashboard",
@@ -31,6 +33,7 @@ const PROCESSES = [
       "dashboard/config/second-factor-policy.ts",
       "dashboard/config/sign-up-rules.ts",
       TRUSTED_PROXIES,
+      PROMPT_LOG,
       "dashboard/outbound/networks.ts",
     ],
   },

@@ -22,6 +22,7 @@ function startEvents(accessLog: AccessLogChoice = "all") {
     lateSeconds: none,
     bodyBytes: none,
     storedBytes: () => 5_000,
+    promptLogBytes: () => 6_000,
     unreadableRows: () => ({ account: 0, key: 3, model: 0 }),
   };
   const events = createEvents({ log, accessLog, metrics, gauges });
@@ -196,6 +197,19 @@ test("rows that cannot be read are counted by kind", async () => {
     'gateway_unreadable_rows{kind="key"} 3',
     'gateway_unreadable_rows{kind="model"} 0',
   ]);
+});
+
+test("recorded prompts are counted by their result", async () => {
+  const { events, samples } = startEvents();
+  events.promptsRecorded("stored", 2);
+  events.promptsRecorded("no_room", 1);
+  events.promptRecordsDropped(3);
+  expect(await samples("gateway_prompt_records_total")).toEqual([
+    'gateway_prompt_records_total{result="stored"} 2',
+    'gateway_prompt_records_total{result="no_room"} 1',
+  ]);
+  expect(await samples("gateway_dropped_prompt_records_total")).toEqual(["gateway_dropped_prompt_records_total 3"]);
+  expect(await samples("gateway_prompt_log_bytes")).toEqual(["gateway_prompt_log_bytes 6000"]);
 });
 
 test("stored responses are counted by number and by reason of deletion", async () => {

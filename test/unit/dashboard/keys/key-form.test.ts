@@ -8,6 +8,7 @@ const full = {
   expires: "2027-01-31",
   addresses: "203.0.113.7\n2001:db8::/32",
   origins: "https://app.example.com\nhttp://localhost:5173",
+  prompt_log: "7",
   spendPerDayUsd: "5.00",
   spendPerMonthUsd: "50",
   requestsPerMinute: "60",
@@ -23,6 +24,7 @@ test("a key's form is read and written without loss", () => {
     projectId: "0199d8a0-0000-7000-8000-000000000000",
     allowedAddresses: ["203.0.113.7", "2001:db8::/32"],
     allowedOrigins: ["https://app.example.com", "http://localhost:5173"],
+    promptLogDays: 7,
     // The last day counts whole.
     expiresAt: new Date("2027-02-01T00:00:00Z"),
     limits: {
@@ -44,6 +46,7 @@ test("empty fields are not limited", () => {
     allowedAddresses: null,
     allowedOrigins: null,
     projectId: null,
+    promptLogDays: null,
     expiresAt: null,
     limits: {},
   });

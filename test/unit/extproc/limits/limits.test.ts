@@ -20,6 +20,7 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
       allowedModels: null,
       allowedAddresses: null,
       allowedOrigins: null,
+      hasPromptLog: false,
       limits: ofKey,
     },
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: ofAccount },

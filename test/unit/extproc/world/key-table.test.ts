@@ -25,6 +25,7 @@ function keyOf(number: number, changes: Partial<WorldKey> = {}): WorldKey {
     allowedModels: null,
     allowedAddresses: null,
     allowedOrigins: null,
+    hasPromptLog: false,
     limits: {},
     ...changes,
   };
@@ -45,6 +46,7 @@ describe("a table of keys", () => {
     ["a rotated key", { previousSecret: { hash: Buffer.alloc(32, 3), until: new Date("2030-01-01T00:00:00Z") } }],
     ["a key with models and limits", { allowedModels: ["one", "two"], limits: { requestsPerMinute: 7 } }],
     ["a key that is bound to addresses", { allowedAddresses: ["203.0.113.0/24"] }],
+    ["a key with a prompt log", { hasPromptLog: true }],
     ["a key of no model", { allowedModels: [] }],
   ] as const)("keeps all of %s, and nothing of it once it is replaced", ([, changes]) => {
     const table = createKeyTable();

@@ -19,6 +19,7 @@ function keyRow(
     allowedModels: null,
     allowedAddresses: null,
     allowedOrigins: null,
+    hasPromptLog: false,
     limits: {},
     ...changes,
   };

@@ -1,0 +1,193 @@
+import { describe, expect, test } from "vitest";
+import { readAnswer, readRequest } from "../../../../dashboard/prompt-log/transcript/transcript.ts";
+import type { Turn } from "../../../../dashboard/prompt-log/transcript/turn.ts";
+
+const textOf = (text: string) => ({ text: Buffer.from(text), bytes: text.length, isCut: false });
+const ofRequest = (client: string, body: unknown) => readRequest(textOf(JSON.stringify(body)), client);
+const ofAnswer = (client: string, body: unknown) => readAnswer(textOf(JSON.stringify(body)), client);
+const stream = (events: readonly unknown[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+
+/** As "role kind title: text". */
+function textsOf(turns: readonly Turn[]): string[] {
+  return turns.flatMap(({ role, parts }) =>
+    parts.map(({ kind, title, text }) => `${role} ${kind}${title === null ? "" : ` ${title}`}: ${text.replaceAll(/\s+/g, " ")}`),
+  );
+}
+
+describe("requests", () => {
+  test("chat completions", () => {
+    const read = ofRequest("chat", {
+      model: "m",
+      temperature: 0.5,
+      messages: [
+        { role: "system", content: "Be brief." },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Rome?" },
+            { type: "image_url", image_url: { url: "data:…" } },
+          ],
+        },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c1", function: { name: "weather", arguments: '{"city":"Rome"}' } }],
+        },
+        { role: "tool", tool_call_id: "c1", content: "4 degrees" },
+      ],
+      tools: [{ type: "function", function: { name: "weather", description: "Tells it.", parameters: {} } }],
+    });
+    expect(textsOf(read.turns)).toEqual([
+      "system text: Be brief.",
+      "user text: Rome?",
+      'user other image_url: { "type": "image_url", "image_url": { "url": "data:…" } }',
+      'assistant tool_call weather: { "city": "Rome" }',
+      "tool tool_result c1: 4 degrees",
+    ]);
+    expect(read.tools).toEqual([{ name: "weather", description: "Tells it." }]);
+    expect(JSON.parse(read.rest)).toEqual({ model: "m", temperature: 0.5 });
+  });
+
+  test("messages", () => {
+    const read = ofRequest("messages", {
+      system: [{ type: "text", text: "Be brief." }],
+      messages: [
+        { role: "user", content: "Rome?" },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "Hm.", signature: "x" },
+            { type: "tool_use", id: "t1", name: "weather", input: { city: "Rome" } },
+          ],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: [{ type: "text", text: "4 degrees" }] }] },
+      ],
+    });
+    expect(textsOf(read.turns)).toEqual([
+      "system text: Be brief.",
+      "user text: Rome?",
+      "assistant reasoning: Hm.",
+      'assistant tool_call weather: { "city": "Rome" }',
+      "user tool_result t1: 4 degrees",
+    ]);
+  });
+
+  test("responses", () => {
+    const read = ofRequest("responses", {
+      instructions: "Be brief.",
+      input: [
+        { role: "user", content: [{ type: "input_text", text: "Rome?" }] },
+        { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] },
+        { type: "function_call", call_id: "c1", name: "weather", arguments: '{"city":"Rome"}' },
+        { type: "function_call_output", call_id: "c1", output: "4 degrees" },
+      ],
+    });
+    expect(textsOf(read.turns)).toEqual([
+      "instructions text: Be brief.",
+      "user text: Rome?",
+      "assistant reasoning: Hm.",
+      'assistant tool_call weather: { "city": "Rome" }',
+      "tool tool_result c1: 4 degrees",
+    ]);
+    expect(textsOf(ofRequest("responses", { input: "Rome?" }).turns)).toEqual(["user text: Rome?"]);
+  });
+
+  test.for(['{"messages": [', "hello", "[1, 2]", "", '{"messages": 5}', '{"messages": [5, null, {"content": {"a": 1}}]}'])(
+    "%s, which is no conversation, is shown as it was sent",
+    (text) => {
+      for (const client of ["chat", "messages", "responses", "rerank", "of the future"])
+        expect(readRequest(textOf(text), client).whole.replaceAll(/\s/g, "")).toBe(text.replaceAll(/\s/g, ""));
+    },
+  );
+});
+
+describe("answers", () => {
+  test("chat completions, whole or as a stream", () => {
+    const call = { name: "weather", arguments: '{"city":"Rome"}' };
+    const whole = ofAnswer("chat", {
+      choices: [
+        { message: { role: "assistant", content: "Look.", tool_calls: [{ function: call }] }, finish_reason: "tool_calls" },
+      ],
+      usage: { prompt_tokens: 3 },
+    });
+    const streamed = readAnswer(
+      textOf(
+        `: keep-alive\n\n${stream([
+          { choices: [{ index: 0, delta: { role: "assistant", content: "Lo" } }] },
+          { choices: [{ index: 0, delta: { content: "ok." } }] },
+          { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { name: "weather", arguments: '{"city"' } }] } }] },
+          {
+            choices: [
+              {
+                index: 0,
+                delta: { tool_calls: [{ index: 0, function: { arguments: ':"Rome"}' } }] },
+                finish_reason: "tool_calls",
+              },
+            ],
+          },
+          { choices: [], usage: { prompt_tokens: 3 } },
+        ])}data: [DONE]\n\n`,
+      ),
+      "chat",
+    );
+    for (const read of [whole, streamed]) {
+      expect(textsOf(read.turns)).toEqual(["assistant text: Look.", 'assistant tool_call weather: { "city": "Rome" }']);
+      expect(JSON.parse(read.rest)).toEqual({ usage: { prompt_tokens: 3 }, finish_reason: "tool_calls" });
+    }
+  });
+
+  test("messages, whole or as a stream", () => {
+    const whole = ofAnswer("messages", {
+      role: "assistant",
+      content: [
+        { type: "text", text: "Look." },
+        { type: "tool_use", name: "weather", input: { city: "Rome" } },
+      ],
+      stop_reason: "tool_use",
+    });
+    const streamed = readAnswer(
+      textOf(
+        stream([
+          { type: "message_start", message: { role: "assistant", content: [] } },
+          { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+          { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Look." } },
+          { type: "content_block_start", index: 1, content_block: { type: "tool_use", name: "weather", input: {} } },
+          { type: "content_block_delta", index: 1, delta: { type: "input_json_delta", partial_json: '{"city":' } },
+          { type: "content_block_delta", index: 1, delta: { type: "input_json_delta", partial_json: '"Rome"}' } },
+          { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 4 } },
+        ]),
+      ),
+      "messages",
+    );
+    for (const read of [whole, streamed]) {
+      expect(textsOf(read.turns)).toEqual(["assistant text: Look.", 'assistant tool_call weather: { "city": "Rome" }']);
+      expect(JSON.parse(read.rest)).toMatchObject({ stop_reason: "tool_use" });
+    }
+  });
+
+  test("responses, whole, as a stream, and as one that was cut off", () => {
+    const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "Look." }] }];
+    const opened = {
+      type: "response.output_item.added",
+      output_index: 0,
+      item: { type: "message", role: "assistant", content: [] },
+    };
+    const cut = [opened, { type: "response.output_text.delta", output_index: 0, delta: "Look." }];
+    const whole = ofAnswer("responses", { status: "completed", output });
+    const streamed = readAnswer(
+      textOf(stream([...cut, { type: "response.completed", response: { status: "completed", output } }])),
+      "responses",
+    );
+    for (const read of [whole, streamed]) expect(JSON.parse(read.rest)).toEqual({ status: "completed" });
+    for (const read of [whole, streamed, readAnswer(textOf(`${stream(cut)}data: {"type": "resp`), "responses")])
+      expect(textsOf(read.turns)).toEqual(["assistant text: Look."]);
+  });
+
+  test("errors are shown, also those in a stream", () => {
+    const error = { type: "invalid_request_error", message: "No." };
+    expect(JSON.parse(ofAnswer("chat", { error }).rest)).toEqual({ error });
+    const streamed = readAnswer(textOf(stream([{ choices: [{ index: 0, delta: { content: "Lo" } }] }, { error }])), "chat");
+    expect(textsOf(streamed.turns)).toEqual(["assistant text: Lo"]);
+    expect(JSON.parse(streamed.rest)).toMatchObject({ error });
+  });
+});
