@@ -89,6 +89,8 @@ export const catalogueModelSchema = z.strictObject({
   takesBatches: z.literal(true).optional(),
   /** Nothing is checked if absent. */
   guardrail: guardrailSchema.optional(),
+  /** Providers whose keys the Model takes, but none of whose backends is ready; none if absent. */
+  unreadyProviders: z.array(z.string()).optional(),
   /** Announces the model's removal, in Unix seconds: answers carry it as `deprecation` and `sunset` headers. */
   deprecation: z.strictObject({ sinceSeconds: z.int().optional(), sunsetSeconds: z.int().optional() }).optional(),
 });
@@ -97,4 +99,13 @@ export type CatalogueModel = z.infer<typeof catalogueModelSchema>;
 /** Whether only its input is charged: then it serves no conversations, and its output has no price. */
 export function isInputOnly({ interfaces }: Pick<CatalogueModel, "interfaces">): boolean {
   return interfaces.some(isInputInterface);
+}
+
+/** Providers for which accounts may bring their own key, by name. */
+export function providersOf({
+  backends,
+  unreadyProviders = [],
+}: Pick<CatalogueModel, "backends" | "unreadyProviders">): string[] {
+  const ready = backends.flatMap(({ providerKey }) => (providerKey === undefined ? [] : [providerKey.provider]));
+  return [...new Set([...ready, ...unreadyProviders])].toSorted();
 }

@@ -12,7 +12,14 @@ export function withProviderKey(model: WorldModel, { providerKeys }: Pick<WorldA
   if (providerKeys === undefined) return model;
   const concerned = model.backends.flatMap((backend) => pairOf(backend, providerKeys));
   const [first] = concerned;
-  if (first === undefined) return model;
+  if (first === undefined) {
+    const unserved = providerKeys.find(({ provider }) => model.unreadyProviders?.includes(provider) === true);
+    if (unserved === undefined) return model;
+    throw unavailable(
+      `No server of this model that takes ${ownKeyFor(unserved.provider)} is available at the moment. Try again later, or delete the key ${PAGE}, to use the model at its price.`,
+      "60",
+    );
+  }
   const backends = concerned.filter(isUsable).map(({ backend, key, offer }) => ({
     ...backend,
     cluster: providerCluster(key.id, offer.endpoint),
@@ -45,8 +52,12 @@ function isUsable({ offer, key }: Pair): boolean {
 
 const PAGE = "in the dashboard, under Provider keys";
 
+function ownKeyFor(provider: string): string {
+  return `your account's own key for the provider ${provider}`;
+}
+
 function unusable({ offer, key }: Pair): GatewayError {
-  const yours = `your account's own key for the provider ${key.provider}`;
+  const yours = ownKeyFor(key.provider);
   if (key.origin !== offer.origin)
     return new GatewayError(
       "provider_key_refused",

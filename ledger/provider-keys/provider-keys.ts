@@ -4,6 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { PROVIDER_KEY_STATES, type ProviderKeyState } from "../../contract/provider-key.ts";
 import { sealTo } from "../../runtime/sealed-box.ts";
+import { checkCredit } from "../accounts/credit-check.ts";
 import { admitChange, noteAction } from "../people/audit.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
 import { OFFERED } from "./offers.ts";
@@ -69,12 +70,15 @@ export interface NewProviderKey {
   value: string;
 }
 
-const knownRow = z.strictObject({ id: z.string(), origin: z.string() });
+const FEES = "Add credit first: the fees of requests with the key are paid from it.";
+
+const knownRow = z.strictObject({ id: z.string(), origin: z.string(), state: z.enum(PROVIDER_KEY_STATES) });
 
 /**
  * Enters a key, or replaces its value: requests go on with the one before until Envoy has the new one.
  * @throws GatewayError `invalid_request` if no Model takes a key of this provider, or the gateway takes none, or has no room for one
- * more, or the account is not active; `rate_limited` for too many changes in a day.
+ * more, or the account is not active; `insufficient_balance` if the account has no credit; `rate_limited` for too many changes in a
+ * day.
  */
 export async function setProviderKey(
   database: Database,
@@ -90,15 +94,19 @@ export async function setProviderKey(
     await checkActive(transaction, accountId);
     await admitChange(transaction, "provider_key", accountId);
     const [known] = await transaction.query({
-      text: "SELECT id, origin FROM provider_key WHERE account_id = $1 AND provider = $2",
+      text: "SELECT id, origin, state FROM provider_key WHERE account_id = $1 AND provider = $2",
       values: [accountId, provider],
       row: knownRow,
     });
-    // Entered for another server, it is another key: what runs with the one before must not get this one.
-    const isReplaced = known !== undefined && known.origin === origin;
+    // Entered for another server, it is another key: what runs with the one before must not get this one. So is one in place of a key
+    // that cannot be used: the name of a cluster that an Envoy rejected stays rejected.
+    const isReplaced = known !== undefined && known.origin === origin && known.state !== "unusable";
     const id = isReplaced ? known.id : uuidv7();
     if (known !== undefined && !isReplaced) await transaction.execute("DELETE FROM provider_key WHERE id = $1", [known.id]);
-    if (!isReplaced) await checkRoom(transaction, { accountId, provider, origin, maxClusters: sealing.maxClusters });
+    if (!isReplaced) {
+      await checkCredit(transaction, { accountId, remedy: FEES, field: "provider" });
+      await checkRoom(transaction, { accountId, provider, origin, maxClusters: sealing.maxClusters });
+    }
     // Processes know them before a server can repeat the key.
     const fingerprints = JSON.stringify(providerKeyFingerprints(value, pepper));
     const sealed = sealTo(sealing.publicKey, value, aboutProviderKey({ id, accountId, provider, origin }, pepper));
@@ -129,9 +137,13 @@ async function checkActive(transaction: Queryable, accountId: string): Promise<v
     throw new GatewayError("invalid_request", "This account is suspended or closed. Contact the operator of this service.");
 }
 
-const roomRow = z.strictObject({ used: z.int(), wanted: z.int(), keys: z.int() });
+const roomRow = z.strictObject({ used: z.int(), own: z.int(), wanted: z.int(), keys: z.int() });
 
-/** Two accounts that enter a key at once may both fit by this count, and one of them not: the operator decides. */
+/**
+ * An account's first key is taken while there is room; further ones while as much stays free for others as the account takes itself,
+ * so that no few accounts fill the room. Two accounts that enter a key at once may both fit by this count, and one of them not: the
+ * operator decides.
+ */
 async function checkRoom(
   transaction: Queryable,
   { accountId, provider, origin, maxClusters }: { accountId: string; provider: string; origin: string; maxClusters: number },
@@ -142,6 +154,8 @@ async function checkRoom(
            )
            SELECT (SELECT coalesce(sum(clusters), 0)::integer FROM provider_key JOIN servers USING (provider, origin)
                JOIN account ON account.id = account_id WHERE status = 'active') AS used,
+             (SELECT coalesce(sum(clusters), 0)::integer FROM provider_key JOIN servers USING (provider, origin)
+               WHERE account_id = $3) AS own,
              (SELECT coalesce(sum(clusters), 0)::integer FROM servers WHERE provider = $1 AND origin = $2) AS wanted,
              (SELECT count(*)::integer FROM provider_key WHERE account_id = $3) AS keys`,
     values: [provider, origin, accountId],
@@ -154,6 +168,10 @@ async function checkRoom(
   if (room.used + room.wanted > maxClusters)
     throw refused(
       "This service has no room for another provider key. Ask its operator for more; models stay available without your own key.",
+    );
+  if (room.keys > 0 && room.own + room.wanted > maxClusters - room.used - room.wanted)
+    throw refused(
+      "What is left of this service's room for provider keys is kept for other accounts. Delete a key that you do not use, or ask its operator for more.",
     );
 }
 

@@ -75,6 +75,7 @@ export function serveModel(
       ...toDeprecation(resource.spec.deprecation),
       ...(resource.spec.batch.enabled ? { takesBatches: true } : {}),
       ...(guardrail === undefined || hook === null ? {} : { guardrail: toGuardrail(guardrail, hook.cluster) }),
+      ...toUnreadyProviders(resource.spec.backends, backends),
     },
     price: toPrice(pricing),
     schedule: pricing.schedule.map(({ from, daily, ...prices }) => ({
@@ -191,6 +192,21 @@ function toImagePrice({ size, quality, perImage }: NonNullable<Prices["images"]>
 function toProviderKeyFee(fee: SourcedModel["resource"]["spec"]["pricing"]["providerKeyFee"]): ProviderKeyFee | null {
   if (fee === undefined) return null;
   return { requestPicoUsd: fee.perRequest ?? 0n, millionths: fee.percent ?? 0n };
+}
+
+/** Accounts with a key for one of them have agreed to the fee, and not to the price of the backends that are left. */
+function toUnreadyProviders(
+  all: readonly BackendResource[],
+  ready: readonly ReadyBackend[],
+): Pick<CatalogueModel, "unreadyProviders"> {
+  const taking = new Set(all.map(providerOf));
+  for (const { resource } of ready) taking.delete(providerOf(resource));
+  const unreadyProviders = [...taking].filter((provider) => provider !== undefined);
+  return unreadyProviders.length === 0 ? {} : { unreadyProviders };
+}
+
+function providerOf({ bringYourOwnKey }: BackendResource): string | undefined {
+  return bringYourOwnKey?.provider;
 }
 
 /** "08:30" as 510. */

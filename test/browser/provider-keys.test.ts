@@ -19,6 +19,7 @@ test("an owner enters, replaces and deletes a provider key, and sees its last fo
   const service = await openService();
   const { accountId } = await service.owner(EMAIL);
   await service.database.execute("UPDATE person SET email_verified_at = now()");
+  await service.database.execute("UPDATE account_balance SET posted_nano_usd = 5000000000");
   const model = catalogueModel("modelx-v4-pro");
   const providerKey = { provider: "example", origin: ORIGIN, endpoint: "e1" };
   const backends = model.backends.map((backend) => ({ ...backend, providerKey }));

@@ -23,17 +23,22 @@ let ann: TestCustomer;
 let bob: TestCustomer;
 let eve: TestCustomer;
 
-function models(port: number, { connect }: { connect?: string } = {}): TestModelOfMany[] {
+function models(
+  port: number,
+  { connect, lacksSecret = false }: { connect?: string; lacksSecret?: boolean } = {},
+): TestModelOfMany[] {
   const backend = {
-    name: "only",
+    name: "taking",
     protocol: "chat",
     url: `http://127.0.0.1:${port}`,
     credential: GATEWAYS,
     bringYourOwnKey: { provider: "example" },
+    lacksSecret,
   } as const;
+  const { bringYourOwnKey: _, ...plain } = { ...backend, name: "other", priority: 1, lacksSecret: false };
   // How it is reached is a part of a cluster.
   const second = { name: "second", pricing, backends: [backend], timeouts: { connect: connect ?? "5s" } };
-  return [{ name: "first", pricing, backends: [backend] }, second];
+  return [{ name: "first", pricing, backends: [backend, plain] }, second];
 }
 
 beforeAll(async () => {
@@ -132,5 +137,19 @@ test("a model that moves to another server gets no key that was entered for the 
   expect(refused.text).toContain("is now served by another server");
   expect(elsewhere.requests).toEqual([]);
   await enter(ann, "ann-own-key-3", elsewhere.port);
+  await eventually(async () => expect((await ask(ann)).key).toBe("ann-own-key-3"));
+});
+
+test("while no server that takes an own key is ready, its account's requests are refused, and not served at the price (S59)", async () => {
+  await manifests.write(models(elsewhere.port, { lacksSecret: true }));
+  const refused = await eventually(async () => {
+    const answer = await ask(ann);
+    expect(answer.status).toBe(503);
+    return answer;
+  });
+  expect(refused.key).toBeUndefined();
+  expect(refused.text).toContain("No server of this model that takes your account's own key for the provider example");
+  expect((await ask(eve)).key).toBe(GATEWAYS);
+  await manifests.write(models(elsewhere.port));
   await eventually(async () => expect((await ask(ann)).key).toBe("ann-own-key-3"));
 });

@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { ProviderKeyState } from "../../contract/provider-key.ts";
 import { deleteProviderKey, listProviderKeys, setProviderKey } from "../../ledger/provider-keys/provider-keys.ts";
 import { makeBackendManifests, type TestModelOfMany } from "../support/backend-manifests.ts";
+import { chatLine, createBatch, openai } from "../support/batch-models.ts";
 import { eventually } from "../support/eventually.ts";
 import type { TestCustomer, TestProduct } from "../support/product.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../support/recording-upstream.ts";
@@ -68,6 +69,12 @@ function models(port: number): TestModelOfMany[] {
       ],
     },
     { name: "plain", backends: [backend] },
+    {
+      name: "batched",
+      takesBatches: true,
+      pricing: { ...pricing, batch: { percent: 50 } },
+      backends: [{ ...backend, bringYourOwnKey }],
+    },
   ];
 }
 
@@ -261,6 +268,26 @@ test("a key that is a common word changes nothing in the errors of other account
   await useOwnKey(ann, "ann-own-key-7");
   const others = await ask(eve, { text: "repeat the key" });
   expect(others.text).toContain("bad request by [redacted]");
+});
+
+test("a request of a batch has the account's own key, too, and pays the fee's share of the batch price (S59, S58)", async () => {
+  await useOwnKey(ann, "ann-own-key-8");
+  const client = openai(stack, ann.apiKey);
+  const { id } = await createBatch(client, [chatLine("own", { model: "batched", max_tokens: 500 })]);
+  const { output_file_id } = await eventually(
+    async () => {
+      const batch = await client.batches.retrieve(id);
+      expect(batch.status).toBe("completed");
+      return batch;
+    },
+    { withinMs: 60_000, everyMs: 200 },
+  );
+  const [, requestId = ""] =
+    /"request_id":\s*"([^"]+)"/.exec(await (await client.files.content(output_file_id ?? "")).text()) ?? [];
+  expect(seen.map(({ key }) => key)).toEqual(["ann-own-key-8"]);
+  // 0.0001 USD, and 10 % of half of the price.
+  expect(await settled(requestId)).toEqual({ ...OWN, chargeNanoUsd: 100_000n + PRICE / 20n });
+  expect(await stack.entriesOf(requestId)).toEqual([-(100_000n + PRICE / 20n)]);
 });
 
 test("with an own key only servers that take it are tried, one after the other", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { setAccountStatus } from "../../ledger/accounts/accounts.ts";
 import { closeAccount } from "../../ledger/accounts/close-account.ts";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { readStatement } from "../../ledger/billing/statement.ts";
 import { monthOf } from "../../ledger/billing/month.ts";
 import { readAccountPage } from "../../ledger/feed/pages.ts";
@@ -34,11 +35,20 @@ async function open({ maxClusters = 10 } = {}) {
   await publishOffer(database, [{ origin: ORIGIN, endpoint: "e1" }]);
   await publishSealing(database, { keyId: OLD.id, publicKey: OLD.publicKey, maxClusters }, PEPPER);
   const dashboard = await openDashboard(database);
-  const ann = await dashboard.owner("ann@example.com");
-  return { database, dashboard, ann };
+  return { database, dashboard, ann: await ownerWithCredit(dashboard, "ann@example.com") };
 }
 
-async function publishOffer(database: Database, servers: readonly { origin: string; endpoint: string }[]): Promise<void> {
+async function ownerWithCredit({ database, owner }: TestDashboard, email: string) {
+  const signedIn = await owner(email);
+  const { accountId } = signedIn;
+  await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: `grant of ${accountId}` });
+  return signedIn;
+}
+
+async function publishOffer(
+  database: Database,
+  servers: readonly { provider?: string; origin: string; endpoint: string }[],
+): Promise<void> {
   const model = catalogueModel("modelx-v4-pro");
   const [backend] = model.backends;
   if (backend === undefined) throw new Error("a model has a backend");
@@ -143,11 +153,61 @@ test("a key is taken only for a server that a Model names, with room for it, and
   ]);
   expect((await enter({ key: VALUE })).body).toContain("send origin");
   expect((await enter({ key: VALUE, origin: ORIGIN })).statusCode).toBe(200);
-  const eve = await program(dashboard, await dashboard.owner("eve@example.com"));
+  const eve = await program(dashboard, await ownerWithCredit(dashboard, "eve@example.com"));
   expect((await eve.call("PUT", PATH, { key: VALUE, origin: ORIGIN })).body).toContain("no room for another provider key");
 
   await publishSealing(database, null, PEPPER);
   expect((await enter({ key: VALUE, origin: ORIGIN })).body).toContain("takes no provider keys");
+});
+
+test("an account without credit enters no key, and replaces and deletes the one that it has (S59)", async () => {
+  const { database, dashboard, ann } = await open({ maxClusters: 1 });
+  const eve = await dashboard.owner("eve@example.com");
+  const api = await program(dashboard, eve);
+  const refused = await api.call("PUT", PATH, { key: VALUE });
+  expect({ status: refused.statusCode, body: refused.body }).toEqual({ status: 402, body: expect.stringContaining("no credit") });
+  const form = await eve.post("/dashboard/provider-keys", { provider: `example ${ORIGIN}`, secret: VALUE });
+  expect({ status: form.statusCode, body: form.body }).toEqual({
+    status: 400,
+    body: expect.stringContaining("Add credit first"),
+  });
+  await enterFor(database, ann.accountId);
+  await database.execute("UPDATE account_balance SET posted_nano_usd = -5 WHERE account_id = $1", [ann.accountId]);
+  await enterFor(database, ann.accountId, "px-own-second-1");
+  expect((await ann.post("/dashboard/provider-keys/example/delete", {})).statusCode).toBe(303);
+  await database.execute("UPDATE account_balance SET overdraft_nano_usd = 6 WHERE account_id = $1", [ann.accountId]);
+  await enterFor(database, ann.accountId);
+});
+
+test("beyond its first key, an account takes no more of the room than it leaves to others (S59)", async () => {
+  const { database, dashboard, ann } = await open({ maxClusters: 4 });
+  const providers = ["p1", "p2", "p3"].map((provider) => ({ provider, origin: ORIGIN, endpoint: provider }));
+  await publishOffer(database, providers);
+  const enter = (accountId: string, provider: string) => {
+    const actor = { accountId, personId: null, tokenId: null };
+    return setProviderKey(database, actor, { provider, origin: ORIGIN, value: VALUE, pepper: PEPPER });
+  };
+  await enter(ann.accountId, "p1");
+  await enter(ann.accountId, "p2");
+  await expect(enter(ann.accountId, "p3")).rejects.toThrow("is kept for other accounts");
+  for (const name of ["bob", "eve"]) {
+    const { accountId } = await ownerWithCredit(dashboard, `${name}@example.com`);
+    await enter(accountId, "p1");
+    await expect(enter(accountId, "p2")).rejects.toThrow(/kept for other accounts|no room/);
+  }
+});
+
+test("a key that is entered again in place of one that cannot be used has other clusters (S59)", async () => {
+  const { database, ann } = await open();
+  await enterFor(database, ann.accountId);
+  const [rejected] = await readSealedKeys(database);
+  if (rejected === undefined) throw new Error("there is a key");
+  await noteServed(database, [{ ...rejected, state: "unusable", fingerprints: [] }]);
+  await enterFor(database, ann.accountId, "px-own-second-1");
+  const keys = await readSealedKeys(database);
+  expect(keys).toHaveLength(1);
+  expect(keys[0]?.id).not.toBe(rejected.id);
+  expect(await listProviderKeys(database, ann.accountId)).toMatchObject([{ state: "pending", lastFour: "nd-1" }]);
 });
 
 test("a public key that no operator has proven is not used: whoever can write the database cannot read new keys (S59)", async () => {
@@ -239,7 +299,7 @@ test("a suspended account's keys take no room, and it enters none (S59)", async 
   await setAccountStatus(database, ann.accountId, "suspended");
   expect(await readSealedKeys(database)).toEqual([]);
   await expect(enterFor(database, ann.accountId, "px-own-second-1")).rejects.toThrow("suspended or closed");
-  const eve = await dashboard.owner("eve@example.com");
+  const eve = await ownerWithCredit(dashboard, "eve@example.com");
   await enterFor(database, eve.accountId);
   await setAccountStatus(database, ann.accountId, "active");
   expect((await readSealedKeys(database)).map(({ accountId }) => accountId)).toEqual([ann.accountId, eve.accountId]);

@@ -22,6 +22,8 @@ export interface TestBackend {
   apiVersion?: string;
   /** Accounts may enter their own key under this name. */
   bringYourOwnKey?: { provider: string };
+  /** There is no Secret with the credential. */
+  lacksSecret?: boolean;
   /** Signs requests. */
   aws?: {
     region: string;
@@ -117,7 +119,20 @@ function toModel({ name, backends, pricing, interfaces = CONVERSATIONS, ...model
       batch: takesBatches === true ? { enabled: true } : undefined,
       limits: { maxOutputTokens, contextWindow },
       backends: backends.map(
-        ({ name: backend, protocol, url, priority = 0, weight = 1, credential, ca, aws, oauth, google, ...others }) => ({
+        ({
+          name: backend,
+          protocol,
+          url,
+          priority = 0,
+          weight = 1,
+          credential,
+          ca,
+          aws,
+          oauth,
+          google,
+          lacksSecret: _lacksSecret,
+          ...others
+        }) => ({
           name: backend,
           protocol: PROTOCOL_NAMES[protocol],
           url: protocol === "messages" || google !== undefined ? url : `${url}/v1`,
@@ -143,7 +158,8 @@ function toOauth({ secret: _value, ...oauth }: NonNullable<TestBackend["oauth"]>
   return { ...oauth, secretRef: { name: secret } };
 }
 
-function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca, aws, oauth }: TestBackend): object[] {
+function toSecret({ name }: TestModelOfMany, { name: backend, credential, ca, aws, oauth, lacksSecret }: TestBackend): object[] {
+  if (lacksSecret === true) return [];
   const stringData = { "api-key": credential, "ca.crt": ca, "client-secret": oauth?.secret, ...aws?.keys };
   if (Object.values(stringData).every((value) => value === undefined)) return [];
   const metadata = { name: secretName(name, backend) };

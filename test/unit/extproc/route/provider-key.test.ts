@@ -65,6 +65,15 @@ test.for([
   },
 );
 
+test("while no server that takes the key is ready, others do not answer at the price instead (S59)", () => {
+  const model = { ...modelOf([{ name: "plain" }]), unreadyProviders: ["example"] };
+  const error = thrownBy(() => withProviderKey(model, { providerKeys: keys() }));
+  expect(error).toMatchObject({ code: "provider_key_unavailable", message: expect.stringContaining("provider example") });
+  expect(error.headers["retry-after"]).toBe("60");
+  expect(withProviderKey(model, { providerKeys: keys({ provider: "other" }) })).toBe(model);
+  expect(withProviderKey(model, {})).toBe(model);
+});
+
 test("a model whose price has no fee is not served with a key", () => {
   const { providerKeyFee: _fee, ...price } = MODEL.price;
   expect(() => withProviderKey({ ...MODEL, price }, { providerKeys: keys() })).toThrow(GatewayError);

@@ -127,6 +127,20 @@ test("a rotated credential changes the secret and not the cluster", () => {
   expect(after.snapshot.secrets.get("credential/default/s/api-key/plain")).toEqual({ kind: "credential", headerValue: "after" });
 });
 
+test("a Model names the providers whose keys it takes while none of their backends is ready (S59)", () => {
+  const own = (name: string, secret: string) =>
+    `{ name: ${name}, protocol: Messages, url: 'http://${name}', credentialRef: { name: ${secret} }, bringYourOwnKey: { provider: example } }`;
+  const unready = (...backends: string[]) => {
+    const text = model(backends.join(", ")).replace('outputPerMillion: "2"', '$&, providerKeyFee: { percent: "5" }');
+    const secret = "{ apiVersion: v1, kind: Secret, metadata: { name: s }, stringData: { api-key: word } }";
+    return planFor(`${text}\n---\n${secret}`).catalogue[0]?.model.unreadyProviders;
+  };
+  const plain = "{ name: plain, protocol: Messages, url: 'http://plain' }";
+  expect(unready(own("a", "missing"), plain)).toEqual(["example"]);
+  expect(unready(own("a", "missing"), own("b", "s"), plain)).toBeUndefined();
+  expect(unready(plain, own("b", "s"))).toBeUndefined();
+});
+
 test("a Model whose cluster Envoy rejected is served by its last valid version, and reports that", () => {
   const good = planFor(model("{ name: a, protocol: Messages, url: 'http://good' }"));
   const next = model("{ name: a, protocol: Messages, url: 'http://bad' }");
