@@ -1,13 +1,14 @@
 import type { Capability } from "../../contract/capability.ts";
-import { isInputOnly, type CatalogueModel } from "../../contract/catalogue.ts";
+import { isInputOnly, providersOf, type CatalogueModel } from "../../contract/catalogue.ts";
 import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
+import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import { batchPriceOf, type BatchPrice } from "../../ledger/models/batch-price.ts";
 import { imagePriceOf } from "../../ledger/models/image-price.ts";
-import { formatPicoUsd, type Price } from "../../ledger/money.ts";
+import { formatPercent, formatPicoUsd, type Price } from "../../ledger/money.ts";
 
-interface Described extends Omit<CatalogueModel, "backends"> {
+interface Described extends CatalogueModel {
   /** At the time of the request. */
-  price: Price & { batch?: BatchPrice | null };
+  price: Price & { batch?: BatchPrice | null; providerKeyFee?: ProviderKeyFee | null };
 }
 
 /** OpenAI's four fields, and those that other gateways add to them: `pricing` and lengths are OpenRouter's. */
@@ -56,14 +57,25 @@ function describeLifecycle({ deprecation }: Described, nowMs: number) {
 }
 
 /** `search`, `image`, `character` and `second` are the prices of one, where a Model has them; that of an image is the highest. */
-function describeTerms({ price, interfaces, takesBatches }: Described) {
+function describeTerms(model: Described) {
+  const { price, interfaces, takesBatches } = model;
   return {
     pricing: {
       ...describeTokens(price),
       ...describeUnits({ price, interfaces }),
     },
     ...(takesBatches === true ? { batch_pricing: describeTokens(batchPriceOf(price, price.batch ?? null)) } : {}),
+    ...describeFee(providersOf(model), price.providerKeyFee ?? null),
     supported_endpoints: interfaces.map((each) => CLIENT_PATHS[each]),
+  };
+}
+
+/** What accounts pay that have brought their own key for one of the providers. */
+function describeFee(providers: readonly string[], fee: ProviderKeyFee | null) {
+  if (fee === null || providers.length === 0) return {};
+  const { requestPicoUsd, millionths } = fee;
+  return {
+    provider_key_pricing: { providers, per_request: formatPicoUsd(requestPicoUsd), percent: formatPercent(millionths) },
   };
 }
 

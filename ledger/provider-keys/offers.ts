@@ -33,10 +33,11 @@ export const OFFERED = `SELECT model.name AS model, price_version_id, backend ->
   FROM model CROSS JOIN LATERAL jsonb_array_elements(spec -> 'backends') AS backend
   WHERE withdrawn_at IS NULL AND backend ? 'providerKey'`;
 
-/** Whether there is any. */
-export async function hasOffers(database: Reader): Promise<boolean> {
+/** Whether the account could enter a key, or has one. */
+export async function concernsProviderKeys(database: Reader, accountId: string): Promise<boolean> {
   const [found] = await database.query({
-    text: `SELECT EXISTS (${OFFERED}) AS found`,
+    text: `SELECT EXISTS (${OFFERED}) OR EXISTS (SELECT FROM provider_key WHERE account_id = $1) AS found`,
+    values: [accountId],
     row: z.strictObject({ found: z.boolean() }),
   });
   return found?.found === true;

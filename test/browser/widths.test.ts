@@ -14,6 +14,7 @@ import { keepLabels } from "../../ledger/labels/account-labels.ts";
 import { END_USER, tagDimension } from "../../contract/labels.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { createBatch } from "../../ledger/batches/batches.ts";
+import { createBatchRoom } from "../../ledger/batches/room.ts";
 import { startBatch } from "../../ledger/batches/requests.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { rotateApiKey } from "../../ledger/keys/keys.ts";
@@ -27,8 +28,13 @@ import { EVENT_TYPES } from "../../ledger/webhooks/event-types.ts";
 import { queueEvent, queueTestEvent } from "../../ledger/webhooks/events.ts";
 import { invite } from "../../ledger/people/invitations.ts";
 import { CAPABILITIES } from "../../contract/capability.ts";
+import type { CatalogueModel } from "../../contract/catalogue.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
+import { setProviderKey } from "../../ledger/provider-keys/provider-keys.ts";
+import { publishSealing } from "../../ledger/provider-keys/sealing.ts";
+import { noteServed, readSealedKeys } from "../../ledger/provider-keys/served-keys.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
+import { boxKey } from "../../runtime/sealed-box.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { gravePartsOf } from "./harness-axe.ts";
 import { useForAMonth } from "./harness-month.ts";
@@ -46,6 +52,8 @@ const WIDTHS = inject("isNight") ? [390, 768, 1024, 1440] : OUTERMOST_WIDTHS;
 const NAME = "Wolfeschlegelsteinhausenbergerdorff & Söhne International Holdings (Europe) GmbH";
 const EMAIL = "maximiliana.wolfeschlegelsteinhausenbergerdorff@research-and-development.example.com";
 const LONG_MODEL = "modelx-v4-pro-experimental-preview-with-extended-reasoning-2026-11-22";
+const PROVIDERS = ["wolfeschlegelsteinhausenbergerdo", "example"] as const;
+const ORIGIN = `https://${EMAIL.replace("@", ".")}:8443`;
 const PAGES = [
   "",
   "/keys",
@@ -57,6 +65,8 @@ const PAGES = [
   "/limits",
   "/budgets",
   "/webhook-endpoints",
+  "/provider-keys",
+  `/provider-keys/${PROVIDERS[0]}/delete`,
   "/usage",
   "/usage?by=member",
   "/usage?by=project",
@@ -81,6 +91,7 @@ const PAGES = [
   "/settings/second-factor",
   "/settings/passkeys/new",
   "/models",
+  `/models/${LONG_MODEL}`,
   `/models/${LONG_MODEL}?language=python`,
   "/clients",
   "/docs",
@@ -102,7 +113,7 @@ const PAGES = [
 const idRow = z.strictObject({ id: z.string() });
 
 async function addBatches(database: TestService["database"], owner: { accountId: string; keyId: string }): Promise<void> {
-  const batch = { ...owner, kind: "batch", interface: "chat", inputFileId: "file-1", bytes: 0, maxBytes: Infinity } as const;
+  const batch = { ...owner, kind: "batch", interface: "chat", bytes: 0, room: createBatchRoom({ maxBytes: Infinity }) } as const;
   const failed = await createBatch(database, batch);
   const errors = JSON.stringify(Array.from({ length: 12 }, (_, line) => ({ code: "invalid_request", message: NAME, line })));
   await database.execute(
@@ -115,16 +126,55 @@ async function addBatches(database: TestService["database"], owner: { accountId:
   await startBatch(database, { batchId: running, requests: 50_000, bytes: 1 });
 }
 
+/** Of an account with credit: one that is used, and one that cannot be. */
+async function addProviderKeys(database: TestService["database"], accountId: string): Promise<void> {
+  const { id, publicKey } = boxKey(Buffer.alloc(32, 1));
+  await publishSealing(database, { keyId: id, publicKey, maxClusters: 100 }, PEPPER);
+  const actor = { accountId, personId: null, tokenId: null };
+  for (const provider of PROVIDERS)
+    await setProviderKey(database, actor, {
+      provider,
+      origin: ORIGIN,
+      value: `px-${NAME.replaceAll(/\W/g, "")}`,
+      pepper: PEPPER,
+    });
+  const states = ["active", "unusable"] as const;
+  const keys = await readSealedKeys(database);
+  await noteServed(
+    database,
+    keys.map((key, at) => ({ ...key, state: states[at] ?? "active", fingerprints: [] })),
+  );
+}
+
+/** With backends that take accounts' own keys. */
+function takingOwnKeys(model: CatalogueModel): CatalogueModel {
+  const [backend] = model.backends;
+  if (backend === undefined) return model;
+  const backends = PROVIDERS.map((provider) => ({
+    ...backend,
+    name: provider,
+    providerKey: { provider, origin: ORIGIN, endpoint: provider },
+  }));
+  return { ...model, backends };
+}
+
 /** An account with everything that makes a page wide. */
 async function fill({ database, inAccount }: TestService): Promise<string> {
   const models = ["modelx-v4-pro", "modelx-flash", "modelx-v4-mini", LONG_MODEL].map((name) => ({
-    model: catalogueModel(
-      name,
-      name === "modelx-flash"
-        ? {}
-        : { displayName: name === LONG_MODEL ? NAME : "ModelX v4", description: NAME.repeat(8), capabilities: [...CAPABILITIES] },
+    model: takingOwnKeys(
+      catalogueModel(
+        name,
+        name === "modelx-flash"
+          ? {}
+          : {
+              displayName: name === LONG_MODEL ? NAME : "ModelX v4",
+              description: NAME.repeat(8),
+              capabilities: [...CAPABILITIES],
+            },
+      ),
     ),
     price: PRICE,
+    providerKeyFee: { requestPicoUsd: 123_456_789n, millionths: 12_345n },
   }));
   await publishModels(database, models);
   const [account, person] = await Promise.all([
@@ -145,6 +195,8 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   await setAccountLimits(database, { accountId, by: "operator", limits });
   await setAccountLimits(database, { accountId, by: "owner", limits: { spendPerDayUsd: "0.02", requestsPerMinute: 60 } });
   await addBatches(database, { accountId, keyId: second });
+  await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: "a nano-USD" });
+  await addProviderKeys(database, accountId);
   const actor = { accountId, personId, tokenId: null };
   const projectId = await database.transaction((transaction) => createProject(transaction, actor, NAME.slice(0, 64)));
   await assignProject(database, { accountId, publicId: second, projectId });

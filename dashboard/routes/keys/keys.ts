@@ -4,7 +4,7 @@ import { KEY_ORDERS, searchKeys } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
 import { listProjectNames, type NamedProject } from "../../../ledger/projects/project-list.ts";
-import { hasOffers } from "../../../ledger/provider-keys/offers.ts";
+import { concernsProviderKeys } from "../../../ledger/provider-keys/offers.ts";
 import { plainAddress } from "../../../runtime/ip-network.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../http/form.ts";
@@ -56,7 +56,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
     const [found, projects, takesProviderKeys] = await Promise.all([
       searchKeys(database, asked),
       listProjectChoices(database, accountId, project),
-      hasOffers(database),
+      concernsProviderKeys(database, accountId),
     ]);
     return sendPage(reply, keysPage({ visitor, search, sort, project, projects, page, takesProviderKeys, ...found }));
   });

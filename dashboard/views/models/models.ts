@@ -3,6 +3,7 @@ import { isInputOnly, type CatalogueModel } from "../../../contract/catalogue.ts
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
 import { showImagePrice, showMinutePrice, showPrice, showUnitPrice } from "../../money.ts";
+import { feeWords } from "../../provider-keys/words.ts";
 import type { Member } from "../../session/visitor.ts";
 import { isLegacy } from "../default-model.ts";
 import { empty } from "../empty.ts";
@@ -57,7 +58,7 @@ function table(models: readonly ListedModel[]): string {
   );
 }
 
-function row({ model, price, schedule }: ListedModel): string {
+function row({ model, price, schedule, providerKeyFee }: ListedModel): string {
   // Vectors and rankings have no tokens, and requests for them use no cache.
   const ofTokens = (figure: string) => (isInputOnly(model) ? ABSENT : figure);
   // Those of an image may have a price.
@@ -69,7 +70,8 @@ function row({ model, price, schedule }: ListedModel): string {
         !${model.displayName === undefined ? "" : html`<span class="sub"><code>!${clipped(model.name)}</code></span>`}
         !${model.capabilities === undefined || isInputOnly(model) ? "" : html`<span class="sub">${capabilityNames(model.capabilities).join(" · ")}</span>`}
         <span class="sub">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(" · ")}</span>
-        !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}</span
+        !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}
+        !${providerKeyFee === null ? "" : html`<span class="sub">Takes your own key, fee: ${feeWords(providerKeyFee)}</span>`}</span
       >
     </th>
     <td data-label="${isByUnit(price) && price.inputPicoUsd === 0n ? "Price" : "Input"}" class="number">

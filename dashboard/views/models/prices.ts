@@ -1,14 +1,17 @@
 import { html } from "ghtml";
+import { providersOf } from "../../../contract/catalogue.ts";
+import type { ProviderKeyFee } from "../../../contract/provider-key.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { Price } from "../../../ledger/money.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
+import { feeWords } from "../../provider-keys/words.ts";
 import { responsiveTable } from "../responsive-table.ts";
 import { priceClasses, unitsOf, type PriceClass } from "./price-classes.ts";
 
 const NOW = html` <span class="badge active">now</span>`;
 
 /** Prices of each class of tokens, at all times of the day and from later days on. */
-export function prices({ model, price, standardPrice, schedule, batchPrice }: ListedModel): string {
+export function prices({ model, price, standardPrice, schedule, batchPrice, providerKeyFee }: ListedModel): string {
   const all = [standardPrice, ...schedule.map((rule) => rule.price)];
   const classes = priceClasses(model, all);
   const rows = [
@@ -20,8 +23,22 @@ export function prices({ model, price, standardPrice, schedule, batchPrice }: Li
   return html`<section aria-labelledby="prices">
     <h2 id="prices">Prices</h2>
     <p class="muted">${unitsOf(classes)} A request is charged at the price in force when it starts.</p>
-    !${responsiveTable(heads, rows, "medium")}
+    !${responsiveTable(heads, rows, "medium")} !${providerKeyFee === null ? "" : ownKey(providersOf(model), providerKeyFee)}
   </section>`;
+}
+
+function ownKey(providers: readonly string[], fee: ProviderKeyFee): string {
+  const words = isFree(fee) ? "nothing here" : `${feeWords(fee)}, in place of the price`;
+  return html`<p>
+    <a href="/dashboard/provider-keys">With your own key</a> for ${LIST.format(providers)}, a request costs ${words}. The provider
+    bills you for it.
+  </p>`;
+}
+
+const LIST = new Intl.ListFormat("en", { type: "disjunction" });
+
+function isFree({ requestPicoUsd, millionths }: ProviderKeyFee): boolean {
+  return requestPicoUsd === 0n && millionths === 0n;
 }
 
 interface Row {

@@ -44,6 +44,24 @@ test("OpenAI's model list has the Model's stated fields, and no more (S45)", () 
   });
 });
 
+test("both lists say what a request costs that is sent with an own key, and for which providers (S59)", () => {
+  const [backend] = plain.backends;
+  if (backend === undefined) throw new Error("a model has a backend");
+  const own = (provider: string) => ({
+    ...backend,
+    providerKey: { provider, origin: "https://api.example", endpoint: provider },
+  });
+  const model = {
+    ...plain,
+    backends: [own("one"), own("one"), backend],
+    unreadyProviders: ["another"],
+    price: { ...price, providerKeyFee: { requestPicoUsd: 500_000_000n, millionths: 25_000n } },
+  };
+  const provider_key_pricing = { providers: ["another", "one"], per_request: "0.0005", percent: "2.5" };
+  expect(describeForChat(model, NOW_MS)).toMatchObject({ provider_key_pricing, ...terms });
+  expect(describeForMessages(model, NOW_MS)).toMatchObject({ provider_key_pricing, ...terms });
+});
+
 test("Anthropic's model list has every field of its SDK; null means that capabilities are not stated", () => {
   const fields = describeForMessages(plain, NOW_MS) satisfies ModelInfo;
   expect(fields).toMatchObject({ display_name: "acme", max_input_tokens: null, max_tokens: 8192, capabilities: null });
