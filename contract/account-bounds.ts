@@ -63,8 +63,9 @@ export const ACCOUNT_BOUNDS = {
   storedMebibytes: 1_024,
   /** Uploaded files that were not deleted. */
   batchFiles: 1_000,
-  /** Batches that were not deleted, and those that are not finished. */
-  batches: 1_000,
+  /** Batches that were not deleted: in place of the oldest finished one, another may be created. */
+  batches: 10_000,
+  /** Those that are not finished. */
   openBatches: 100,
   /** Files, requests and results of batches. */
   batchMebibytes: 1_024,

@@ -6,6 +6,7 @@ import { BATCH_INTERFACES } from "../../contract/batches.ts";
 import { cancelBatch, createBatch, findBatch, listBatches, noSuchBatch, type Batch } from "../../ledger/batches/batches.ts";
 import { findFile, noSuchFile } from "../../ledger/batches/files.ts";
 import { batchCallerOf } from "./caller.ts";
+import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
 import { readJson, readQuery } from "./query.ts";
 import { describeBatch } from "./shapes.ts";
@@ -31,20 +32,21 @@ const newBatch = z.object({
       "must be an object of texts",
     )
     .refine((metadata) => Object.keys(metadata).length <= 16, "must have at most 16 entries")
-    // Postgres has neither in a JSON text.
-    .refine((metadata) => isStorable(JSON.stringify(metadata)), "must be valid text without NUL")
+    .refine((metadata) => Object.entries(metadata).flat().every(isStorable), "must be valid text without NUL")
     .nullish(),
 });
 
-function isStorable(json: string): boolean {
-  return !json.includes(String.raw`\u0000`) && !/\\ud[89a-f]/i.test(json);
+/** Postgres takes neither a NUL nor half of a surrogate pair. */
+function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
 }
 
 /** OpenAI's batches. */
 export function batchRoutes(scope: FastifyInstance, deps: BatchDeps): void {
-  const { database, maxBytes } = deps;
+  const { database, room } = deps;
   scope.post("/batches", async (request) => {
     const { accountId, keyId } = batchCallerOf(request);
+    await checkBatchCredit(deps, accountId);
     const { input_file_id, endpoint, metadata = null } = readJson(request.body, newBatch);
     const file = await findFile(database, accountId, input_file_id);
     if (file === undefined) throw noSuchFile("input_file_id");
@@ -60,7 +62,7 @@ export function batchRoutes(scope: FastifyInstance, deps: BatchDeps): void {
       inputFileId: input_file_id,
       metadata,
       bytes: file.bytes,
-      maxBytes,
+      room,
     });
     return describeBatch(await batchOf(deps, accountId, id));
   });

@@ -1,42 +1,71 @@
 import type { Readable } from "node:stream";
 import { GatewayError } from "../../contract/errors.ts";
+import type { UploadTurn } from "./uploads.ts";
 
-/** A sender that is slower has its own upload to lose, not a turn that others wait for. */
 const MAX_UPLOAD_MS = 280_000;
 
 /** Some senders send a byte at a time: each in memory alone, they would need a hundred times as much. */
 const BLOCK_BYTES = 64 * 1024;
 
+export interface BodyBounds {
+  maxBytes: number;
+  /** Of what a refusal speaks: "A file". */
+  what: string;
+  turn: Omit<UploadTurn, "end">;
+}
+
 /**
  * The body of a request, as fast as it is read, in blocks of 64 KiB whatever pieces it comes in.
- * @throws GatewayError `request_too_large` beyond `maxBytes`; `invalid_request` if it takes too long.
+ * @throws GatewayError `request_too_large` beyond `maxBytes`; `invalid_request` if it takes too long, or loses its turn.
  */
-export async function* readBody(body: Readable, { maxBytes, what }: { maxBytes: number; what: string }): AsyncGenerator<Buffer> {
+export async function* readBody(body: Readable, { maxBytes, what, turn }: BodyBounds): AsyncGenerator<Buffer> {
   const deadline = Date.now() + MAX_UPLOAD_MS;
   let bytes = 0;
   let block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
   let filled = 0;
-  try {
-    for await (const piece of body.iterator({ destroyOnReturn: false })) {
-      if (!Buffer.isBuffer(piece)) throw new Error("The body of a request is a stream of bytes.");
-      bytes += piece.length;
-      if (bytes > maxBytes) throw tooLarge(maxBytes, what);
-      if (Date.now() > deadline)
-        throw new GatewayError("invalid_request", "The upload took longer than five minutes.", { status: 408 });
-      for (let from = 0; from < piece.length;) {
-        const copied = piece.copy(block, filled, from);
-        from += copied;
-        filled += copied;
-        if (filled < BLOCK_BYTES) continue;
-        yield block;
-        block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-        filled = 0;
-      }
+  for await (const piece of piecesOf(body, turn)) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw tooLarge(maxBytes, what);
+    if (Date.now() > deadline)
+      throw new GatewayError("invalid_request", "The upload took longer than five minutes.", { status: 408 });
+    for (let from = 0; from < piece.length;) {
+      const copied = piece.copy(block, filled, from);
+      from += copied;
+      filled += copied;
+      if (filled < BLOCK_BYTES) continue;
+      yield block;
+      block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      filled = 0;
     }
-    if (filled > 0) yield block.subarray(0, filled);
+  }
+  if (filled > 0) yield block.subarray(0, filled);
+}
+
+/** Pieces as they come, until the turn is lost, which may be while none comes. */
+async function* piecesOf(body: Readable, turn: BodyBounds["turn"]): AsyncGenerator<Buffer> {
+  const pieces = body.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
+  let interrupt: ((reason: unknown) => void) | undefined;
+  const onAbort = () => interrupt?.(turn.signal.reason);
+  turn.signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (;;) {
+      turn.signal.throwIfAborted();
+      turn.waits();
+      const next = Promise.withResolvers<IteratorResult<unknown>>();
+      interrupt = next.reject;
+      pieces.next().then(next.resolve, next.reject);
+      const { done, value } = await next.promise;
+      if (done === true) return;
+      if (!Buffer.isBuffer(value)) throw new Error("The body of a request is a stream of bytes.");
+      turn.got(value.length);
+      yield value;
+    }
   } finally {
-    // The rest of a body that was refused: its connection also carries other clients' requests, which would wait behind it.
-    body.resume();
+    turn.signal.removeEventListener("abort", onAbort);
+    // The rest of a body that was refused: its connection also carries other clients' requests, which would wait behind it. It is not
+    // waited for, because there may be none.
+    const resume = () => void body.resume();
+    void Promise.resolve(pieces.return?.()).then(resume, resume);
   }
 }
 

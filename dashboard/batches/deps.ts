@@ -1,4 +1,5 @@
 import type { BatchContent } from "../../ledger/batches/content.ts";
+import type { BatchRoom } from "../../ledger/batches/room.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import type { Uploads } from "./uploads.ts";
 
@@ -7,7 +8,7 @@ export interface BatchDeps {
   database: Database;
   content: BatchContent;
   uploads: Uploads;
-  /** Of the files, requests and results of all accounts. */
-  maxBytes: number;
+  /** For the files, requests and results of all accounts. */
+  room: BatchRoom;
   publicBaseUrl: string;
 }

@@ -17,10 +17,12 @@ import {
 import { readResults } from "../../ledger/batches/results.ts";
 import { readBody, tooLarge } from "./body-stream.ts";
 import { batchCallerOf } from "./caller.ts";
+import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
 import { boundaryOf, readFormStream, type PartHeader, type PartSink } from "./form-stream.ts";
 import { readQuery } from "./query.ts";
 import { describeFile } from "./shapes.ts";
+import type { UploadTurn } from "./uploads.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_FILE_BYTES = BATCH_BOUNDS.mebibytes * MEBIBYTE;
@@ -38,11 +40,13 @@ export function fileRoutes(scope: FastifyInstance, deps: BatchDeps): void {
   void scope.register(async (forms) => {
     forms.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
     forms.post("/files", { config: { isUpload: true } }, async (request) => {
-      const end = await deps.uploads.take(batchCallerOf(request).accountId);
+      const { accountId } = batchCallerOf(request);
+      await checkBatchCredit(deps, accountId);
+      const turn = await deps.uploads.take(accountId);
       try {
-        return describeFile(await receiveFile(deps, request));
+        return describeFile(await receiveFile(deps, request, turn));
       } finally {
-        end();
+        turn.end();
       }
     });
   });
@@ -91,18 +95,18 @@ async function fileOf({ database }: BatchDeps, request: FileRequest): Promise<Ba
 }
 
 /** @throws GatewayError if it is no file for batches, or there is no room for it; nothing of it stays then. */
-async function receiveFile(deps: BatchDeps, request: FastifyRequest): Promise<BatchFile> {
-  const { database, content, maxBytes } = deps;
+async function receiveFile(deps: BatchDeps, request: FastifyRequest, turn: UploadTurn): Promise<BatchFile> {
+  const { database, content, room } = deps;
   const { accountId } = batchCallerOf(request);
   const declared = Number(request.headers["content-length"] ?? MAX_FILE_BYTES);
   if (declared > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES, WHAT);
   const boundary = boundaryOf(request.headers["content-type"]);
   if (!(request.body instanceof Readable)) throw new Error("The body of an upload is a stream.");
   const bytes = Math.min(declared, MAX_FILE_BYTES);
-  const upload = await beginUpload(database, { accountId, bytes, maxBytes, content });
+  const upload = await beginUpload(database, { accountId, bytes, room, content });
   try {
     const form = createFileForm(upload);
-    const pieces = readBody(request.body, { maxBytes: MAX_FORM_BYTES, what: WHAT });
+    const pieces = readBody(request.body, { maxBytes: MAX_FORM_BYTES, what: WHAT, turn });
     await readFormStream(pieces, { boundary, onPart: form.onPart });
     return await upload.complete(form.end());
   } catch (error) {

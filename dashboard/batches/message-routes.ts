@@ -16,11 +16,13 @@ import { addRequests, bytesOfRequest, dropBatch, startBatch, type NewRequest } f
 import { readResults } from "../../ledger/batches/results.ts";
 import { readBody, tooLarge } from "./body-stream.ts";
 import { batchCallerOf } from "./caller.ts";
+import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
 import { createElementStream } from "./element-stream.ts";
 import { readQuery } from "./query.ts";
 import { readElement, RequestMistake } from "./read-request.ts";
 import { describeMessageBatch } from "./shapes.ts";
+import type { UploadTurn } from "./uploads.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_BYTES = BATCH_BOUNDS.mebibytes * MEBIBYTE;
@@ -39,11 +41,12 @@ export function messageBatchRoutes(scope: FastifyInstance, deps: BatchDeps): voi
     lists.addContentTypeParser("application/json", (_request, payload, done) => done(null, payload));
     lists.post("/messages/batches", { config: { isUpload: true } }, async (request) => {
       const { accountId } = batchCallerOf(request);
-      const end = await deps.uploads.take(accountId);
+      await checkBatchCredit(deps, accountId);
+      const turn = await deps.uploads.take(accountId);
       try {
-        return describe(await batchOf(deps, accountId, await receiveBatch(deps, request)));
+        return describe(await batchOf(deps, accountId, await receiveBatch(deps, request, turn)));
       } finally {
-        end();
+        turn.end();
       }
     });
   });
@@ -99,7 +102,7 @@ async function batchOf({ database }: BatchDeps, accountId: string, id: string): 
 }
 
 /** @returns the id of a batch that runs. @throws GatewayError for a list with mistakes; nothing of it stays then. */
-async function receiveBatch({ database, content, maxBytes }: BatchDeps, request: FastifyRequest): Promise<string> {
+async function receiveBatch({ database, content, room }: BatchDeps, request: FastifyRequest, turn: UploadTurn): Promise<string> {
   const { accountId, keyId } = batchCallerOf(request);
   const declared = Number(request.headers["content-length"] ?? MAX_BYTES);
   if (declared > MAX_BYTES) throw tooLarge(MAX_BYTES, WHAT);
@@ -112,12 +115,12 @@ async function receiveBatch({ database, content, maxBytes }: BatchDeps, request:
     interface: "messages",
     betas: betasOf(request),
     bytes: declared,
-    maxBytes,
+    room,
   });
   try {
     const elements = createElementStream({ maxElementBytes: BATCH_BOUNDS.requestMebibytes * MEBIBYTE });
     const arrival = createArrival(async (requests) => addRequests(database, { batchId, requests, content }));
-    for await (const piece of readBody(request.body, { maxBytes: MAX_BYTES, what: WHAT }))
+    for await (const piece of readBody(request.body, { maxBytes: MAX_BYTES, what: WHAT, turn }))
       for (const element of elements.push(piece)) await arrival.add(element);
     elements.end();
     await startBatch(database, { batchId, ...(await arrival.end()) });

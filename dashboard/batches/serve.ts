@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
 import { createBatchContent } from "../../ledger/batches/content.ts";
+import { createBatchRoom } from "../../ledger/batches/room.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
 import { prepareApiScope } from "../http/api-scope.ts";
@@ -28,7 +29,7 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
         publicBaseUrl,
         content: createBatchContent(pepper),
         uploads: createUploads(),
-        maxBytes: deps.maxBatchBytes ?? DEFAULT_MAX_BYTES,
+        room: createBatchRoom({ maxBytes: deps.maxBatchBytes ?? DEFAULT_MAX_BYTES }),
       };
       fileRoutes(scope, batches);
       batchRoutes(scope, batches);

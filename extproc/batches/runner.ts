@@ -48,6 +48,8 @@ const MAX_IN_FLIGHT = 8;
 const LOOKS_EVERY_MS = 1_000;
 /** Refusals for lack of credit while nothing else of the account's batches runs: others may hold some for a moment. */
 const MAX_CREDIT_REFUSALS = 3;
+/** Batches whose refusals are counted: of one that ends otherwise, nobody says so. */
+const MAX_REFUSED_BATCHES = 1_000;
 const WRITES_AGAIN = { firstMs: 200, maxMs: 5_000 } as const;
 
 const LOST = new GatewayError(
@@ -138,7 +140,9 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   async function isOutOfCredit({ batchId, accountId }: SendableRequest): Promise<boolean> {
     if (!(await fliesAlone(database, accountId))) return false;
     const refusals = (creditRefusals.get(batchId) ?? 0) + 1;
+    creditRefusals.delete(batchId);
     creditRefusals.set(batchId, refusals);
+    if (creditRefusals.size > MAX_REFUSED_BATCHES) forgetOldest(creditRefusals);
     if (refusals < MAX_CREDIT_REFUSALS) return false;
     creditRefusals.delete(batchId);
     return true;
@@ -194,6 +198,11 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
       await releaseRequests(database, holder).catch(() => {});
     },
   };
+}
+
+function forgetOldest(byBatch: Map<string, unknown>): void {
+  const [oldest] = byBatch.keys();
+  if (oldest !== undefined) byBatch.delete(oldest);
 }
 
 async function pauseUntil(done: Promise<unknown>, withinMs: number): Promise<void> {

@@ -4,7 +4,8 @@ import { BATCH_BOUNDS, BATCH_INTERFACES, type BatchInterface } from "../../contr
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { ROW_BYTES } from "./requests.ts";
-import { checkRoom } from "./room.ts";
+import { noSuchFile } from "./files.ts";
+import type { BatchRoom } from "./room.ts";
 
 /** A batch of an account: requests that the gateway sends one by one. */
 export interface Batch {
@@ -147,20 +148,20 @@ export interface NewBatch {
   betas?: string | null;
   /** As many as the file or the list with its requests has, or may have. */
   bytes: number;
-  /** Of all accounts. */
-  maxBytes: number;
+  room: BatchRoom;
 }
 
 /** As it is written in a file or a list. */
 const SHORTEST_REQUEST_BYTES = 32;
 
-/** @returns its id. @throws GatewayError as `checkRoom`. */
+/** @returns its id. @throws GatewayError as `BatchRoom`; `not_found` if the file is gone. */
 export async function createBatch(database: Database, batch: NewBatch): Promise<string> {
-  const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, maxBytes } = batch;
+  const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, room } = batch;
   const bytes = batch.bytes + ROW_BYTES * Math.min(BATCH_BOUNDS.requests, Math.ceil(batch.bytes / SHORTEST_REQUEST_BYTES));
   const id = `${kind}_${randomBytes(16).toString("hex")}`;
   await database.transaction(async (transaction) => {
-    await checkRoom(transaction, { accountId, kind: "batch", bytes, maxBytes });
+    await room.take(transaction, { accountId, kind: "batch", bytes });
+    if (inputFileId !== null) await keepFile(transaction, accountId, inputFileId);
     await transaction.execute(
       `INSERT INTO batch (id, account_id, key_id, interface, input_file_id, metadata, betas, state, bytes, due_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(hours => $10))`,
@@ -179,6 +180,15 @@ export async function createBatch(database: Database, batch: NewBatch): Promise<
     );
   });
   return id;
+}
+
+/** The file stays until the batch is created: nobody deletes it meanwhile (upkeep.ts). */
+async function keepFile(transaction: Queryable, accountId: string, fileId: string): Promise<void> {
+  const kept = await transaction.execute(
+    "SELECT FROM batch_file WHERE id = $1 AND account_id = $2 AND is_complete AND expires_at > clock_timestamp() FOR SHARE",
+    [fileId, accountId],
+  );
+  if (kept === 0) throw noSuchFile("input_file_id");
 }
 
 /**

@@ -4,7 +4,7 @@ import { BATCH_BOUNDS } from "../../contract/batches.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { BatchContent } from "./content.ts";
-import { checkRoom } from "./room.ts";
+import type { BatchRoom } from "./room.ts";
 
 /** A file of an account, as clients see it: an uploaded one, or the results of a batch. */
 export interface BatchFile {
@@ -104,15 +104,15 @@ export interface Upload {
 /**
  * Begins an upload, whose room is reserved.
  * @param bytes as many as it may get.
- * @throws GatewayError as `checkRoom`.
+ * @throws GatewayError as `BatchRoom`.
  */
 export async function beginUpload(
   database: Database,
-  { accountId, bytes, maxBytes, content }: { accountId: string; bytes: number; maxBytes: number; content: BatchContent },
+  { accountId, bytes, room, content }: { accountId: string; bytes: number; room: BatchRoom; content: BatchContent },
 ): Promise<Upload> {
   const fileId = `file-${randomBytes(16).toString("hex")}`;
   await database.transaction(async (transaction) => {
-    await checkRoom(transaction, { accountId, kind: "file", bytes, maxBytes });
+    await room.take(transaction, { accountId, kind: "file", bytes });
     await transaction.execute(
       `INSERT INTO batch_file (id, account_id, name, bytes, expires_at) VALUES ($1, $2, '', $3, now() + interval '1 hour')`,
       [fileId, accountId, bytes],

@@ -4,55 +4,115 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 const MEBIBYTE = 1024 * 1024;
+/** The sum over all accounts reads every row: it may be this old, besides what this process has added since. */
+const SUM_AGE_MS = 10_000;
+/** Finished batches that still have to be deleted, beside those that are kept. */
+const MAX_LEAVING = 1_000;
 
 const wholeNumber = z.bigint().transform(Number);
 const useRow = z.strictObject({
   files: wholeNumber,
   batches: wholeNumber,
+  leavingBatches: wholeNumber,
   openBatches: wholeNumber,
   bytes: wholeNumber,
 });
+type Use = z.infer<typeof useRow>;
 
-/**
- * Makes sure that the account, and the gateway, have room for a file or a batch of this size. To be called in the transaction that
- * takes it: an account takes room once at a time.
- * @throws GatewayError `invalid_request` that names what to delete; `overloaded` if all accounts together have filled the room.
- */
-export async function checkRoom(
-  transaction: Queryable,
-  { accountId, kind, bytes, maxBytes }: { accountId: string; kind: "file" | "batch"; bytes: number; maxBytes: number },
-): Promise<void> {
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+/** The room that files and batches of all accounts share. */
+export interface BatchRoom {
+  /**
+   * Makes sure that the account, and the gateway, have room for a file or a batch of this size. To be called in the transaction that
+   * takes it: an account takes room once at a time. Of an account with too many finished batches, the oldest are deleted.
+   * @throws GatewayError `invalid_request` that names what to delete; `rate_limited` if it is being deleted; `overloaded` if all
+   * accounts together have filled the room, or the rest is kept for others.
+   */
+  take(transaction: Queryable, wish: { accountId: string; kind: "file" | "batch"; bytes: number }): Promise<void>;
+}
+
+export interface BatchRoomDeps {
+  /** Of all accounts. Several processes that do not know of one another's latest ones may exceed it a little. */
+  maxBytes: number;
+  nowMs?: () => number;
+}
+
+export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): BatchRoom {
+  let known = { bytes: 0, atMs: -Infinity };
+
+  async function sum(transaction: Queryable): Promise<number> {
+    if (nowMs() - known.atMs > SUM_AGE_MS) known = { bytes: await sumOfAll(transaction), atMs: nowMs() };
+    return known.bytes;
+  }
+
+  return {
+    async take(transaction, { accountId, kind, bytes }) {
+      await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+      const own = await useOf(transaction, accountId);
+      checkOwn(own, { kind, bytes });
+      const all = await sum(transaction);
+      // As much as an account keeps stays free for others: no few accounts fill the room.
+      if (all + bytes > maxBytes || own.bytes + bytes > maxBytes - all - bytes)
+        throw new GatewayError("overloaded", "This service has no room for further batches at the moment. Try again later.", {
+          headers: { "retry-after": "600" },
+        });
+      if (kind === "batch" && own.batches - own.leavingBatches >= ACCOUNT_BOUNDS.batches)
+        await dropOldest(transaction, accountId, own.batches - own.leavingBatches - ACCOUNT_BOUNDS.batches + 1);
+      known.bytes += bytes;
+    },
+  };
+}
+
+async function useOf(transaction: Queryable, accountId: string): Promise<Use> {
   const [own] = await transaction.query({
-    text: `SELECT files.count AS files, batches.count AS batches, batches.open AS "openBatches", files.bytes + batches.bytes AS bytes
+    text: `SELECT files.count AS files, batches.count AS batches, batches.leaving AS "leavingBatches",
+             batches.open AS "openBatches", files.bytes + batches.bytes AS bytes
            FROM (SELECT count(*), coalesce(sum(bytes), 0)::bigint AS bytes FROM batch_file WHERE account_id = $1) AS files,
-             (SELECT count(*), count(*) FILTER (WHERE state <> 'ended') AS open, coalesce(sum(bytes), 0)::bigint AS bytes
+             (SELECT count(*), count(*) FILTER (WHERE state <> 'ended') AS open, count(*) FILTER (WHERE deleted_at <= now()) AS leaving,
+                coalesce(sum(bytes), 0)::bigint AS bytes
               FROM batch WHERE account_id = $1) AS batches`,
     values: [accountId],
     row: useRow,
   });
   if (own === undefined) throw new Error("An aggregate returned no row.");
+  return own;
+}
+
+function checkOwn(own: Use, { kind, bytes }: { kind: "file" | "batch"; bytes: number }): void {
   const bounds = ACCOUNT_BOUNDS;
   if (kind === "file" && own.files >= bounds.batchFiles)
     throw full(`An account has at most ${bounds.batchFiles} files. Delete some with DELETE /v1/files/{id}.`);
-  if (kind === "batch" && own.batches >= bounds.batches)
-    throw full(
-      `An account has at most ${bounds.batches} batches. They are deleted 30 days after their end; batches of messages can be deleted earlier.`,
-    );
   if (kind === "batch" && own.openBatches >= bounds.openBatches)
     throw full(`An account has at most ${bounds.openBatches} batches that are not finished. Wait until one is, or cancel one.`);
+  if (kind === "batch" && own.leavingBatches >= MAX_LEAVING)
+    throw new GatewayError(
+      "rate_limited",
+      "Many batches of this account are being deleted at the moment. Try again in a minute.",
+      {
+        headers: { "retry-after": "60" },
+      },
+    );
   if (own.bytes + bytes > bounds.batchMebibytes * MEBIBYTE)
     throw full(
-      `The account's files, batches and results would need more than ${bounds.batchMebibytes} MiB. Delete files and finished batches first.`,
+      `The account's files, batches and results would need more than ${bounds.batchMebibytes} MiB. Delete files, results and finished batches first.`,
     );
+}
+
+async function sumOfAll(transaction: Queryable): Promise<number> {
   const [all] = await transaction.query({
     text: `SELECT (SELECT coalesce(sum(bytes), 0) FROM batch_file)::bigint + (SELECT coalesce(sum(bytes), 0) FROM batch)::bigint AS bytes`,
     row: z.strictObject({ bytes: wholeNumber }),
   });
-  if (all !== undefined && all.bytes + bytes > maxBytes)
-    throw new GatewayError("overloaded", "This service has no room for further batches at the moment. Try again later.", {
-      headers: { "retry-after": "600" },
-    });
+  return all?.bytes ?? 0;
+}
+
+/** Of an account's finished batches. */
+async function dropOldest(transaction: Queryable, accountId: string, count: number): Promise<void> {
+  await transaction.execute(
+    `UPDATE batch SET deleted_at = now() WHERE id IN (
+       SELECT id FROM batch WHERE account_id = $1 AND state = 'ended' AND deleted_at > now() ORDER BY created_at, id LIMIT $2
+     )`,
+    [accountId, count],
+  );
 }
 
 function full(message: string): GatewayError {

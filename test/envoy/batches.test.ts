@@ -42,6 +42,9 @@ async function refusal(work: PromiseLike<unknown>) {
   return z.object({ status: z.int(), message: z.string() }).parse({ ...Object(error), message: String(error) });
 }
 
+/** Text that looks like what Postgres does not take. */
+const METADATA = String.raw`\ud83d and \u0000`;
+
 test("a batch runs, each request is charged the batch price once, and its results are a file (S58)", async () => {
   const client = openai(stack());
   const file = await uploadLines(client, [chatLine("one"), chatLine("two"), chatLine("wrong", { model: "no-such-model" })]);
@@ -50,9 +53,10 @@ test("a batch runs, each request is charged the batch price once, and its result
     input_file_id: file.id,
     endpoint: "/v1/chat/completions",
     completion_window: "24h",
-    metadata: { job: "nightly" },
+    metadata: { job: "nightly", pattern: METADATA },
   });
-  expect(created).toMatchObject({ object: "batch", status: "validating", metadata: { job: "nightly" }, input_file_id: file.id });
+  const metadata = { job: "nightly", pattern: METADATA };
+  expect(created).toMatchObject({ object: "batch", status: "validating", metadata, input_file_id: file.id });
   const batch = await ended(created.id);
   expect(batch).toMatchObject({ status: "completed", errors: null, request_counts: { total: 3, completed: 2, failed: 1 } });
 
@@ -180,6 +184,28 @@ test("a batch without credit fails, with an answer for each request (S58)", asyn
     { custom_id: "a", error: { code: "insufficient_balance" } },
     { custom_id: "b", error: { code: "insufficient_balance" } },
   ]);
+});
+
+test("an account without credit uploads nothing, and reads and deletes what it has (S58)", async () => {
+  const poor = await stack().createAccount({ name: "penniless", creditNanoUsd: 1_000_000n });
+  const client = openai(stack(), poor.apiKey);
+  const file = await uploadLines(client, [chatLine("a")]);
+  await stack().database.execute("UPDATE account_balance SET posted_nano_usd = 0, version = version + 1 WHERE account_id = $1", [
+    poor.accountId,
+  ]);
+  const refused = await Promise.all([
+    refusal(uploadLines(client, [chatLine("b")])),
+    refusal(client.batches.create({ input_file_id: file.id, endpoint: "/v1/chat/completions", completion_window: "24h" })),
+  ]);
+  for (const each of refused) expect(each).toMatchObject({ status: 402, message: expect.stringContaining("no credit left") });
+  const list = await fetch(`${stack().baseUrl}/v1/messages/batches`, {
+    method: "POST",
+    headers: { "x-api-key": poor.apiKey, "content-type": "application/json" },
+    body: JSON.stringify({ requests: [] }),
+  });
+  expect([list.status, await list.text()]).toEqual([402, expect.stringContaining('"billing_error"')]);
+  expect(await (await client.files.content(file.id)).text()).toContain("Question a");
+  expect(await client.files.delete(file.id)).toMatchObject({ deleted: true });
 });
 
 test("a request whose server fails is sent three times, free (S58)", async () => {

@@ -5,6 +5,7 @@ import { createProvider } from "../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { createBatch } from "../../ledger/batches/batches.ts";
+import { createBatchRoom } from "../../ledger/batches/room.ts";
 import { startBatch } from "../../ledger/batches/requests.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
@@ -351,7 +352,14 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
     }
     case "batch":
     case "ended batch": {
-      const batch = { accountId, keyId: MARK, kind: "msgbatch", interface: "messages", bytes: 0, maxBytes: Infinity } as const;
+      const batch = {
+        accountId,
+        keyId: MARK,
+        kind: "msgbatch",
+        interface: "messages",
+        bytes: 0,
+        room: createBatchRoom({ maxBytes: Infinity }),
+      } as const;
       const id = await createBatch(database, batch);
       await startBatch(database, { batchId: id, requests: 1, bytes: 0 });
       // An account has so many at most that are open.

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { listUnsent, takeEnding } from "../../ledger/batches/ending.ts";
+import { readBatchFigures } from "../../ledger/batches/figures.ts";
 import { keepRequests, takeRequests } from "../../ledger/batches/sending.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { seedLedger } from "../support/ledger.ts";
@@ -64,11 +65,14 @@ test("whatever batches there are, sending and ending them reads a few of their r
     );
     expect(taking, `${when}: taken`).toBeLessThan(few);
     expect(await readsOf(database, takeEnding), `${when}: ended`).toBeLessThan(few);
+    expect(await readsOf(database, readBatchFigures), `${when}: counted`).toBeLessThan(few);
     const unsent = await readsOf(database, (transaction) => listUnsent(transaction, ids[0] ?? ""));
     expect(unsent, `${when}: closed`).toBeLessThan(few);
     await database.execute("UPDATE batch_request SET state = 'waiting' WHERE state = 'sent'");
   }
 
+  const figures = { preparing: 0, running: BATCHES, ending: 0, openRequests: BATCHES * REQUESTS, sentRequests: 0 };
+  expect(await readBatchFigures(database)).toMatchObject(figures);
   await expectFew("before statistics");
   await database.execute("ANALYZE batch_request");
   await expectFew("while all wait");

@@ -4,6 +4,7 @@ import { createOutbox } from "../../dashboard/mail/outbox.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { createBatch } from "../../ledger/batches/batches.ts";
+import { createBatchRoom } from "../../ledger/batches/room.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
@@ -110,8 +111,15 @@ async function openFull(name: string): Promise<Full> {
   const project = await createProject(database, { accountId, personId: person.id, tokenId: null }, projectName);
   await assignProject(database, { accountId, publicId, projectId: project });
   async function openBatch(state: "running" | "ended"): Promise<string> {
-    const batch = { accountId, keyId: publicId, kind: "batch", interface: "chat", bytes: 0, maxBytes: Infinity } as const;
-    const id = await createBatch(database, { ...batch, inputFileId: "file-none", metadata: { name } });
+    const batch = {
+      accountId,
+      keyId: publicId,
+      kind: "batch",
+      interface: "chat",
+      bytes: 0,
+      room: createBatchRoom({ maxBytes: Infinity }),
+    } as const;
+    const id = await createBatch(database, { ...batch, metadata: { name } });
     const errors = JSON.stringify([{ code: name, message: name, line: null }]);
     await database.execute("UPDATE batch SET state = $2, errors = $3 WHERE id = $1", [id, state, errors]);
     return id;

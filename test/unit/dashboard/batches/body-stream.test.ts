@@ -1,12 +1,15 @@
-import { Readable } from "node:stream";
+import { once } from "node:events";
+import { PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { readBody } from "../../../../dashboard/batches/body-stream.ts";
 
 /** Uploads, as they arrive (S58). */
 const MEBIBYTE = 1024 * 1024;
 
+const IDLE = { signal: new AbortController().signal, waits: () => {}, got: () => {} };
+
 async function blocksOf(pieces: Iterable<Buffer>, maxBytes = MEBIBYTE): Promise<Buffer[]> {
-  return Array.fromAsync(readBody(Readable.from(pieces, { objectMode: false }), { maxBytes, what: "A file" }));
+  return Array.fromAsync(readBody(Readable.from(pieces, { objectMode: false }), { maxBytes, what: "A file", turn: IDLE }));
 }
 
 test("a body that comes byte by byte is a few blocks, and one that comes at once is the same (S58)", async () => {
@@ -20,4 +23,18 @@ test("a body that comes byte by byte is a few blocks, and one that comes at once
 
 test("a body that is too long is refused (S58)", async () => {
   await expect(blocksOf([Buffer.alloc(MEBIBYTE), Buffer.alloc(1)])).rejects.toThrow("at most 1 MiB");
+});
+
+test("a body whose sender is silent ends when its turn is lost, and what comes later is not kept (S58)", async () => {
+  const body = new PassThrough();
+  body.write("begun");
+  const ending = new AbortController();
+  let got = 0;
+  const turn = { signal: ending.signal, waits: () => {}, got: (bytes: number) => void (got += bytes) };
+  const read = Array.fromAsync(readBody(body, { maxBytes: MEBIBYTE, what: "A file", turn }));
+  await expect.poll(() => got).toBe(5);
+  ending.abort(new Error("too slow"));
+  await expect(read).rejects.toThrow("too slow");
+  for (let i = 0; i < 20; i++) if (!body.write(Buffer.alloc(64 * 1024))) await once(body, "drain");
+  expect(body.readableLength).toBeLessThan(2 * 64 * 1024);
 });
