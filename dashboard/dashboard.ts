@@ -9,6 +9,7 @@ import { watchDescriptors } from "../runtime/descriptor-watch.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
 import type { CountedLog, Logger } from "../runtime/log.ts";
 import { createApp } from "./app.ts";
+import { createBatchMetrics } from "./batches/metrics.ts";
 import { startBatchWatch } from "./batches/watch.ts";
 import { startBudgetWatch } from "./budgets/watch.ts";
 import { startAutoTopUp } from "./payments/auto-top-up.ts";
@@ -69,7 +70,7 @@ export async function startDashboard(
   }
   const modelHours = startModelHoursWatch({ database, log });
   lifecycle.onShutdown({ name: "stop adding up the models' hours", deadlineMs: 5_000, run: () => modelHours.stop() });
-  const batches = startBatchWatch({ ...config, database, log });
+  const batches = startBatchWatch({ ...config, database, log, metrics: createBatchMetrics(metrics) });
   lifecycle.onShutdown({ name: "stop working on batches", deadlineMs: 15_000, run: () => batches.stop() });
   if (payments !== undefined) {
     const autoTopUps = startAutoTopUp({ ...config, database, provider: payments, mailer, log });

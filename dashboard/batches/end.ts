@@ -3,11 +3,21 @@ import type { BatchContent } from "../../ledger/batches/content.ts";
 import { closeRequests, finishBatch, listUnsent, takeEnding, type EndingBatch } from "../../ledger/batches/ending.ts";
 import { failureLine, stopReason } from "../../ledger/batches/result-line.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
+import { statusOf, type BatchStatus } from "./shapes.ts";
 
-/** Ends one batch that has nothing in flight: requests that were not sent get their results. @returns false if there is none. */
-export async function endOne({ database, content }: { database: Database; content: BatchContent }): Promise<boolean> {
+/**
+ * Ends one batch that has nothing in flight: requests that were not sent get their results.
+ * @returns how it ended; undefined if there is none.
+ */
+export async function endOne({
+  database,
+  content,
+}: {
+  database: Database;
+  content: BatchContent;
+}): Promise<BatchStatus | undefined> {
   const batch = await takeEnding(database);
-  if (batch === undefined) return false;
+  if (batch === undefined) return undefined;
   const { id: batchId, stoppedBy } = batch;
   const reason = stoppedBy === null ? null : stopReason(stoppedBy);
   for (;;) {
@@ -22,7 +32,7 @@ export async function endOne({ database, content }: { database: Database; conten
   }
   const error = reason instanceof GatewayError ? { code: reason.code, message: reason.message } : null;
   await finishBatch(database, { batchId, error });
-  return true;
+  return statusOf({ state: "ended", stoppedBy });
 }
 
 function named({ id: batchId, interface: client }: EndingBatch) {

@@ -25,18 +25,20 @@ export interface PrepareDeps {
   content: BatchContent;
 }
 
-/** Reads the file of one batch into its requests, or lists the mistakes in it. @returns false if no batch waits for that. */
-export async function prepareOne(deps: PrepareDeps): Promise<boolean> {
+/**
+ * Reads the file of one batch into its requests, or lists the mistakes in it.
+ * @returns what has become of the batch; undefined if none waits for that.
+ */
+export async function prepareOne(deps: PrepareDeps): Promise<"running" | "failed" | "canceled" | undefined> {
   const { database } = deps;
   const batch = await takeUnprepared(database);
-  if (batch === undefined) return false;
+  if (batch === undefined) return undefined;
   const preparation = createPreparation(deps, batch);
   for await (const { line, number } of linesOf(readFileParts(database, batch.inputFileId, deps.content))) {
-    if (!(await preparation.add(line, number))) return true;
+    if (!(await preparation.add(line, number))) return "canceled";
     if (preparation.isOver()) break;
   }
-  await preparation.end();
-  return true;
+  return preparation.end();
 }
 
 interface Line {
@@ -103,10 +105,10 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
     return true;
   }
 
-  async function abandon(): Promise<false> {
+  async function abandon(): Promise<"canceled"> {
     await removeRequests(database, batchId);
     await releaseBatch(database, batchId);
-    return false;
+    return "canceled";
   }
 
   function noteTooMany(what: string, number: number): true {
@@ -134,13 +136,18 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
         note(`${thrown.field === "" ? "The line" : `\`${thrown.field}\``} ${thrown.message}.`, number);
       }
       if (waiting.length < ROWS_AT_ONCE && waitingBytes < BYTES_AT_ONCE) return true;
-      return (await flush()) || (await abandon());
+      const isOwn = await flush();
+      if (!isOwn) await abandon();
+      return isOwn;
     },
-    async end(): Promise<void> {
+    async end(): Promise<"running" | "failed" | "canceled"> {
       if (requests === 0) note("The file has no requests: each line must be one, as JSON.", null);
-      if (!(await flush())) return void (await abandon());
-      if (errors.length > 0) return await failPreparation(database, { batchId, errors });
-      if (!(await startBatch(database, { batchId, requests, bytes }))) await abandon();
+      if (!(await flush())) return abandon();
+      if (errors.length > 0) {
+        await failPreparation(database, { batchId, errors });
+        return "failed";
+      }
+      return (await startBatch(database, { batchId, requests, bytes })) ? "running" : abandon();
     },
   };
 }

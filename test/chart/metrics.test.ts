@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import * as z from "zod";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createBatchMetrics } from "../../dashboard/batches/metrics.ts";
 import { createOperatorEvents } from "../../operator/events.ts";
 import { createKubeEvents } from "../../operator/kube/events.ts";
 import { createLog } from "../../runtime/log.ts";
@@ -21,8 +22,9 @@ beforeAll(async () => {
   const ask = async (url: string) => (await fetch(url)).text();
   // Envoy tells of answers once it has given one.
   await ask(`${stack.baseUrl}/v1/models`);
-  const operator = new Registry();
+  const [operator, dashboard] = [new Registry(), new Registry()];
   collectDefaultMetrics({ register: operator });
+  createBatchMetrics(dashboard);
   const log = createLog({ process: "test", level: "silent" });
   createOperatorEvents({ log, metrics: operator });
   createKubeEvents({ log, metrics: operator });
@@ -30,6 +32,7 @@ beforeAll(async () => {
     await ask(`${stack.extprocAdminUrl}/metrics`),
     await ask(`${stack.envoyAdminUrl}/stats/prometheus`),
     await operator.metrics(),
+    await dashboard.metrics(),
   ];
   known = new Set(texts.flatMap(namesIn));
 });
