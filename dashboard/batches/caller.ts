@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { crossOriginHeaders } from "../../contract/cross-origin.ts";
 import { checkAccountState, checkKeyState, checkSecret, notValid, readSentKey, unreadable } from "../../ledger/keys/check-key.ts";
 import { findKey } from "../../ledger/keys/find-key.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
@@ -23,9 +24,9 @@ export interface CallerDeps {
 export function recognizeKeys(scope: FastifyInstance, deps: CallerDeps): void {
   const { inFlight } = deps;
   scope.decorateRequest("batchCaller", null);
-  scope.addHook("onRequest", async (request) => {
+  scope.addHook("onRequest", async (request, reply) => {
     if (request.is404) return;
-    request.batchCaller = await inFlight.identify(request, () => readCaller(deps, request));
+    request.batchCaller = await inFlight.identify(request, () => readCaller(deps, request, reply));
   });
   scope.addHook("preHandler", async (request) => {
     // Uploads have turns of their own: they take as long as their sender likes.
@@ -38,13 +39,20 @@ export function batchCallerOf({ batchCaller }: FastifyRequest): BatchCaller {
   return batchCaller;
 }
 
-async function readCaller({ database, pepper, publicBaseUrl }: CallerDeps, request: FastifyRequest): Promise<BatchCaller> {
+async function readCaller(
+  { database, pepper, publicBaseUrl }: CallerDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<BatchCaller> {
   const keysUrl = `${publicBaseUrl}/dashboard/keys`;
   const headers = headersOf(request);
   const { publicId, secret } = readSentKey(headers, keysUrl);
   const key = await findKey(database, publicId);
   if (key === undefined) throw notValid(keysUrl);
   if (key === "unreadable") throw unreadable("API key");
+  const { origin } = request.headers;
+  // Also if the key is refused: its pages may read why (docs/decisions/0077).
+  if (origin !== undefined && key.allowedOrigins?.includes(origin) === true) reply.headers(crossOriginHeaders(origin));
   const nowMs = Date.now();
   const isFromAllowed = () => createAddressSet(key.allowedAddresses ?? []).has(request.ip);
   checkSecret(key, { secret, pepper, nowMs, headers, keysUrl, isFromAllowed });

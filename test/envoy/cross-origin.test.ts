@@ -121,6 +121,24 @@ test.for(["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/models",
   },
 );
 
+test.for(["/v1/files", "/v1/batches", "/v1/messages/batches"])(
+  "pages of a key's origins use the endpoints for batches, and no others do: %s (S53, S58)",
+  async (path) => {
+    expect((await preflight({ path })).status).toBe(204);
+    expect(openTo(await preflight({ path, origin: STRANGER }))).toEqual({});
+    const listed = await call({ path, body: null });
+    expect([listed.status, openTo(listed)]).toEqual([200, openToPage]);
+    const refused = await call({ path, body: {} });
+    expect([refused.status, openTo(refused)]).toEqual([400, openToPage]);
+    const mistyped = await call({ path, body: null, key: `${bound.slice(0, -1)}${bound.endsWith("a") ? "b" : "a"}` });
+    expect([mistyped.status, openTo(mistyped)]).toEqual([401, openToPage]);
+    const elsewhere = await call({ path, body: null, origin: STRANGER });
+    expect([elsewhere.status, openTo(elsewhere)]).toEqual([403, {}]);
+    const unbound = await call({ path, body: null, key: free });
+    expect([unbound.status, openTo(unbound)]).toEqual([200, {}]);
+  },
+);
+
 test.for([STRANGER, "null", `${PAGE}:8443`, `${PAGE}.evil.example`, "HTTPS://APP.EXAMPLE.COM", "*", `${PAGE}, ${OTHER_PAGE}`])(
   "a preflight of %s, which no key names, gets the usual answer (S53)",
   async (origin) => {

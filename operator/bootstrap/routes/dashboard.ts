@@ -73,7 +73,8 @@ export function dashboardRoutes(): EnvoyConfig[] {
     })),
     ...BATCH_PATHS.map((prefix) => ({
       name: prefix.slice(1),
-      match: { path_separated_prefix: prefix, headers: isForClients },
+      // The processor answers preflights: it knows the origins of all keys.
+      match: { path_separated_prefix: prefix, headers: [...isForClients, { ...IS_OPTIONS, invert_match: true }] },
       // Answers of any length; an upload that stalls, or an answer that nobody reads, ends.
       route: { cluster: DASHBOARD_CLUSTER, timeout: "0s", idle_timeout: "60s" },
       typed_per_filter_config: extprocDisabled,
@@ -86,6 +87,8 @@ export function dashboardRoutes(): EnvoyConfig[] {
     })),
   ];
 }
+
+const IS_OPTIONS = { name: ":method", string_match: { exact: "OPTIONS" } };
 
 /** A browser does; tools that probe the base address get JSON. */
 const asksForHtml = { name: "accept", string_match: { contains: "text/html" } };
