@@ -138,15 +138,18 @@ export async function createUser(
 }
 
 /**
- * Replaces what is stored with a user. @throws GatewayError `not_found`; otherwise as `createUser`.
+ * Changes some of what is stored with a user, who has a row from then on. Of two changes at once, neither undoes the other.
+ * @throws GatewayError `not_found`; otherwise as `createUser`.
  */
 export async function changeUser(
   database: Database,
-  { accountId, id, role, isActive, ...profile }: UserProfile & { accountId: string; id: string; role: Role; isActive: boolean },
+  { accountId, id, change }: { accountId: string; id: string; change: Partial<UserProfile & { role: Role; isActive: boolean }> },
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-    const { personId, isMember, role: earlier } = await findUser(transaction, { accountId, id });
+    const found = await findUser(transaction, { accountId, id });
+    const { personId, isMember, role: earlier } = found;
+    const { role, isActive, ...profile } = { ...found, ...change };
     await checkFree(transaction, { accountId, id, profile });
     const changed = await transaction.execute(
       `UPDATE provisioned_user SET user_name = $3, email = $4, external_id = $5, display_name = $6, given_name = $7,

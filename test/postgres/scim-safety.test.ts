@@ -193,3 +193,23 @@ test("a request without a body may have SCIM's type, and filters may name an add
   expect((await app.inject({ url: `${USERS}/${id}`, headers })).statusCode).toBe(200);
   expect((await app.inject({ method: "DELETE", url: `${USERS}/${id}`, headers })).statusCode).toBe(204);
 });
+
+test("of changes to one user that come at once, none undoes another (S56)", async () => {
+  const { program, patch } = await open();
+  const { id } = (await program.call("POST", USERS, BOB)).json();
+  for (let round = 0; round < 5; round++) {
+    const names = { givenName: `Given ${round}`, familyName: `Family ${round}` };
+    const answers = await Promise.all([
+      patch(id, { op: "replace", path: "name.givenName", value: names.givenName }),
+      patch(id, { op: "replace", path: "name.familyName", value: names.familyName }),
+      patch(id, { op: "replace", path: "externalId", value: `00u${round}` }),
+      patch(id, { op: "replace", path: "displayName", value: `Bob ${round}` }),
+    ]);
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200]);
+    expect((await program.get(`${USERS}/${id}`)).json()).toMatchObject({
+      name: names,
+      externalId: `00u${round}`,
+      displayName: `Bob ${round}`,
+    });
+  }
+});

@@ -80,12 +80,6 @@ export function createUserActions(deps: AppDeps): UserActions {
     notify(memberLeftLetter({ ...about, person }));
   }
 
-  async function store(accountId: string, user: ProvisionedUser): Promise<void> {
-    const { id, userName, email, externalId, displayName, givenName, familyName, role, isActive } = user;
-    const profile = { userName, email, externalId, displayName, givenName, familyName };
-    await changeUser(database, { accountId, id, ...profile, role, isActive });
-  }
-
   async function changeMemberRole(
     caller: Caller,
     { personId, role }: ProvisionedUser,
@@ -101,11 +95,13 @@ export function createUserActions(deps: AppDeps): UserActions {
   /** Leaves everything as it was if the invitation is refused. */
   async function inviteAgain(caller: Caller, { from, to }: { from: ProvisionedUser; to: ProvisionedUser }): Promise<void> {
     const { accountId } = caller;
-    await store(accountId, { ...to, isActive: false });
+    const store = ({ id, userName, email, role }: ProvisionedUser, isActive: boolean) =>
+      changeUser(database, { accountId, id, change: { userName, email, role, isActive } });
+    await store(to, false);
     try {
       await invitePerson(caller, to);
     } catch (error) {
-      await store(accountId, from);
+      await store(from, from.isActive);
       throw error;
     }
     if (to.email.toLowerCase() !== from.email.toLowerCase()) await withdrawInvitation(database, { accountId, email: from.email });
@@ -134,7 +130,7 @@ export function createUserActions(deps: AppDeps): UserActions {
           await deleteUser(database, { accountId, id });
           throw error;
         }
-        await changeUser(database, { accountId, id, ...profile, isActive });
+        await changeUser(database, { accountId, id, change: { isActive } });
       }
       return findUser(database, { accountId, id });
     },
@@ -149,11 +145,11 @@ export function createUserActions(deps: AppDeps): UserActions {
       if (isInvited) checkMail();
       if (change.isActive === false) {
         // Of members without a row nothing would be left.
-        await store(accountId, user);
+        await changeUser(database, { accountId, id, change: {} });
         await deactivate(caller, user);
       } else if (user.isMember) await changeMemberRole(caller, user, next.role);
       if (isInvited) await inviteAgain(caller, { from: user, to: next });
-      await store(accountId, next);
+      await changeUser(database, { accountId, id, change: isInvited ? { ...change, isActive: true } : change });
       return findUser(database, { accountId, id });
     },
 
