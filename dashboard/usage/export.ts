@@ -207,6 +207,7 @@ const REQUEST_COLUMNS = [
   "price_version",
   "charge_usd",
   "own_key_provider",
+  "is_batch",
 ];
 
 /** Tags as the header has them: `env=prod, team=search`. */
@@ -253,5 +254,6 @@ function requestCells(request: ListedRequest): Cell[] {
     { number: String(request.priceVersion) },
     { number: formatNanoUsd(request.chargeNanoUsd) },
     { text: request.providerKey ?? "" },
+    { text: request.isBatch ? "yes" : "no" },
   ];
 }

@@ -42,5 +42,12 @@ export function usePythonPrograms(): PythonPrograms {
 }
 
 function addressesFor({ baseUrl, apiKey }: TestProduct): NodeJS.ProcessEnv {
-  return { OPENAI_BASE_URL: `${baseUrl}/v1`, OPENAI_API_KEY: apiKey, COHERE_BASE_URL: baseUrl, COHERE_API_KEY: apiKey };
+  return {
+    OPENAI_BASE_URL: `${baseUrl}/v1`,
+    OPENAI_API_KEY: apiKey,
+    ANTHROPIC_BASE_URL: baseUrl,
+    ANTHROPIC_API_KEY: apiKey,
+    COHERE_BASE_URL: baseUrl,
+    COHERE_API_KEY: apiKey,
+  };
 }
