@@ -32,7 +32,8 @@ export function day(at: Date): string {
 function ago(ms: number): string | undefined {
   if (Math.abs(ms) > RELATIVE_FOR_MS) return undefined;
   const [unit, unitMs] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? [];
-  return unit === undefined || unitMs === undefined ? "just now" : relative.format(Math.trunc(ms / unitMs), unit);
+  if (unit !== undefined && unitMs !== undefined) return relative.format(Math.trunc(ms / unitMs), unit);
+  return ms > 0 ? "in a moment" : "just now";
 }
 
 function exact(at: Date): string {

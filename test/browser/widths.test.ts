@@ -195,8 +195,6 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   await setAccountLimits(database, { accountId, by: "operator", limits });
   await setAccountLimits(database, { accountId, by: "owner", limits: { spendPerDayUsd: "0.02", requestsPerMinute: 60 } });
   await addBatches(database, { accountId, keyId: second });
-  await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: "a nano-USD" });
-  await addProviderKeys(database, accountId);
   const actor = { accountId, personId, tokenId: null };
   const projectId = await database.transaction((transaction) => createProject(transaction, actor, NAME.slice(0, 64)));
   await assignProject(database, { accountId, publicId: second, projectId });
@@ -260,6 +258,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
     reference,
     note: NAME,
   });
+  await addProviderKeys(database, accountId);
   return accountId;
 }
 

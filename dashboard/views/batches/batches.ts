@@ -26,8 +26,8 @@ export interface BatchesView {
 }
 
 const ABOUT = html`<p class="muted">
-  Requests that are sent together and answered within 24 hours, often at a lower price. Programs create batches with an API key:
-  at <code>/v1/batches</code> as with OpenAI, or at <code>/v1/messages/batches</code> as with Anthropic.
+  A batch is a set of requests that are sent together and answered within 24 hours, often at a lower price. Create batches with an
+  API key, at <code>/v1/batches</code> in OpenAI's format or at <code>/v1/messages/batches</code> in Anthropic's.
 </p>`;
 
 export function batchesPage({ visitor, batches, next, keys }: BatchesView): string {
@@ -72,7 +72,7 @@ const STATUSES: Record<BatchStatus, { words: string; look: string }> = {
   finalizing: { words: "Finishing", look: "active" },
   cancelling: { words: "Canceling", look: "" },
   completed: { words: "Completed", look: "active" },
-  failed: { words: "Failed", look: "disabled" },
+  failed: { words: "Failed", look: "failed" },
   expired: { words: "Expired", look: "expired" },
   cancelled: { words: "Canceled", look: "" },
 };
@@ -104,7 +104,7 @@ export function batchPage({ visitor, batch, keys }: BatchView): string {
     <div class="cards">
       !${figure({ name: "Requests", value: grouped(String(requests)), note: `${grouped(String(doneOf(batch)))} done` })}
       !${figure({ name: "Succeeded", value: grouped(String(succeeded)), note: lostNote({ errored, canceled, expired }) })}
-      !${figure({ name: "Cost", value: usd(chargeNanoUsd), note: "Of requests with a result" })}
+      !${figure({ name: "Cost", value: usd(chargeNanoUsd), note: "For requests that have a result" })}
     </div>
     <dl class="facts card">!${facts(batch, keys).map(([term, words]) => fact(term, words))}</dl>
     !${isAllowed(visitor.membership.role, "manageBatches") ? actions(batch) : ""}`;
@@ -129,7 +129,7 @@ function problems({ errors }: Batch): string {
     <ul>
       !${shown.map(({ line, message }) => html`<li>${line === null ? "" : `Line ${line}: `}${message}</li>`).join("")}
     </ul>
-    !${more === 0 ? "" : html`<p>${more} more in the batch's <code>errors</code>.</p>`}
+    !${more === 0 ? "" : html`<p>The batch's <code>errors</code> have ${more} more.</p>`}
   </section>`;
 }
 
@@ -141,8 +141,8 @@ function facts(batch: Batch, keys: readonly NamedKey[]): [string, string][] {
     ["Key", html`${nameOf(keyId, keys)}`],
     ["Created", at(createdAt)],
     ["Started", at(startedAt)],
-    state === "ended" ? ["Ended", at(endedAt)] : ["Ends by", at(dueAt)],
-    ...(deletedAt === null ? [] : [["Deleted on", at(deletedAt)] satisfies [string, string]]),
+    state === "ended" ? ["Ended", at(endedAt)] : ["Expires", at(dueAt)],
+    ...(deletedAt === null ? [] : [["Kept until", at(deletedAt)] satisfies [string, string]]),
   ];
 }
 
@@ -179,7 +179,7 @@ export function confirmCancelPage({ visitor, batch }: { visitor: Member; batch: 
     path: BATCHES_PATH,
     title: "Cancel this batch?",
     body: html`<p><code class="wrap">${id}</code></p>
-      <p>Requests in flight are finished and charged; the others are not sent. Answers so far stay available.</p>`,
+      <p>Requests in progress are finished and charged; the others are not sent. The answers so far stay available.</p>`,
     action: `${BATCHES_PATH}/${id}/cancel`,
     button: "Cancel batch",
     cancel: `${BATCHES_PATH}/${id}`,

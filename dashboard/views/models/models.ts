@@ -71,7 +71,7 @@ function row({ model, price, schedule, providerKeyFee }: ListedModel): string {
         !${model.capabilities === undefined || isInputOnly(model) ? "" : html`<span class="sub">${capabilityNames(model.capabilities).join(" · ")}</span>`}
         <span class="sub">${model.interfaces.map((each) => INTERFACE_NAMES[each]).join(" · ")}</span>
         !${schedule.length === 0 ? "" : html`<span class="sub">Prices vary by time</span>`}
-        !${providerKeyFee === null ? "" : html`<span class="sub">Takes your own key, fee: ${feeWords(providerKeyFee)}</span>`}</span
+        !${providerKeyFee === null ? "" : html`<span class="sub">Fee with your own key: ${feeWords(providerKeyFee)}</span>`}</span
       >
     </th>
     <td data-label="${isByUnit(price) && price.inputPicoUsd === 0n ? "Price" : "Input"}" class="number">

@@ -28,17 +28,14 @@ export function prices({ model, price, standardPrice, schedule, batchPrice, prov
 }
 
 function ownKey(providers: readonly string[], fee: ProviderKeyFee): string {
-  const words = isFree(fee) ? "nothing here" : `${feeWords(fee)}, in place of the price`;
+  const names = providers.map((provider) => html`<code class="wrap">${provider}</code>`).join(" or ");
+  const { requestPicoUsd, millionths } = fee;
+  const words =
+    requestPicoUsd === 0n && millionths === 0n ? "nothing here" : `a fee here in place of the price: ${feeWords(fee)}`;
   return html`<p>
-    <a href="/dashboard/provider-keys">With your own key</a> for ${LIST.format(providers)}, a request costs ${words}. The provider
-    bills you for it.
+    With <a href="/dashboard/provider-keys">your own key</a> for !${names}, you pay the provider for the tokens, and here
+    ${words}.
   </p>`;
-}
-
-const LIST = new Intl.ListFormat("en", { type: "disjunction" });
-
-function isFree({ requestPicoUsd, millionths }: ProviderKeyFee): boolean {
-  return requestPicoUsd === 0n && millionths === 0n;
 }
 
 interface Row {

@@ -12,6 +12,7 @@ import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
 import { layout } from "../layout.ts";
+import { modelPath } from "../models/models.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day } from "../time.ts";
@@ -78,9 +79,9 @@ function offerTable(offers: readonly ProviderOffer[]): string {
     models.map(
       (model) =>
         html`<tr>
-          <th scope="row" data-label="Model">!${clipped(model.name)}</th>
+          <th scope="row" data-label="Model"><a href="${modelPath(model.name)}">!${clipped(model.name)}</a></th>
           <td data-label="Provider">
-            <span>${provider}<span class="sub">${origin}</span></span>
+            <span>!${clipped(provider)}<span class="sub">!${clipped(origin)}</span></span>
           </td>
           <td data-label="Fee">${feeOf(model)}</td>
         </tr>`,
@@ -90,7 +91,7 @@ function offerTable(offers: readonly ProviderOffer[]): string {
     <p class="muted small">
       Your key is sent to the server shown, and nowhere else. With a key, requests to the model go only to servers that take it.
     </p>
-    !${responsiveTable(["Model", "Provider", "Fee"], rows, "narrow")}`;
+    !${responsiveTable(["Model", "Provider", "Fee"], rows, "wide")}`;
 }
 
 function feeOf({ fee }: OfferingModel): string {
@@ -113,7 +114,7 @@ function enterForm({ csrf }: Member, offers: readonly ProviderOffer[], form: For
     label: "Key",
     type: "password",
     isRequired: true,
-    help: "Stored encrypted for the gateway's proxy alone, and never shown again. A key that is there already is replaced without a pause.",
+    help: "It is encrypted so that only the gateway's proxy gets it, and never shown again. Requests continue while a key is replaced.",
   } as const;
   return html`<form method="post" action="${PROVIDER_KEYS_PATH}" class="card stack">
     <h2 id="enter">Enter or replace a key</h2>
