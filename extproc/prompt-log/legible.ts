@@ -11,6 +11,8 @@ const MIN_MEDIA_BYTES = 1_024;
 /** Each run of that length contains a probe. */
 const STEP_BYTES = MIN_MEDIA_BYTES / 2;
 const PROBE_BYTES = 16;
+/** A body that has more is cut there: each costs the time of some thousand characters. */
+const MAX_NOTES = 1_000;
 /** So many are looked at one by one; behind them, probes at this distance are enough. */
 const LONG_RUN_BYTES = 4_096;
 
@@ -39,6 +41,7 @@ export function legible(body: Buffer, maxBytes: number): LegibleText {
   }
 
   let hasRoom = true;
+  let notes = 0;
   // A run that begins where there is still room is found a step later.
   for (let at = STEP_BYTES; at < body.length && hasRoom && at - done <= maxBytes - length + STEP_BYTES; at += STEP_BYTES) {
     if (!isProbe(body, at)) continue;
@@ -46,7 +49,8 @@ export function legible(body: Buffer, maxBytes: number): LegibleText {
     while (from > done && isBase64(body, from - 1)) from -= 1;
     const end = endOfRun(body, at);
     if (end - from >= MIN_MEDIA_BYTES) {
-      hasRoom = add(body.subarray(done, from)) && add(Buffer.from(noteOf(end - from)));
+      notes += 1;
+      hasRoom = add(body.subarray(done, from)) && add(Buffer.from(noteOf(end - from))) && notes < MAX_NOTES;
       done = end;
     }
     at = Math.max(at, end);

@@ -62,7 +62,7 @@ export function createRecordQueue({ write, seal, onResult, onFailed, onWritten }
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      await pause(GATHER_MS, stopping.signal);
+      if (waiting.length < MAX_BATCH) await pause(GATHER_MS, stopping.signal);
       const batch = takeBatch();
       try {
         const bytes = await store(batch);

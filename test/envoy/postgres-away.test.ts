@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import { startPostgres, type Postgres } from "../../local/postgres.ts";
 import { eventually } from "../support/eventually.ts";
+import { countRows } from "../support/ledger.ts";
 import { startTestStack, type TestStack } from "../support/stack.ts";
 
 /** PostgreSQL goes away for a minute under load, and comes back (docs/architecture.md). */
@@ -34,6 +35,15 @@ async function ask(apiKey: string): Promise<{ status: number; code: unknown; ret
   };
 }
 
+/** Requests with a prompt log, by what became of their records. */
+async function recorded(): Promise<ReadonlyMap<string, number>> {
+  const metrics = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
+  const counts = metrics.matchAll(/^gateway_prompt_records_total\{result="(\w+)"\} (\d+)$/gm);
+  return new Map([...counts].map(([, result = "", count]) => [result, Number(count)]));
+}
+
+let warmUps = 0;
+
 async function stopDatabase(): Promise<void> {
   const pid = stack.pids["postgres"];
   if (pid === undefined) throw new Error("the stack has no Postgres");
@@ -42,12 +52,18 @@ async function stopDatabase(): Promise<void> {
 }
 
 test(
-  "accounts with leases are served, others get 503 with retry-after, and nothing is lost afterwards",
+  "accounts with leases are served, others get 503 with retry-after, and nothing is lost afterwards but recorded prompts, which are counted (S60)",
   { timeout: 240_000 },
   async () => {
     const cold = await stack.createAccount({ name: "cold", creditNanoUsd: 1_000_000_000n });
-    expect((await ask(stack.apiKey)).status).toBe(200);
+    await stack.database.execute("UPDATE api_key SET prompt_log_days = 1 WHERE account_id <> $1", [cold.accountId]);
+    await eventually(async () => {
+      expect((await ask(stack.apiKey)).status).toBe(200);
+      warmUps += 1;
+      expect((await recorded()).get("stored")).toBeGreaterThan(0);
+    });
     await stack.idle();
+    const before = await recorded();
     await stopDatabase();
     const endsAt = performance.now() + AWAY_MS;
 
@@ -71,7 +87,16 @@ test(
     restarted = await startPostgres({ dataDirectory: stack.directory.postgres, port: Number(new URL(stack.databaseUrl).port) });
     await eventually(async () => expect((await ask(cold.apiKey)).status).toBe(200), { withinMs: 20_000 });
     await eventually(async () => void (await stack.idle()), { withinMs: 30_000 });
-    expect(await stack.countUsage()).toBe(statuses.length + 2);
+    expect(await stack.countUsage()).toBe(statuses.length + warmUps + 1);
+    // What waited when the database came back is written.
+    await eventually(async () => {
+      const counts = await recorded();
+      const lost = (counts.get("failed") ?? 0) + (counts.get("no_room") ?? 0);
+      const stored = (counts.get("stored") ?? 0) - (before.get("stored") ?? 0);
+      expect(lost).toBeGreaterThan(0);
+      expect(lost + stored).toBe(statuses.length);
+      expect(await countRows(stack.database, "prompt_record")).toBe(BigInt(counts.get("stored") ?? 0));
+    });
     expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
     expect(await checkLedger(stack.database)).toEqual([]);
   },

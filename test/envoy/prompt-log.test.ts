@@ -6,37 +6,28 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readAnswer, readRequest } from "../../dashboard/prompt-log/transcript/transcript.ts";
 import { changeKey } from "../../ledger/keys/key-settings.ts";
 import { createApiKey, parseApiKey } from "../../ledger/keys/keys.ts";
-import { createPromptSealer, type PromptSealer } from "../../ledger/prompt-log/content.ts";
-import { listRecords, readRecord, type PromptRecord } from "../../ledger/prompt-log/records.ts";
+import { listRecords, type PromptRecord } from "../../ledger/prompt-log/records.ts";
 import { readPepper } from "../../local/demo.ts";
 import { eventually } from "../support/eventually.ts";
 import type { TestCustomer, TestProduct } from "../support/product.ts";
+import { recordedPrompt, textsOf, untilRecorded } from "../support/recorded-prompt.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** What keys with a prompt log send and get, through Envoy, into Postgres (S60). */
 let stack: TestProduct;
-let sealer: PromptSealer;
 let logged: TestCustomer;
 const MODEL = "modelx-v4-pro";
 const ROME = "Rome? [[sim say=Very%20old.]]";
 
 beforeAll(async () => {
   stack = await borrowStack();
-  sealer = createPromptSealer(await readPepper(stack.directory.pepper));
   logged = await stack.createAccount({ name: "logged", creditNanoUsd: 5_000_000_000n });
   await changeKey(stack.database, { accountId: logged.accountId, publicId: publicIdOf(logged) }, { promptLogDays: 7 });
   await awaitPromptLog();
 });
 afterAll(() => stack.stop());
 
-/** It takes effect within a second. */
-async function awaitPromptLog(): Promise<void> {
-  const before = (await recordsOf()).length;
-  await eventually(async () => {
-    await send("{}");
-    expect((await recordsOf()).length).toBeGreaterThan(before);
-  });
-}
+const awaitPromptLog = () => untilRecorded(stack, () => send("{}"), logged.accountId);
 
 function publicIdOf({ apiKey }: TestCustomer): string {
   const parsed = parseApiKey(apiKey);
@@ -45,13 +36,7 @@ function publicIdOf({ apiKey }: TestCustomer): string {
 
 const recordsOf = async ({ accountId } = logged) => (await listRecords(stack.database, { accountId, limit: 200 })).records;
 
-function recorded(requestId: string | null): Promise<PromptRecord> {
-  return eventually(async () => {
-    const record = await readRecord(stack.database, sealer, { accountId: logged.accountId, requestId: requestId ?? "" });
-    if (record === undefined) throw new Error(`${requestId} is not recorded`);
-    return record;
-  });
-}
+const recorded = (requestId: string | null) => recordedPrompt(stack, requestId, logged.accountId);
 
 interface Sent {
   path?: string;
@@ -68,11 +53,6 @@ function send(body: string | Buffer, { path = "/v1/chat/completions", apiKey = l
     ...(signal && { signal }),
   });
 }
-
-const texts = ({ content: { request, answer } }: PromptRecord) => ({
-  request: request.text.toString("utf8"),
-  answer: answer?.text.toString("utf8"),
-});
 
 const chat = (content: string, more: object = {}) =>
   JSON.stringify({ model: MODEL, max_tokens: 200, messages: [{ role: "user", content }], ...more });
@@ -104,8 +84,8 @@ describe.for([false, true])("the request as it was sent, and the answer as the c
     });
     // Keep-alives are no part of the answer.
     const withoutComments = (text = "") => text.replaceAll(/^(: keep-alive|event: ping\ndata: .*)\n\n/gm, "");
-    expect(texts(record).request).toBe(sent);
-    expect(withoutComments(texts(record).answer)).toBe(withoutComments(got));
+    expect(textsOf(record).request).toBe(sent);
+    expect(withoutComments(textsOf(record).answer)).toBe(withoutComments(got));
     expect(lastText(record)).toBe("Very old.");
     expect(readRequest(record.content.request, client).turns).toMatchObject([{ role: "user", parts: [{ text: ROME }] }]);
   });
@@ -124,7 +104,7 @@ test("a stream that its client leaves has what it got, and is marked", async () 
   leaving.abort();
   const record = await recorded(response.headers.get("x-request-id"));
   expect(record).toMatchObject({ status: 200, isWhole: false, isStream: true });
-  expect(texts(record).answer).toContain("data: ");
+  expect(textsOf(record).answer).toContain("data: ");
 });
 
 test("refused requests are recorded with their errors, once their body is known", async () => {
@@ -142,7 +122,7 @@ test("refused requests are recorded with their errors, once their body is known"
     if (body === "") continue;
     const record = await recorded(response.headers.get("x-request-id"));
     expect(record).toMatchObject({ status, isWhole: true });
-    expect(texts(record).answer).toBe(got);
+    expect(textsOf(record).answer).toBe(got);
     expect(record.content.request.text).toEqual(Buffer.from(body));
   }
 });
@@ -155,7 +135,7 @@ test("credentials and pictures are not recorded, and long texts are cut", async 
   ];
   const body = JSON.stringify({ model: MODEL, max_tokens: 50, messages: [{ role: "user", content }] });
   const response = await send(body, { headers: { "x-api-key": logged.apiKey, "x-custom": "custom-secret" } });
-  const { request, answer } = texts(await recorded(response.headers.get("x-request-id")));
+  const { request, answer } = textsOf(await recorded(response.headers.get("x-request-id")));
   for (const secret of [stack.apiKey, logged.apiKey, "custom-secret", "iVBOR", "UE5HIHBpY3R1cmU"]) {
     expect(request).not.toContain(secret);
     expect(answer).not.toContain(secret);
@@ -183,7 +163,7 @@ test("other interfaces: vectors and sound are notes, forms are their texts", asy
   function of(client: string) {
     const record = byInterface.get(client);
     if (record === undefined) throw new Error(`no ${client} is recorded`);
-    return texts(record);
+    return textsOf(record);
   }
   expect(of("embeddings").answer).toMatch(/^\[[\d,]+ bytes of vectors, not recorded\]$/);
   expect(of("speech").answer).toMatch(/^\[[\d,]+ bytes of sound, not recorded\]$/);
@@ -208,7 +188,7 @@ test("a key without it leaves nothing, and one that is turned off nothing more",
   await recorded((await send(chat("Athens?"), { apiKey })).headers.get("x-request-id"));
   expect(await recordsOf(plain)).toEqual([]);
   for (const { requestId } of (await recordsOf()).slice(0, 4))
-    expect(texts(await recorded(requestId)).request).not.toContain("Oslo?");
+    expect(textsOf(await recorded(requestId)).request).not.toContain("Oslo?");
   await changeKey(stack.database, { accountId, publicId: publicIdOf(logged) }, { promptLogDays: 7 });
   await awaitPromptLog();
 });
@@ -245,3 +225,29 @@ async function gauge(name: string): Promise<number> {
   const metrics = await (await fetch(`${stack.extprocAdminUrl}/metrics`)).text();
   return Number(new RegExp(String.raw`^${name} (\d+)$`, "m").exec(metrics)?.[1] ?? 0);
 }
+
+test("a request of a batch that the key pays for is recorded like others", async () => {
+  const openai = new OpenAI({ apiKey: logged.apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
+  const body = { model: "modelx-v4-flash", max_tokens: 50, messages: [{ role: "user", content: "Asked in a batch." }] };
+  const line = { custom_id: "one", method: "POST", url: "/v1/chat/completions", body };
+  const file = await openai.files.create({ file: await toFile(Buffer.from(JSON.stringify(line)), "a.jsonl"), purpose: "batch" });
+  await openai.batches.create({ input_file_id: file.id, endpoint: "/v1/chat/completions", completion_window: "24h" });
+  const record = await eventually(
+    async () => {
+      const found = (await recordsOf()).find(({ model }) => model === "modelx-v4-flash");
+      if (found === undefined) throw new Error("the batch has not run");
+      return recorded(found.requestId);
+    },
+    { withinMs: 30_000 },
+  );
+  expect(textsOf(record).request).toContain("Asked in a batch.");
+  expect(record).toMatchObject({ status: 200, keyId: publicIdOf(logged) });
+});
+
+test("a stream that its server breaks off has what came, and the error that its client got", async () => {
+  const response = await send(chat("Tell me. [[sim tokens=50 reset-after=5]]", { stream: true }));
+  const got = await response.text();
+  const record = await recorded(response.headers.get("x-request-id"));
+  expect(textsOf(record).answer.replaceAll(": keep-alive\n\n", "")).toBe(got.replaceAll(": keep-alive\n\n", ""));
+  expect(got).toContain("upstream_error");
+});

@@ -77,6 +77,12 @@ test("what is too long is cut at its end, and says so; pictures do not count", (
   expect(long.isCut).toBe(true);
 });
 
+test("a body with more pictures than are worth their time is cut behind the last note", () => {
+  const { text, isCut } = legible(Buffer.from(`"${base64(1_500)}" `.repeat(1_200)), MAX);
+  expect(isCut).toBe(true);
+  expect(text.toString().split("not recorded")).toHaveLength(1_001);
+});
+
 test("the copy does not keep the body in memory", () => {
   const body = Buffer.alloc(100_000, "a b");
   const { text } = legible(body, MAX);
