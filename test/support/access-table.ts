@@ -177,6 +177,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "GET /dashboard/prompt-log/:requestId": page("owner", 200, { ids: RECORD }),
   "GET /dashboard/prompt-log/:requestId/request": page("owner", 200, { ids: RECORD }),
   "GET /dashboard/prompt-log/:requestId/answer": page("owner", 200, { ids: RECORD }),
+  "GET /dashboard/prompt-log/:requestId/delete": page("owner", 200, { ids: RECORD }),
   "POST /dashboard/prompt-log/:requestId/delete": page("owner", 303, { ids: RECORD }),
   "GET /dashboard/keys/:publicId/prompt-log/delete": page("owner", 200, { ids: KEY }),
   "POST /dashboard/keys/:publicId/prompt-log/delete": page("owner", 303, { ids: KEY }),

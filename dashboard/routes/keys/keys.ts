@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { KEY_ORDERS, searchKeys } from "../../../ledger/keys/key-list.ts";
+import { KEY_ORDERS, searchKeys, type ListedKey } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
+import { listRecords } from "../../../ledger/prompt-log/records.ts";
 import { listProjectNames, type NamedProject } from "../../../ledger/projects/project-list.ts";
 import { concernsProviderKeys } from "../../../ledger/provider-keys/offers.ts";
 import { plainAddress } from "../../../runtime/ip-network.ts";
@@ -13,6 +14,7 @@ import { parseKeyForm, writeKeyForm } from "../../keys/key-form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
 import { checkPromptLog, hasPromptLog } from "../../prompt-log/service-switch.ts";
+import { isAllowed } from "../../permissions.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";
@@ -104,8 +106,17 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
     return { models, projects };
   }
 
-  async function formParts({ ip }: FastifyRequest, visitor: Member) {
-    return { visitor, ...(await choices(visitor)), hasPromptLog: hasPromptLog(deps), address: plainAddress(ip) ?? ip };
+  /** @param key null for a new one. */
+  async function formParts({ ip }: FastifyRequest, visitor: Member, key: ListedKey | null) {
+    const { role, accountId } = visitor.membership;
+    const isReader = key !== null && isAllowed(role, "managePromptLog");
+    const mayRead = isReader && (key.promptLogDays !== null || (await hasRecords(accountId, key)));
+    const address = plainAddress(ip) ?? ip;
+    return { visitor, ...(await choices(visitor)), key, hasPromptLog: hasPromptLog(deps), mayRead, address };
+  }
+
+  async function hasRecords(accountId: string, { publicId: keyId }: ListedKey): Promise<boolean> {
+    return (await listRecords(database, { accountId, keyId, limit: 1 })).records.length > 0;
   }
 
   /** @throws GatewayError `permission_denied` for a member who chooses what an owner may. */
@@ -125,7 +136,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.get("/dashboard/keys/new", async (request, reply) => {
     const visitor = memberOf(request, "manageKeys");
     const form = { ...EMPTY_FORM, values: { project: readQuery(request, "project") } };
-    return sendPage(reply, keyFormPage({ form, ...(await formParts(request, visitor)), key: null }));
+    return sendPage(reply, keyFormPage({ form, ...(await formParts(request, visitor, null)) }));
   });
 
   app.post("/dashboard/keys/new", async (request, reply) => {
@@ -136,14 +147,14 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
       ({ value } = await keys.create(actorOf(visitor), readSettings(values)));
     });
     if (failed === undefined) return sendPage(reply, await renderValue(visitor, "Your new key", value));
-    return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor)), key: null }), 400);
+    return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor, null)) }), 400);
   });
 
   app.get("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
     const visitor = memberOf(request);
     const key = await keys.find(actorOf(visitor), request.params.publicId);
     const form = { values: writeKeyForm(key), problems: {} };
-    return sendPage(reply, keyFormPage({ form, ...(await formParts(request, visitor)), key }));
+    return sendPage(reply, keyFormPage({ form, ...(await formParts(request, visitor, key)) }));
   });
 
   app.post("/dashboard/keys/:publicId", async (request: KeyRequest, reply) => {
@@ -154,7 +165,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
       await keys.change(actorOf(visitor), key.publicId, readSettings(values));
     });
     if (failed === undefined) return goTo(reply, "/dashboard/keys", "Key saved.");
-    return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor)), key }), 400);
+    return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor, key)) }), 400);
   });
 
   for (const [action, isDisabled] of [

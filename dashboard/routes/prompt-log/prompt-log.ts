@@ -3,7 +3,7 @@ import * as z from "zod";
 import { listKeyNames } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { createPromptSealer } from "../../../ledger/prompt-log/content.ts";
-import { listRecords, noSuchRecord } from "../../../ledger/prompt-log/records.ts";
+import { hasRecord, listRecords, noSuchRecord } from "../../../ledger/prompt-log/records.ts";
 import { isRequestId } from "../../../ledger/usage/request-id-time.ts";
 import { readRequest } from "../../../ledger/usage/request-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -14,7 +14,7 @@ import { hasPromptLog } from "../../prompt-log/service-switch.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmDeletePromptsPage } from "../../views/keys/prompt-log.ts";
-import { PROMPT_LOG_PATH, promptLogPage, promptPage } from "../../views/prompt-log/prompt-log.ts";
+import { confirmDeletePromptPage, PROMPT_LOG_PATH, promptLogPage, promptPage } from "../../views/prompt-log/prompt-log.ts";
 
 type PromptRequest = FastifyRequest<{ Params: { requestId: string } }>;
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
@@ -67,6 +67,14 @@ export function promptLogRoutes(app: FastifyInstance, deps: AppDeps): void {
         .header("content-disposition", `attachment; filename="${requestId}-${part}.txt"`)
         .send(found.text);
     });
+
+  app.get(`${PROMPT_LOG_PATH}/:requestId/delete`, async (request: PromptRequest, reply) => {
+    const visitor = memberOf(request, "managePromptLog");
+    const { requestId } = request.params;
+    const record = { accountId: visitor.membership.accountId, requestId };
+    if (!isRequestId(requestId, Date.now()) || !(await hasRecord(database, record))) throw noSuchRecord();
+    return sendPage(reply, confirmDeletePromptPage({ visitor, requestId }));
+  });
 
   app.post(`${PROMPT_LOG_PATH}/:requestId/delete`, async (request: PromptRequest, reply) => {
     const visitor = memberOf(request, "managePromptLog");

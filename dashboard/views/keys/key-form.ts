@@ -22,11 +22,13 @@ export interface KeyForm {
   key: ListedKey | null;
   /** The operator of the service lets accounts record prompts. */
   hasPromptLog: boolean;
+  /** The visitor may read what the key records, or has recorded. */
+  mayRead: boolean;
   /** From where the page was opened, as it would be compared with the addresses. */
   address: string;
 }
 
-export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog, address }: KeyForm): string {
+export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog, mayRead, address }: KeyForm): string {
   const title = key === null ? "Create key" : key.name;
   const action = key === null ? "/dashboard/keys/new" : `/dashboard/keys/${key.publicId}`;
   const mayChange = isAllowed(visitor.membership.role, "manageKeys");
@@ -75,7 +77,7 @@ export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog
             <fieldset class="plain stack" disabled>!${inputs}</fieldset>
           </div>`
     }
-    !${key === null ? "" : promptLogLinks(visitor, key)}`;
+    !${key !== null && mayRead ? promptLogLinks(key) : ""}`;
   return layout({ title, visitor, path: "/dashboard/keys", body, isNarrow: true });
 }
 

@@ -50,9 +50,8 @@ function optionsWith(current: number | null): Record<string, string> {
   return Object.fromEntries([["", "Off"], ...days.map((each) => [String(each), `Keep for ${daysInWords(each)}`])]);
 }
 
-/** Below the form of a key that may have records. */
-export function promptLogLinks(visitor: Member, { publicId }: ListedKey): string {
-  if (!isAllowed(visitor.membership.role, "managePromptLog")) return "";
+/** Below the form of a key that records prompts, or has; for owners. */
+export function promptLogLinks({ publicId }: ListedKey): string {
   return html`<p class="buttons">
     <a class="button" href="/dashboard/prompt-log?key=${publicId}">Recorded prompts</a>
     <a class="button danger" href="/dashboard/keys/${publicId}/prompt-log/delete" data-dialog>Delete recorded prompts</a>

@@ -5,7 +5,7 @@ import type { ListedRecord, PromptRecord } from "../../../ledger/prompt-log/reco
 import { INTERFACES } from "../../../contract/protocol.ts";
 import { readAnswer, readRequest, type Transcript } from "../../prompt-log/transcript/transcript.ts";
 import type { Member } from "../../session/visitor.ts";
-import { csrfField } from "../csrf-field.ts";
+import { confirmPage } from "../confirm.ts";
 import { empty } from "../empty.ts";
 import { grouped } from "../figures.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
@@ -75,8 +75,13 @@ function keyFilter({ keys, keyId }: PromptLogView): string {
 function table(records: readonly ListedRecord[]): string {
   const rows = records.map((record) => {
     const { requestId, keyName, startedAt, expiresAt, model, requestBytes, answerBytes } = record;
+    const at = startedAt.toISOString();
     return html`<tr>
-      <th scope="row" data-label="Time"><a href="${PROMPT_LOG_PATH}/${requestId}">!${moment(startedAt)}</a></th>
+      <th scope="row" data-label="Time (UTC)">
+        <a href="${PROMPT_LOG_PATH}/${requestId}"
+          ><time datetime="${at}" title="${at.slice(0, 19).replace("T", " ")} UTC">${at.slice(5, 19).replace("T", " ")}</time></a
+        >
+      </th>
       <td data-label="Model">
         <span>!${clipped(model ?? "Unknown")}<span class="sub">${interfaceName(record)}</span></span>
       </td>
@@ -84,11 +89,11 @@ function table(records: readonly ListedRecord[]): string {
       <td data-label="Status">!${badge(record)}</td>
       <td data-label="Request" class="number">${bytes(requestBytes)}</td>
       <td data-label="Answer" class="number">${bytes(answerBytes)}</td>
-      <td data-label="Deleted">!${moment(expiresAt)}</td>
+      <td data-label="Expires">!${moment(expiresAt)}</td>
     </tr>`;
   });
   return responsiveTable(
-    ["Time", "Model", "Key", "Status", { number: "Request" }, { number: "Answer" }, "Deleted"],
+    ["Time (UTC)", "Model", "Key", "Status", { number: "Request" }, { number: "Answer" }, "Expires"],
     rows,
     "widest",
   );
@@ -129,7 +134,7 @@ export function promptPage({ visitor, record, isListed }: PromptView): string {
     ["Model", html`${model ?? "Unknown"}`],
     ["Interface", html`${interfaceName(record)}`],
     ["Status", badge(record)],
-    ["Deleted", exactMoment(expiresAt)],
+    ["Expires", exactMoment(expiresAt)],
   ];
   const body = html`<p class="crumb"><a href="${PROMPT_LOG_PATH}">Prompt log</a></p>
     <h1>Prompt and answer</h1>
@@ -139,10 +144,21 @@ export function promptPage({ visitor, record, isListed }: PromptView): string {
     <dl class="facts card">!${facts.map(([term, words]) => fact(term, words)).join("")}</dl>
     !${side({ title: "Request", text: request, transcript: readRequest(request, client), file: `${path}/request` })}
     !${answer === null ? NO_ANSWER : side({ title: "Answer", text: answer, transcript: readAnswer(answer, client), file: `${path}/answer` })}
-    <form method="post" action="${path}/delete">
-      !${csrfField(visitor.csrf)}<button class="danger">Delete this record</button>
-    </form>`;
+    <p class="buttons"><a class="button danger" href="${path}/delete" data-dialog>Delete this record</a></p>`;
   return layout({ title: "Prompt and answer", visitor, path: LOGS, body });
+}
+
+export function confirmDeletePromptPage({ visitor, requestId }: { visitor: Member; requestId: string }): string {
+  const path = `${PROMPT_LOG_PATH}/${requestId}`;
+  return confirmPage({
+    visitor,
+    path: LOGS,
+    title: "Delete this prompt and its answer?",
+    body: html`<p><code class="wrap">${requestId}</code></p>`,
+    action: `${path}/delete`,
+    button: "Delete",
+    cancel: path,
+  });
 }
 
 /** @param words HTML. */
