@@ -29,6 +29,13 @@ export const ACCOUNT_BOUNDS = {
   waitingEvents: 1_000,
   /** Webhooks added and changed, and events sent on request, in 24 hours. Disabling and deleting one always works. */
   webhookChangesADay: 100,
+  /** Where requests are sent to as traces. */
+  traceDestinations: 3,
+  headersOfTraceDestination: 10,
+  /** Requests that wait to be sent as traces; earlier ones are left out, and the destination's page says how many. */
+  waitingTraces: 1_000_000,
+  /** Destinations added and changed, and test traces, in 24 hours. Disabling and deleting one always works. */
+  traceChangesADay: 100,
   /** Keys of its own for providers. */
   providerKeys: 50,
   /** Provider keys entered, replaced and deleted in 24 hours. Deleting one always works. */

@@ -23,6 +23,9 @@ import { startModelHoursWatch } from "./model-hours-watch.ts";
 import { createPasskeys } from "./passkeys/passkeys.ts";
 import { relyingPartyOf } from "./passkeys/relying-party.ts";
 import { createPayments } from "./payments/payments.ts";
+import { createTraceEvents } from "./traces/events.ts";
+import { startTraceExports } from "./traces/export.ts";
+import { startTraceWatch } from "./traces/watch.ts";
 import { startDeliveries } from "./webhooks/deliver.ts";
 import { startEventWatch } from "./webhooks/watch.ts";
 
@@ -64,6 +67,11 @@ export async function startDashboard(
   lifecycle.onShutdown({ name: "stop looking for webhook events", deadlineMs: 5_000, run: () => events.stop() });
   const deliveries = startDeliveries({ ...config, database, log });
   lifecycle.onShutdown({ name: "finish webhook deliveries", deadlineMs: 12_000, run: () => deliveries.stop() });
+  const traceEvents = createTraceEvents(metrics);
+  const traceWatch = startTraceWatch({ ...config, database, mailer, events: traceEvents, log });
+  lifecycle.onShutdown({ name: "stop tidying up traces", deadlineMs: 5_000, run: () => traceWatch.stop() });
+  const traceExports = startTraceExports({ ...config, database, events: traceEvents, log });
+  lifecycle.onShutdown({ name: "finish batches of traces", deadlineMs: 12_000, run: () => traceExports.stop() });
   if (mailer !== undefined) {
     const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
     lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });

@@ -13,6 +13,7 @@ export const PERMISSIONS = {
   setAlert: { least: "member", words: "Choose the balance below which the owners get an email" },
   setLimits: { least: "owner", words: "Set the account's limits and budgets" },
   manageWebhooks: { least: "owner", words: "See, add, change and delete webhooks, and send their events again" },
+  manageTraces: { least: "owner", words: "See, add, change and delete destinations of traces, and send test traces" },
   manageProjects: { least: "owner", words: "Create, rename and delete projects" },
   manageProviderKeys: { least: "owner", words: "Enter, replace and delete the account's own keys for providers" },
   managePromptLog: { least: "owner", words: "Record prompts and answers of keys, read them, and delete them" },

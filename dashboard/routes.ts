@@ -44,6 +44,7 @@ import { signInPasskeyRoutes } from "./routes/people/sign-in-passkey.ts";
 import { signInRoutes } from "./routes/people/sign-in.ts";
 import { signUpRoutes } from "./routes/people/sign-up.ts";
 import { tokenRoutes } from "./routes/keys/tokens.ts";
+import { traceDestinationRoutes } from "./routes/traces/destinations.ts";
 import { webhookEndpointRoutes } from "./routes/webhooks/webhooks.ts";
 import { usageFileRoutes } from "./routes/usage/files.ts";
 import { usageRoutes } from "./routes/usage/usage.ts";
@@ -78,6 +79,7 @@ export function registerRoutes(app: FastifyInstance, deps: AppDeps): void {
   batchPageRoutes(app, deps);
   budgetRoutes(app, deps);
   webhookEndpointRoutes(app, deps);
+  traceDestinationRoutes(app, deps);
   usageRoutes(app, deps);
   performanceRoutes(app, deps);
   requestRoutes(app, deps);

@@ -26,6 +26,7 @@ import { promptLogApi } from "./routes/prompt-log.ts";
 import { providerKeyApi } from "./routes/provider-keys.ts";
 import { serviceApi } from "./routes/service.ts";
 import { singleWebhookApi } from "./routes/single-webhook.ts";
+import { traceDestinationApi } from "./routes/trace-destinations.ts";
 import { usageApi } from "./routes/usage.ts";
 import { webhookApi } from "./routes/webhooks.ts";
 import { usageGroupsApi } from "./routes/usage-groups.ts";
@@ -65,6 +66,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       budgetApi(api, deps);
       webhookApi(api, deps);
       singleWebhookApi(api, deps);
+      traceDestinationApi(api, deps);
       projectApi(api, deps);
       providerKeyApi(api, deps);
       keyApi(api, deps);

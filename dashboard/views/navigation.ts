@@ -53,6 +53,7 @@ const GROUPS: readonly Group[] = [
       { path: "/dashboard/members", name: "Members", icon: "members" },
       { path: "/dashboard/tokens", name: "Management tokens", icon: "tokens" },
       { path: "/dashboard/webhook-endpoints", name: "Webhooks", icon: "webhooks" },
+      { path: "/dashboard/trace-destinations", name: "Traces", icon: "traces" },
       { path: "/dashboard/settings", name: "Settings", icon: "settings" },
     ],
   },

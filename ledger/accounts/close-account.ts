@@ -7,12 +7,13 @@ import { noteAction } from "../people/audit.ts";
 import type { Database } from "../postgres/database.ts";
 import { endPromptLogs } from "../prompt-log/records.ts";
 import { deleteProviderKeys } from "../provider-keys/provider-keys.ts";
+import { deleteDestinationsOf } from "../traces/destinations.ts";
 import { deleteEndpointsOf } from "../webhooks/endpoints.ts";
 import { readBalance, setAccountStatus } from "./accounts.ts";
 
 /**
- * Ends an account for its people: keys, also those for providers, tokens, invitations, automatic top-up, webhooks and sessions. The
- * ledger, usage and memberships stay, without tags and end users, so that its people can still read their payments and usage.
+ * Ends an account for its people: keys, also those for providers, tokens, invitations, automatic top-up, webhooks, destinations of traces and
+ * sessions. The ledger, usage and memberships stay, without tags and end users, so that its people can still read their payments and usage.
  * Administrators can reactivate it; its keys stay disabled even then.
  * @returns the credit that was left, in nano-USD.
  * @throws GatewayError `invalid_request` for an account that is suspended or closed.
@@ -40,6 +41,7 @@ export async function closeAccount(
     await endPromptLogs(transaction, accountId, Date.now());
     await turnOffAutoTopUp(transaction, accountId);
     await deleteEndpointsOf(transaction, accountId);
+    await deleteDestinationsOf(transaction, accountId);
     await endBatchesOf(transaction, accountId);
     // They may identify the account's own customers, who have no part in its books.
     await eraseLabels(transaction, accountId);

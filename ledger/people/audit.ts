@@ -58,6 +58,12 @@ const BOUNDED_ACTIONS = {
     sentence: (max: number) =>
       `An account can enter and replace provider keys at most ${max} times in 24 hours. Try again later; provider keys can still be deleted.`,
   },
+  traces: {
+    pattern: "account.traces\\_%",
+    max: ACCOUNT_BOUNDS.traceChangesADay,
+    sentence: (max: number) =>
+      `An account can add and change trace destinations, and send test traces, at most ${max} times in 24 hours. Try again later; destinations can still be disabled and deleted.`,
+  },
   webhook: {
     pattern: "account.webhook\\_%",
     max: ACCOUNT_BOUNDS.webhookChangesADay,
@@ -67,7 +73,7 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Call before a key, a project, a budget or a webhook is created or changed, or an event sent on request. Deleting and disabling are
+ * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, or something sent on request. Deleting and disabling are
  * never limited, so that anything can always be stopped.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */

@@ -101,6 +101,19 @@ export async function readRecord(
   return { ...found, content: await sealer.open({ accountId, keyId, requestId }, found.content) };
 }
 
+/** @returns those of these requests of which something is recorded. */
+export async function listRecorded(
+  database: Reader,
+  { accountId, requestIds }: { accountId: string; requestIds: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const found = await database.query({
+    text: `SELECT request_id AS "requestId" ${FROM} WHERE ${IS_KEPT} AND request_id = ANY ($2::uuid[])`,
+    values: [accountId, requestIds],
+    row: z.strictObject({ requestId: z.string() }),
+  });
+  return new Set(found.map(({ requestId }) => requestId));
+}
+
 export async function hasRecord(database: Reader, { accountId, requestId }: RecordName): Promise<boolean> {
   const found = await database.query({
     text: `SELECT ${FROM} WHERE ${IS_KEPT} AND request_id = $2`,

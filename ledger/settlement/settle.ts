@@ -6,6 +6,7 @@ import { isCheckViolation } from "../postgres/postgres-error.ts";
 import { SUMMED_COLUMNS, UNITS_BY_KIND } from "../usage/sums.ts";
 import { labelColumns, landLabels } from "./settle-labels.ts";
 import { LAND_PROVIDER_KEYS } from "./settle-provider-keys.ts";
+import { QUEUE_TRACES } from "./settle-traces.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -149,7 +150,7 @@ function land(further: string): string {
     SET posted_nano_usd = posted_nano_usd - charge, leased_nano_usd = leased_nano_usd - taken, version = version + 1
     FROM moves WHERE account_balance.account_id = moves.account_id
     RETURNING account_balance.account_id, posted_nano_usd, version
-  )${further}
+  )${further}${QUEUE_TRACES}
   SELECT account_id AS "accountId", count(*)::integer AS settled, min(posted_nano_usd) AS "postedNanoUsd", min(version) AS version
   FROM fresh LEFT JOIN moved USING (account_id) GROUP BY account_id`;
 }

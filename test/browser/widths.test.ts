@@ -23,6 +23,7 @@ import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { claimDeliveries, noteUndelivered } from "../../ledger/webhooks/deliveries.ts";
+import { addDestination } from "../../ledger/traces/destinations.ts";
 import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { EVENT_TYPES } from "../../ledger/webhooks/event-types.ts";
 import { queueEvent, queueTestEvent } from "../../ledger/webhooks/events.ts";
@@ -67,6 +68,7 @@ const PAGES = [
   "/webhook-endpoints",
   "/provider-keys",
   `/provider-keys/${PROVIDERS[0]}/delete`,
+  "/trace-destinations",
   "/usage",
   "/usage?by=member",
   "/usage?by=project",
@@ -212,6 +214,14 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   for (const delivery of await claimDeliveries(database, { limit: 1, busyEndpoints: [] }))
     await noteUndelivered(database, delivery, `The endpoint could not be reached: ${NAME}.`);
   await queueTestEvent(database, { accountId, endpointId: endpoint.id });
+  const traces = { accountId, url, headers: [["authorization", EMAIL]], includesContent: false, pepper: PEPPER } as const;
+  await addDestination(database, { ...traces, name: "Langfuse", kind: "langfuse" });
+  await addDestination(database, { ...traces, name: NAME.slice(0, 64), kind: "otlp" });
+  await database.execute(
+    `UPDATE trace_destination SET failing_since = now() - interval '5 hours', next_attempt_at = now() + interval '1 hour',
+       problem = $1, sent = 123456789, skipped = 1234567, rejected = 12 WHERE kind = 'otlp'`,
+    [`The server answered with status 503: ${NAME} ${"long".repeat(30)}`],
+  );
   await rotateApiKey(database, { publicId: second, pepper: PEPPER, previousUntil: new Date(Date.now() + DAY_MS) });
   // Nearly nothing, and more than fits.
   await settle(database, [
@@ -269,6 +279,7 @@ async function ofNames({ database }: TestService): Promise<string[]> {
              (SELECT request_id FROM usage_event ORDER BY charge_nano_usd DESC LIMIT 1) AS request,
              (SELECT id FROM incident LIMIT 1) AS incident, (SELECT id FROM payment LIMIT 1) AS payment,
              (SELECT id FROM project LIMIT 1) AS project, (SELECT id FROM webhook_endpoint LIMIT 1) AS webhook,
+             (SELECT id FROM trace_destination ORDER BY kind DESC LIMIT 1) AS traces,
              (SELECT id FROM event_delivery ORDER BY id LIMIT 1) AS delivery,
              (SELECT id FROM batch WHERE errors <> '[]' LIMIT 1) AS failed,
              (SELECT id FROM batch WHERE state = 'running' LIMIT 1) AS batch`,
@@ -279,6 +290,7 @@ async function ofNames({ database }: TestService): Promise<string[]> {
       payment: z.string(),
       project: z.string(),
       webhook: z.string(),
+      traces: z.string(),
       delivery: z.string(),
       failed: z.string(),
       batch: z.string(),
@@ -289,6 +301,8 @@ async function ofNames({ database }: TestService): Promise<string[]> {
     `/keys/${one.key}`,
     `/projects/${one.project}`,
     `/webhook-endpoints/${one.webhook}`,
+    `/trace-destinations/${one.traces}`,
+    `/trace-destinations/${one.traces}/delete`,
     `/webhook-endpoints/${one.webhook}/rotate`,
     `/webhook-endpoints/${one.webhook}/deliveries/${one.delivery}`,
     `/usage?by=member&project=${one.project}`,

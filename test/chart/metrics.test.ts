@@ -7,6 +7,7 @@ import * as z from "zod";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBatchMetrics } from "../../dashboard/batches/metrics.ts";
+import { createTraceEvents } from "../../dashboard/traces/events.ts";
 import { createOperatorEvents } from "../../operator/events.ts";
 import { createKubeEvents } from "../../operator/kube/events.ts";
 import { createLog } from "../../runtime/log.ts";
@@ -28,6 +29,7 @@ beforeAll(async () => {
   const log = createLog({ process: "test", level: "silent" });
   createOperatorEvents({ log, metrics: operator });
   createKubeEvents({ log, metrics: operator });
+  createTraceEvents(dashboard);
   const texts = [
     await ask(`${stack.extprocAdminUrl}/metrics`),
     await ask(`${stack.envoyAdminUrl}/stats/prometheus`),

@@ -9,6 +9,7 @@ import { createBatchRoom } from "../../ledger/batches/room.ts";
 import { startBatch } from "../../ledger/batches/requests.ts";
 import { setBudget } from "../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
+import { addDestination } from "../../ledger/traces/destinations.ts";
 import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { createRedeemCode } from "../../ledger/credit/codes.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
@@ -22,7 +23,8 @@ import { addMember } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { listSessions, startSession } from "../../ledger/sign-in/sessions.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
-import { ACCESS, type Access, type Thing } from "../support/access-table.ts";
+import type { Access, Thing } from "../support/access.ts";
+import { ACCESS } from "../support/access-table.ts";
 import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { addPromptRecord } from "../support/prompt-records.ts";
@@ -349,6 +351,13 @@ async function make(thing: Thing, { database, people: { owner } }: World): Promi
       const events = ["key.created"] as const;
       const { endpoint } = await addEndpoint(database, { accountId, url: "https://example.com/hook", events, pepper: PEPPER });
       return endpoint.id;
+    }
+    case "trace destination": {
+      // An account has so many at most.
+      await database.execute("DELETE FROM trace_destination WHERE account_id = $1", [accountId]);
+      // Nothing may be sent there: a test trace ends at once.
+      const settings = { name: MARK, kind: "otlp", url: "https://127.0.0.1/", headers: [], includesContent: false } as const;
+      return (await addDestination(database, { accountId, pepper: PEPPER, ...settings })).id;
     }
     case "batch":
     case "ended batch": {

@@ -10,6 +10,7 @@ import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { publishSealing } from "../../ledger/provider-keys/sealing.ts";
 import { boxKey } from "../../runtime/sealed-box.ts";
+import { addDestination } from "../../ledger/traces/destinations.ts";
 import { addEndpoint } from "../../ledger/webhooks/endpoints.ts";
 import { EVENT_TYPES } from "../../ledger/webhooks/event-types.ts";
 import { queueEvent } from "../../ledger/webhooks/events.ts";
@@ -25,7 +26,8 @@ import { addMember } from "../../ledger/people/members.ts";
 import { signUp } from "../../ledger/people/persons.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
-import { ACCESS, type Thing } from "../support/access-table.ts";
+import type { Thing } from "../support/access.ts";
+import { ACCESS } from "../support/access-table.ts";
 import { openDashboard, type Client, type SignedIn, type TestDashboard } from "../support/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
 import { PASSWORD } from "../support/people.ts";
@@ -107,6 +109,16 @@ async function openFull(name: string): Promise<Full> {
     pepper: PEPPER,
   });
   await queueEvent(database, { accountId, type: "key.created", data: { key_name: name } });
+  const traces = await addDestination(database, {
+    accountId,
+    name: Array.from(name).slice(0, 64).join(""),
+    kind: "otlp",
+    url: `https://example.com/${encodeURIComponent(name)}`,
+    headers: [["x-name", name]],
+    includesContent: false,
+    pepper: PEPPER,
+  });
+  await database.execute("UPDATE trace_destination SET problem = $1, remark = $1, failing_since = now()", [name]);
   const projectName = Array.from(name).slice(0, 64).join("");
   const project = await createProject(database, { accountId, personId: person.id, tokenId: null }, projectName);
   await assignProject(database, { accountId, publicId, projectId: project });
@@ -140,6 +152,7 @@ async function openFull(name: string): Promise<Full> {
     record: settlement.requestId,
     receipt,
     webhook: webhook.id,
+    "trace destination": traces.id,
     batch: await openBatch("running"),
     "ended batch": await openBatch("ended"),
   };

@@ -4,77 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { USER_SCHEMA } from "../../dashboard/api/scim/user-resource.ts";
-
-/** The HTTP status for each of them. 303 follows a form, or leads a guest to the sign-in page. */
-export interface Access {
-  /** Nobody signed in. */
-  guest: number;
-  /** In the account, by role. */
-  viewer: number;
-  member: number;
-  owner: number;
-  /** The owner of another account, with this account's ids. */
-  stranger: number;
-  /** An administrator in an account of their own, with this account's ids. */
-  admin: number;
-  /** Values of the path's parameters, each a thing of the account's that is made anew for each try. */
-  ids?: Readonly<Record<string, Thing>>;
-  /** Of the form, or the JSON body. */
-  body?: Readonly<Record<string, unknown>>;
-  /** Sent by a machine that proves itself in the body: no session, no form's token. */
-  isWebhook?: boolean;
-}
-
-export type Thing =
-  | "key"
-  | "person"
-  | "invitation"
-  | "session"
-  | "token"
-  | "code"
-  | "account"
-  | "payment"
-  | "budget"
-  | "project"
-  | "provider"
-  | "receipt"
-  | "request"
-  | "record"
-  | "webhook"
-  | "batch"
-  | "ended batch"
-  | { text: string };
-
-/** The same for everyone, signed in or not. */
-const forAll = (status: number, more: Partial<Access> = {}): Access => ({
-  guest: status,
-  viewer: status,
-  member: status,
-  owner: status,
-  stranger: status,
-  admin: status,
-  ...more,
-});
-
-/** For those in an account, from a role on; without ids, a stranger and an admin see their own account's. */
-function page(least: "viewer" | "member" | "owner", status: number, more: Partial<Access> = {}): Access {
-  const hasIds = more.ids !== undefined;
-  return {
-    guest: 303,
-    viewer: least === "viewer" ? status : 403,
-    member: least === "owner" ? 403 : status,
-    owner: status,
-    stranger: hasIds ? 404 : status,
-    admin: hasIds ? 404 : status,
-    ...more,
-  };
-}
-
-/** The same in the API, which asks a guest for a token. */
-const api: typeof page = (least, status, more) => ({ ...page(least, status, more), guest: 401 });
-
-/** For those who run the service; for all others there is no such page. */
-const admin = (status: number, more: Partial<Access> = {}): Access => ({ ...forAll(404), admin: status, ...more });
+import { admin, api, forAll, page, type Access } from "./access.ts";
 
 const KEY = { publicId: "key" } as const;
 const API_KEY = { id: "key" } as const;
@@ -106,6 +36,8 @@ const NEW_NAME = {
 };
 const PROJECT = { id: "project" } as const;
 const WEBHOOK = { id: "webhook" } as const;
+const TRACES = { id: "trace destination" } as const;
+const OTLP = { kind: "otlp", name: "n", url: "https://example.com/v1/traces" };
 const NO_DELIVERY = { id: "webhook", deliveryId: "account" } as const;
 const HOOK = { url: "https://example.com/hook" };
 const PROVIDER = { provider: "provider" } as const;
@@ -228,6 +160,17 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/webhook-endpoints/:id/delete": page("owner", 303, { ids: WEBHOOK }),
   "GET /dashboard/webhook-endpoints/:id/deliveries/:deliveryId": page("owner", 404, { ids: NO_DELIVERY }),
   "POST /dashboard/webhook-endpoints/:id/deliveries/:deliveryId/repeat": page("owner", 404, { ids: NO_DELIVERY }),
+
+  // Traces.
+  "GET /dashboard/trace-destinations": page("viewer", 200),
+  "POST /dashboard/trace-destinations": page("owner", 303, { body: OTLP }),
+  "GET /dashboard/trace-destinations/:id": page("owner", 200, { ids: TRACES }),
+  "POST /dashboard/trace-destinations/:id": page("owner", 303, { ids: TRACES, body: OTLP }),
+  "POST /dashboard/trace-destinations/:id/disable": page("owner", 303, { ids: TRACES }),
+  "POST /dashboard/trace-destinations/:id/enable": page("owner", 303, { ids: TRACES }),
+  "POST /dashboard/trace-destinations/:id/test": page("owner", 200, { ids: TRACES }),
+  "GET /dashboard/trace-destinations/:id/delete": page("owner", 200, { ids: TRACES }),
+  "POST /dashboard/trace-destinations/:id/delete": page("owner", 303, { ids: TRACES }),
 
   // Usage.
   "GET /dashboard/usage": page("viewer", 200),
@@ -391,6 +334,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /api/v1/webhooks/:id/deliveries/:delivery_id/repeat": api("owner", 404, {
     ids: { id: "webhook", delivery_id: { text: `${ATTEMPT}9` } },
   }),
+  "GET /api/v1/trace-destinations": api("owner", 200),
+  "POST /api/v1/trace-destinations": api("owner", 201, { body: OTLP }),
+  "GET /api/v1/trace-destinations/:id": api("owner", 200, { ids: TRACES }),
+  "PATCH /api/v1/trace-destinations/:id": api("owner", 200, { ids: TRACES, body: { disabled: true } }),
+  "DELETE /api/v1/trace-destinations/:id": api("owner", 204, { ids: TRACES }),
+  "POST /api/v1/trace-destinations/:id/test": api("owner", 200, { ids: TRACES }),
   "GET /api/v1/members": api("viewer", 200),
   "GET /api/v1/scim/v2/Users": api("owner", 200),
   "POST /api/v1/scim/v2/.search": api("owner", 200),

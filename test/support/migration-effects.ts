@@ -19,6 +19,8 @@ const BUSY_TABLES = [
   "stored_response",
   "stored_response_total",
   "stored_response_volume",
+  "trace_account",
+  "trace_request",
   "usage_by_day",
   "usage_by_hour",
   "usage_by_label",

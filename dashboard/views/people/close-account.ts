@@ -35,7 +35,9 @@ export function closeAccountPage({ visitor, balance, keys, form }: CloseAccountV
           ${keys === 0 ? "" : `${keys === 1 ? "Its API key is" : `Its ${keys} API keys are`} disabled immediately. `}Its
           management tokens are revoked.
         </li>
-        <li>Automatic top-up is turned off, and open invitations, webhooks and provider keys are deleted.</li>
+        <li>
+          Automatic top-up is turned off, and open invitations, webhooks, destinations of traces and provider keys are deleted.
+        </li>
         <li>Everyone in the account is signed out. Members can sign in again to read usage and receipts.</li>
         <li>Tags and end users of requests are deleted, and so are recorded prompts.</li>
         <li>Usage and payments stay on record. Only the operator can reactivate the account.</li>

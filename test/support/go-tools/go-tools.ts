@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { access, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -49,7 +49,8 @@ export async function findGoTools(tools: GoTools, { environment, onProgress }: F
 /** Which Go built them is left out: any that can build them does, and then they are no worse for it. */
 async function fingerprint({ module, flags }: GoTools): Promise<string> {
   const hash = createHash("sha256");
-  for (const name of ["go.mod", "go.sum"]) hash.update(await readFile(path.join(module, name)));
+  const sources = (await readdir(module)).filter((name) => name.endsWith(".go")).toSorted();
+  for (const name of ["go.mod", "go.sum", ...sources]) hash.update(await readFile(path.join(module, name)));
   hash.update(JSON.stringify([[...BUILD_FLAGS, ...flags], process.platform, process.arch]));
   return hash.digest("hex").slice(0, 16);
 }

@@ -1,0 +1,85 @@
+import type { PromptSealer } from "../../ledger/prompt-log/content.ts";
+import { listRecorded, readRecord, type PromptRecord } from "../../ledger/prompt-log/records.ts";
+import type { Reader } from "../../ledger/postgres/database.ts";
+import type { TracedRequest } from "../../ledger/traces/waiting-requests.ts";
+import { readAnswer, readRequest, type Transcript } from "../prompt-log/transcript/transcript.ts";
+import { parseObject, type Part, type Turn } from "../prompt-log/transcript/turn.ts";
+import type { TracedContent } from "./span.ts";
+
+/** Texts that could not be read as a conversation are cut after this. */
+const MAX_TEXT = 262_144;
+
+/**
+ * Reads what is recorded of requests, one after another: each may have megabytes.
+ * @returns a function whose result is undefined for a request of which nothing is recorded.
+ */
+export async function openContent(
+  database: Reader,
+  sealer: Pick<PromptSealer, "open">,
+  { accountId, requests }: { accountId: string; requests: readonly TracedRequest[] },
+): Promise<(request: TracedRequest) => Promise<TracedContent | undefined>> {
+  const recorded = await listRecorded(database, { accountId, requestIds: requests.map(({ requestId }) => requestId) });
+  return async ({ requestId }) => {
+    if (!recorded.has(requestId)) return undefined;
+    // A record that cannot be opened must not keep the requests behind it from being exported.
+    const record = await readRecord(database, sealer, { accountId, requestId }).catch(() => undefined);
+    return record && contentOf(record);
+  };
+}
+
+/** As OpenTelemetry's conventions write messages. */
+export function contentOf({
+  content: { request, answer },
+  interface: client,
+}: Pick<PromptRecord, "content" | "interface">): TracedContent {
+  const sent = readRequest(request, client);
+  const got = answer === null ? undefined : readAnswer(answer, client);
+  const reasons = got === undefined ? [] : finishReasonsOf(got);
+  return {
+    inputMessages: JSON.stringify(messagesOf(sent, "user")),
+    outputMessages:
+      got === undefined
+        ? null
+        : JSON.stringify(messagesOf(got, "assistant").map((message, index) => withReason(message, reasons[index]))),
+    finishReasons: reasons,
+    isCut: request.isCut || answer?.isCut === true,
+  };
+}
+
+interface Message {
+  role: string;
+  parts: object[];
+}
+
+function messagesOf({ turns, whole }: Transcript, role: string): Message[] {
+  if (turns.length > 0) return turns.map(messageOf);
+  return whole === "" ? [] : [{ role, parts: [{ type: "text", content: whole.slice(0, MAX_TEXT) }] }];
+}
+
+function messageOf({ role, parts }: Turn): Message {
+  return { role, parts: parts.map(partOf) };
+}
+
+function partOf({ kind, title, text }: Part): object {
+  switch (kind) {
+    case "text":
+    case "reasoning":
+      return { type: kind, content: text };
+    case "tool_call":
+      return { type: "tool_call", name: title ?? "", arguments: parseObject(text) ?? text };
+    case "tool_result":
+      return { type: "tool_call_response", ...(title === null || title === "" ? {} : { id: title }), response: text };
+    case "other":
+      return { type: title ?? "other", content: text };
+  }
+}
+
+/** In each protocol's own words, one for each message. */
+function finishReasonsOf({ rest }: Transcript): string[] {
+  const { finish_reason: chat, stop_reason: messages, status: responses } = parseObject(rest) ?? {};
+  return [chat ?? messages ?? responses].flat().filter((reason) => typeof reason === "string");
+}
+
+function withReason(message: Message, reason: string | undefined): object {
+  return reason === undefined ? message : { ...message, finish_reason: reason };
+}

@@ -1,0 +1,134 @@
+import { html } from "ghtml";
+import type { TraceDestination } from "../../../ledger/traces/destinations.ts";
+import type { FormState } from "../../http/form.ts";
+import type { Member } from "../../session/visitor.ts";
+import type { BatchResult } from "../../traces/answer.ts";
+import { endpointOf } from "../../traces/send.ts";
+import { confirmPage } from "../confirm.ts";
+import { csrfField } from "../csrf-field.ts";
+import { formProblem } from "../field.ts";
+import { layout } from "../layout.ts";
+import { moment } from "../time.ts";
+import { count, KIND_WORDS, langfuseFields, otlpFields, statusBadge, TRACES_PATH } from "./destinations.ts";
+
+export interface DestinationView {
+  visitor: Member;
+  destination: TraceDestination;
+  form: FormState;
+  /** Prompts can be recorded. */
+  hasContent: boolean;
+  /** Of a test trace that was just sent. */
+  testResult?: BatchResult | undefined;
+}
+
+export function destinationPage({ visitor, destination, form, hasContent, testResult }: DestinationView): string {
+  const body = html`<p class="crumb"><a href="${TRACES_PATH}">Traces</a></p>
+    <h1>${destination.name}</h1>
+    <p><code>${endpointOf(destination)}</code> !${statusBadge(destination)}</p>
+    !${testResult === undefined ? "" : testAnswer(testResult)} !${notes(destination)} !${buttons(visitor, destination)}
+    !${facts(destination)} !${settings(visitor, destination, { form, hasContent })}`;
+  return layout({ title: destination.name, visitor, path: TRACES_PATH, body });
+}
+
+function testAnswer(result: BatchResult): string {
+  if (result.kind === "accepted") {
+    const remark = result.remark === null ? "" : ` It remarked: ${result.remark}`;
+    return html`<p class="alert" role="status">The server accepted the test trace, a span named “test”.${remark}</p>`;
+  }
+  return html`<p class="alert" role="alert">The test trace was not accepted. ${result.problem}</p>`;
+}
+
+function notes({ disabledBy, failingSince, problem, remark, nextAttemptAt, skipped }: TraceDestination): string {
+  const isFailing = disabledBy === null && failingSince !== null;
+  const texts = [
+    ...(disabledBy === "failures"
+      ? [
+          html`It accepted nothing for three days, so it was disabled and gets no traces. Enable it when its server works again.
+          Last problem: ${problem ?? "unknown"}`,
+        ]
+      : []),
+    ...(disabledBy === "owner" ? [html`It gets no traces.`] : []),
+    ...(isFailing
+      ? [
+          html`Its server does not accept traces; the first failure was !${moment(failingSince)}. After three days without success
+          it is disabled. Next attempt: !${moment(nextAttemptAt)}. Last problem: ${problem ?? "unknown"}`,
+        ]
+      : []),
+    ...(disabledBy === null && !isFailing && remark !== null ? [html`The server remarked about the last traces: ${remark}`] : []),
+    ...(skipped > 0n
+      ? [html`${count(skipped)} requests were left out, because too many waited, or for more than three days.`]
+      : []),
+  ];
+  return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");
+}
+
+function buttons({ csrf }: Member, { id, disabledBy }: TraceDestination): string {
+  const path = `${TRACES_PATH}/${id}`;
+  const toggle =
+    disabledBy === null
+      ? html`<button formaction="${path}/disable">Disable</button>`
+      : html`<button class="primary" formaction="${path}/enable">Enable</button>`;
+  return html`<form method="post" action="${path}/test" class="buttons">
+    !${csrfField(csrf)}<button>Send test trace</button> !${toggle}
+    <a class="button quiet danger" href="${path}/delete" data-dialog>Delete destination</a>
+  </form>`;
+}
+
+function facts(destination: TraceDestination): string {
+  const { kind, headerNames, sent, rejected, skipped, waiting, acceptedAt } = destination;
+  const terms: [string, string][] = [
+    ["Kind", KIND_WORDS[kind]],
+    ["Prompts and answers", destination.includesContent ? "sent, of keys that record them" : "not sent"],
+    ["Requests sent", count(sent)],
+    ["Waiting", count(waiting)],
+    ["Refused by the server", count(rejected)],
+    ["Left out", count(skipped)],
+    ["Last accepted", acceptedAt === null ? "–" : moment(acceptedAt)],
+    ...(kind === "otlp" ? [headerFact(headerNames)] : []),
+  ];
+  return html`<section class="card">
+    <dl class="facts">
+      !${terms
+        .map(
+          ([term, words]) =>
+            html`<div>
+              <dt>${term}</dt>
+              <dd>!${words}</dd>
+            </div>`,
+        )
+        .join("")}
+    </dl>
+  </section>`;
+}
+
+function headerFact(names: readonly string[]): [string, string] {
+  return ["Headers", names.length === 0 ? "–" : names.map((name) => html`<code>${name}</code>`).join(" ")];
+}
+
+function settings(
+  { csrf }: Member,
+  { id, kind }: TraceDestination,
+  { form, hasContent }: Pick<DestinationView, "form" | "hasContent">,
+): string {
+  const options = { isNew: false, hasContent };
+  const fields = kind === "otlp" ? otlpFields(form, options) : langfuseFields(form, options);
+  return html`<form method="post" action="${TRACES_PATH}/${id}" class="card stack">
+    <h2>Settings</h2>
+    !${formProblem(form)} !${csrfField(csrf)} !${fields}
+    <button class="primary">Save</button>
+  </form>`;
+}
+
+export function deleteDestinationPage({ visitor, destination }: { visitor: Member; destination: TraceDestination }): string {
+  const path = `${TRACES_PATH}/${destination.id}`;
+  return confirmPage({
+    visitor,
+    path: TRACES_PATH,
+    title: "Delete this destination?",
+    body: html`<p>${destination.name}, <code>${endpointOf(destination)}</code></p>
+      <p>It gets no more traces, also none of the requests that wait. To pause it, disable it instead.</p>`,
+    action: `${path}/delete`,
+    button: "Delete destination",
+    cancel: path,
+  });
+}
