@@ -65,6 +65,7 @@ export function beginRecording(begun: BegunRequest, { room, queue, onNoRoom }: R
 
   return {
     understood(parsed, name) {
+      if (isClosed) return;
       model = name;
       isStream = parsed.outline["stream"] === true || parsed.outline["stream"] === "true";
       if (parsed.form === undefined) return;
@@ -103,6 +104,8 @@ function createAnswer(client: Interface, taken: TakenRoom, heldBytes: () => numb
   let bytes = 0;
   let isCut = false;
   let hasEnded = false;
+  /** A request may be refused after its client has left. */
+  let isFinished = false;
   let status: number | null = null;
   let text: RecordedText | null = null;
 
@@ -117,6 +120,7 @@ function createAnswer(client: Interface, taken: TakenRoom, heldBytes: () => numb
 
   return {
     streamed(piece: Buffer, isEnd: boolean): void {
+      if (isFinished) return;
       status ??= 200;
       hasEnded ||= isEnd;
       bytes += piece.length;
@@ -125,7 +129,7 @@ function createAnswer(client: Interface, taken: TakenRoom, heldBytes: () => numb
       if (!isCut) collected.append(piece);
     },
     answered(given: number, body: Buffer): void {
-      if (status !== null) return;
+      if (status !== null || isFinished) return;
       status = given;
       hasEnded = true;
       if (client === "embeddings" && given < 300) {
@@ -140,6 +144,7 @@ function createAnswer(client: Interface, taken: TakenRoom, heldBytes: () => numb
       text = { text: Buffer.from(noteOf(sound, "sound")), bytes: sound, isCut: false };
     },
     finish(isOpen: boolean): { status: number | null; text: RecordedText | null; isWhole: boolean } {
+      isFinished = true;
       const streamed = status === null ? null : { text: collected.view(), bytes, isCut };
       const whole = text ?? (streamed && { ...streamed, ...shortened(streamed) });
       return { status, text: whole, isWhole: status !== null && (hasEnded || !isOpen) };

@@ -30,16 +30,18 @@ export function createRecordRoom({ maxBytes = 64 * MEBIBYTE, maxAccountBytes = 1
   return {
     take(accountId, taken) {
       let held = taken;
+      let isReleased = false;
       if (!add(accountId, held)) return null;
       return {
         resize(wanted) {
-          if (!add(accountId, wanted - held)) return false;
+          if (isReleased || !add(accountId, wanted - held)) return false;
           held = wanted;
           return true;
         },
         release() {
           add(accountId, -held);
           held = 0;
+          isReleased = true;
         },
       };
     },

@@ -174,5 +174,13 @@ describe("memory is bounded", () => {
     for (const record of records) record.room.release();
     for (const record of records) record.room.release();
     expect(room.bytes).toBe(0);
+    // A request whose client left while it waited for credit is refused later.
+    const late = begin("x");
+    late?.close(false);
+    records.at(-1)?.room.release();
+    late?.answered(402, Buffer.alloc(50_000, "z "));
+    late?.streamed(Buffer.alloc(50_000, "z "), true);
+    expect(records.at(-1)?.content.answer).toBeNull();
+    expect(room.bytes).toBe(0);
   });
 });
