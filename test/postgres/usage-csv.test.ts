@@ -50,7 +50,7 @@ test("every request is in the file, once and with its exact charge, over any num
   expect(new Set(rows.map((row) => row.split(",")[0]))).toEqual(new Set(settlements.map(({ requestId }) => requestId)));
   expect(rows).toHaveLength(1203);
   expect(rows[0]).toMatch(
-    /,complete,no,100,0,0,50,10,0,0,0,0,420,,0\.300000,0\.030000,0\.300000,1\.200000,0\.000000,0\.00,0\.000000,0\.00,,1,0\.000090000,$/,
+    /,complete,no,100,0,0,50,10,0,0,0,0,420,,0\.300000,0\.030000,0\.300000,1\.200000,0\.000000,0\.00,0\.000000,0\.00,,1,0\.000090000,,no$/,
   );
 });
 
