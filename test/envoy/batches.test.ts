@@ -1,3 +1,5 @@
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { chatLine, createBatch, openai, uploadLines, useBatchModels } from "../support/batch-models.ts";
@@ -207,6 +209,54 @@ test("an account without credit uploads nothing, and reads and deletes what it h
   expect(await (await client.files.content(file.id)).text()).toContain("Question a");
   expect(await client.files.delete(file.id)).toMatchObject({ deleted: true });
 });
+
+test("uploads that stall give their turns to others, and get 408 (S58)", async () => {
+  const accounts = await Promise.all(
+    ["one", "two", "three", "four"].map((name) => stack().createAccount({ name: `slow-${name}`, creditNanoUsd: 1_000_000n })),
+  );
+  const slow = accounts.flatMap(({ apiKey }) => [apiKey, apiKey]).map(startUpload);
+  try {
+    await eventually(async () => {
+      const rows = await stack().database.query({
+        text: BEGUN,
+        values: [accounts.map(({ accountId }) => accountId)],
+        row: begun,
+      });
+      expect(rows).toEqual([{ files: 8 }]);
+    }, LONG);
+    const quick = await stack().createAccount({ name: "quick", creditNanoUsd: 1_000_000n });
+    const file = await uploadLines(openai(stack(), quick.apiKey), [chatLine("quick")]);
+    expect(file).toMatchObject({ status: "processed" });
+    const refused = await Promise.race(slow.map(({ answer }) => answer));
+    expect(refused).toMatchObject({ status: 408, text: expect.stringContaining("slower than 1 MiB a second") });
+  } finally {
+    for (const { end } of slow) end();
+  }
+});
+
+const BEGUN = "SELECT count(*)::integer AS files FROM batch_file WHERE account_id = ANY($1) AND NOT is_complete";
+const begun = z.strictObject({ files: z.int() });
+
+/** Begins a form, and sends no more of it. */
+function startUpload(apiKey: string) {
+  const upload = request(`${stack().baseUrl}/v1/files`, {
+    method: "POST",
+    agent: false,
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      "content-type": "multipart/form-data; boundary=b",
+      "content-length": "1000000",
+    },
+  });
+  upload.write('--b\r\nContent-Disposition: form-data; name="file"; filename="slow.jsonl"\r\n\r\n{');
+  const answer = Promise.withResolvers<{ status: number | undefined; text: string }>();
+  upload.on("response", (response) => {
+    void text(response).then((body) => answer.resolve({ status: response.statusCode, text: body }), answer.reject);
+  });
+  // Of those that are still open at the end.
+  upload.on("error", () => {});
+  return { answer: answer.promise, end: () => upload.destroy() };
+}
 
 test("a request whose server fails is sent three times, free (S58)", async () => {
   const before = server.bodies.length;
