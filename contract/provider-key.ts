@@ -24,6 +24,8 @@ export const providerKeysSchema = z.array(
     /** Where it is sent, and nowhere else: `https://api.provider.example`. */
     origin: z.string(),
     state: z.enum(PROVIDER_KEY_STATES),
+    /** While it cannot be used, requests may have the gateway's credential, and the price; they are refused if absent. */
+    fallsBack: z.literal(true).optional(),
     /** Identify it, in case the provider repeats it (runtime/credential-fingerprint.ts). */
     fingerprints: z.array(z.strictObject({ length: z.int().positive(), hash: z.string() })),
   }),

@@ -17,12 +17,12 @@ export const STATE_WORDS: Readonly<Record<ProviderKeyState, { words: string; isG
   no_room: {
     words: "No room",
     isGood: false,
-    note: "The service has no room for it, and requests are refused. Delete it, or ask the service's operator.",
+    note: "The service has no room for it. Delete it, or ask the service's operator.",
   },
   unusable: {
     words: "Unusable",
     isGood: false,
-    note: "It cannot be used, and requests are refused. Enter it again, or delete it.",
+    note: "It cannot be used. Enter it again, or delete it.",
   },
 };
 

@@ -5,7 +5,8 @@ import type { WorldAccount, WorldModel } from "../world/world.ts";
 
 /**
  * The model as an account finds it that has brought its own key for a provider of it: only the backends that get the key, and the
- * fee in place of the price. Nothing else is tried, because the gateway's own credential has another price.
+ * fee in place of the price. Nothing else is tried, because the gateway's own credential has another price: only if the key cannot be
+ * used, and the account has allowed that, is the model the same as for others.
  * @throws GatewayError `provider_key_unavailable` or `provider_key_refused` if the key cannot be used: then nothing is sent.
  */
 export function withProviderKey(model: WorldModel, { providerKeys }: Pick<WorldAccount, "providerKeys">): WorldModel {
@@ -13,10 +14,12 @@ export function withProviderKey(model: WorldModel, { providerKeys }: Pick<WorldA
   const concerned = model.backends.flatMap((backend) => pairOf(backend, providerKeys));
   const [first] = concerned;
   if (first === undefined) {
-    const unserved = providerKeys.find(({ provider }) => model.unreadyProviders?.includes(provider) === true);
+    const unserved = providerKeys.find(
+      ({ provider, fallsBack }) => fallsBack !== true && model.unreadyProviders?.includes(provider) === true,
+    );
     if (unserved === undefined) return model;
     throw unavailable(
-      `No server of this model that takes ${ownKeyFor(unserved.provider)} is available at the moment. Try again later, or delete the key ${PAGE}, to use the model at its price.`,
+      `No server of this model that takes ${ownKeyFor(unserved.provider)} is available at the moment. Try again later, or allow fallback for the key ${PAGE}, to use the model at its price meanwhile.`,
       "60",
     );
   }
@@ -25,7 +28,10 @@ export function withProviderKey(model: WorldModel, { providerKeys }: Pick<WorldA
     cluster: providerCluster(key.id, offer.endpoint),
   }));
   const fee = model.price.providerKeyFee ?? null;
-  if (backends.length === 0 || fee === null) throw unusable(first);
+  if (backends.length === 0 || fee === null) {
+    if (concerned.every(({ key }) => key.fallsBack === true)) return model;
+    throw unusable(first);
+  }
   return { ...model, backends, price: { ...model.price, fee } };
 }
 
@@ -69,7 +75,7 @@ function unusable({ offer, key }: Pair): GatewayError {
       return unavailable(`The gateway is still taking up ${yours}. Try again in a few seconds.`, "1");
     case "no_room":
       return unavailable(
-        `The gateway has no room for ${yours}. Delete it ${PAGE}, to use this model without it, or ask the service's operator.`,
+        `The gateway has no room for ${yours}. Delete it or allow fallback ${PAGE}, to use this model at its price, or ask the service's operator.`,
         "60",
       );
     case "unusable":

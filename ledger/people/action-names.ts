@@ -87,6 +87,8 @@ export const ACTION_NAMES = [
   "prompt_log.read",
   "provider_key.deleted",
   "provider_key.entered",
+  "provider_key.fallback_allowed",
+  "provider_key.fallback_ended",
   "provider_key.replaced",
   "token.created",
   "token.revoked",

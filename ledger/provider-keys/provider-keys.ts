@@ -18,6 +18,8 @@ export interface ProviderKey {
   origin: string;
   lastFour: string;
   state: ProviderKeyState;
+  /** Requests may be sent with the gateway's credential, at the model's price, while it cannot be used. */
+  fallsBack: boolean;
   createdAt: Date;
   /** Null: it has its first value. */
   replacedAt: Date | null;
@@ -36,13 +38,14 @@ const row = z.strictObject({
   origin: z.string(),
   lastFour: z.string(),
   state: z.enum(PROVIDER_KEY_STATES),
+  fallsBack: z.boolean(),
   createdAt: z.date(),
   replacedAt: z.date().nullable(),
 });
 /** A value that Envoys do not have yet is pending, although requests may go on with the one before. */
 const SELECT = `SELECT id, provider, origin, last_four AS "lastFour",
     CASE WHEN state = 'active' AND served_version IS DISTINCT FROM version THEN 'pending' ELSE state END AS state,
-    created_at AS "createdAt", replaced_at AS "replacedAt" FROM provider_key`;
+    falls_back AS "fallsBack", created_at AS "createdAt", replaced_at AS "replacedAt" FROM provider_key`;
 
 /** By provider. An account has at most one for each. */
 export async function listProviderKeys(database: Reader, accountId: string): Promise<ProviderKey[]> {
@@ -72,7 +75,12 @@ export interface NewProviderKey {
 
 const FEES = "Add credit first: the fees of requests with the key are paid from it.";
 
-const knownRow = z.strictObject({ id: z.string(), origin: z.string(), state: z.enum(PROVIDER_KEY_STATES) });
+const knownRow = z.strictObject({
+  id: z.string(),
+  origin: z.string(),
+  state: z.enum(PROVIDER_KEY_STATES),
+  fallsBack: z.boolean(),
+});
 
 /**
  * Enters a key, or replaces its value: requests go on with the one before until Envoy has the new one.
@@ -94,7 +102,7 @@ export async function setProviderKey(
     await checkActive(transaction, accountId);
     await admitChange(transaction, "provider_key", accountId);
     const [known] = await transaction.query({
-      text: "SELECT id, origin, state FROM provider_key WHERE account_id = $1 AND provider = $2",
+      text: `SELECT id, origin, state, falls_back AS "fallsBack" FROM provider_key WHERE account_id = $1 AND provider = $2`,
       values: [accountId, provider],
       row: knownRow,
     });
@@ -111,14 +119,14 @@ export async function setProviderKey(
     const fingerprints = JSON.stringify(providerKeyFingerprints(value, pepper));
     const sealed = sealTo(sealing.publicKey, value, aboutProviderKey({ id, accountId, provider, origin }, pepper));
     await transaction.execute(
-      `INSERT INTO provider_key AS known (id, account_id, provider, origin, sealing_key_id, sealed, last_four, fingerprints)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      `INSERT INTO provider_key AS known (id, account_id, provider, origin, sealing_key_id, sealed, last_four, fingerprints, falls_back)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
        ON CONFLICT (id) DO UPDATE
        SET sealing_key_id = excluded.sealing_key_id, sealed = excluded.sealed, last_four = excluded.last_four,
          fingerprints = excluded.fingerprints,
          version = known.version + 1, replaced_at = now(),
          state = CASE WHEN known.state = 'active' THEN 'active' ELSE 'pending' END`,
-      [id, accountId, provider, origin, sealing.keyId, sealed, value.slice(-4), fingerprints],
+      [id, accountId, provider, origin, sealing.keyId, sealed, value.slice(-4), fingerprints, known?.fallsBack ?? false],
     );
     await refreshAccounts(transaction, [accountId]);
     await noteAction(transaction, {
@@ -176,6 +184,30 @@ async function checkRoom(
 }
 
 /**
+ * Lets requests be sent with the gateway's credential, at the model's price, while a key cannot be used; or no longer.
+ * @throws GatewayError `not_found` if the account has none for this provider; `rate_limited` for too many changes in a day.
+ */
+export async function setFallback(
+  database: Database,
+  actor: ProviderKeyActor,
+  { provider, fallsBack }: { provider: string; fallsBack: boolean },
+): Promise<ProviderKey> {
+  const { accountId } = actor;
+  return database.transaction(async (transaction) => {
+    await lockAccounts(transaction, [accountId]);
+    const key = await findProviderKey(transaction, { accountId, provider });
+    if (key.fallsBack === fallsBack) return key;
+    // To refuse requests again is always possible.
+    if (fallsBack) await admitChange(transaction, "provider_key", accountId);
+    await transaction.execute("UPDATE provider_key SET falls_back = $2 WHERE id = $1", [key.id, fallsBack]);
+    await refreshAccounts(transaction, [accountId]);
+    const action = fallsBack ? "provider_key.fallback_allowed" : "provider_key.fallback_ended";
+    await noteAction(transaction, { ...actor, action, subject: `${provider} (${key.origin})` });
+    return { ...key, fallsBack };
+  });
+}
+
+/**
  * From now on requests are sent with the gateway's own credential again, at the model's price.
  * @throws GatewayError `not_found` if the account has none for this provider.
  */
@@ -208,7 +240,8 @@ export async function refreshAccounts(transaction: Queryable, accountIds: readon
   await transaction.execute(
     `UPDATE account SET provider_keys = coalesce((
        SELECT jsonb_agg(jsonb_build_object('id', id, 'provider', provider, 'origin', origin, 'state', state,
-         'fingerprints', fingerprints) ORDER BY provider)
+         'fingerprints', fingerprints)
+         || CASE WHEN falls_back THEN '{"fallsBack": true}'::jsonb ELSE '{}'::jsonb END ORDER BY provider)
        FROM provider_key WHERE account_id = account.id), '[]')
      WHERE id = ANY($1)`,
     [accountIds],

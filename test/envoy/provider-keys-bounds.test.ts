@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { listProviderKeys, setProviderKey } from "../../ledger/provider-keys/provider-keys.ts";
+import { listProviderKeys, setFallback, setProviderKey } from "../../ledger/provider-keys/provider-keys.ts";
 import { makeBackendManifests, type TestModelOfMany } from "../support/backend-manifests.ts";
 import { makeCompletion } from "../support/completions.ts";
 import { eventually } from "../support/eventually.ts";
@@ -140,7 +140,7 @@ test("a model that moves to another server gets no key that was entered for the 
   await eventually(async () => expect((await ask(ann)).key).toBe("ann-own-key-3"));
 });
 
-test("while no server that takes an own key is ready, its account's requests are refused, and not served at the price (S59)", async () => {
+test("while no server that takes an own key is ready, its account's requests are refused, or served at the price if it has allowed that (S59)", async () => {
   await manifests.write(models(elsewhere.port, { lacksSecret: true }));
   const refused = await eventually(async () => {
     const answer = await ask(ann);
@@ -150,6 +150,9 @@ test("while no server that takes an own key is ready, its account's requests are
   expect(refused.key).toBeUndefined();
   expect(refused.text).toContain("No server of this model that takes your account's own key for the provider example");
   expect((await ask(eve)).key).toBe(GATEWAYS);
+  const actor = { accountId: ann.accountId, personId: null, tokenId: null };
+  await setFallback(stack.database, actor, { provider: "example", fallsBack: true });
+  await eventually(async () => expect(await ask(ann)).toMatchObject({ status: 200, key: GATEWAYS }));
   await manifests.write(models(elsewhere.port));
   await eventually(async () => expect((await ask(ann)).key).toBe("ann-own-key-3"));
 });

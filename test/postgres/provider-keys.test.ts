@@ -197,6 +197,34 @@ test("beyond its first key, an account takes no more of the room than it leaves 
   }
 });
 
+test("an owner allows fallback from a key, and ends it, and extproc's feed says so (S59)", async () => {
+  const { database, dashboard, ann } = await open();
+  await enterFor(database, ann.accountId);
+  const api = await program(dashboard, ann);
+  const ofAnn = async () => {
+    const { accounts } = await readAccountPage(database, { afterId: "" });
+    return accounts.find(({ accountId }) => accountId === ann.accountId)?.providerKeys;
+  };
+  expect((await api.get(PATH)).json()).toMatchObject({ fallback: false });
+  expect((await api.call("PATCH", PATH, { fallback: true })).json()).toMatchObject({ fallback: true, state: "pending" });
+  expect(await ofAnn()).toMatchObject([{ fallsBack: true }]);
+  expect((await ann.get("/dashboard/provider-keys")).body).toContain("Model&#39;s price");
+  // Whatever becomes of the key.
+  await database.execute("UPDATE provider_key SET state = 'unusable'");
+  await enterFor(database, ann.accountId, "px-own-second-1");
+  expect(await ofAnn()).toMatchObject([{ fallsBack: true, state: "pending" }]);
+  const ended = await ann.post("/dashboard/provider-keys/example/fallback", { fallback: "off" });
+  expect([ended.statusCode, await ofAnn()]).toEqual([303, [expect.not.objectContaining({ fallsBack: true })]]);
+  expect((await ann.get("/dashboard/provider-keys")).body).toContain("Requests refused");
+  expect((await api.call("PATCH", "/api/v1/provider-keys/other", { fallback: true })).statusCode).toBe(404);
+  expect(await actions(database)).toEqual([
+    `provider_key.entered example (${ORIGIN})`,
+    `provider_key.fallback_allowed example (${ORIGIN})`,
+    `provider_key.entered example (${ORIGIN})`,
+    `provider_key.fallback_ended example (${ORIGIN})`,
+  ]);
+});
+
 test("a key that is entered again in place of one that cannot be used has other clusters (S59)", async () => {
   const { database, ann } = await open();
   await enterFor(database, ann.accountId);

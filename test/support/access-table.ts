@@ -121,6 +121,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   }),
   "GET /dashboard/provider-keys/:provider/delete": page("owner", 200, { ids: PROVIDER }),
   "POST /dashboard/provider-keys/:provider/delete": page("owner", 303, { ids: PROVIDER }),
+  "POST /dashboard/provider-keys/:provider/fallback": page("owner", 303, { ids: PROVIDER, body: { fallback: "on" } }),
 
   // Projects.
   "GET /dashboard/projects": page("viewer", 200),
@@ -369,6 +370,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
     stranger: 400,
     admin: 400,
   }),
+  "PATCH /api/v1/provider-keys/:provider": api("owner", 200, { ids: PROVIDER, body: { fallback: true } }),
   "DELETE /api/v1/provider-keys/:provider": api("owner", 204, { ids: PROVIDER }),
 
   "GET /api/v1/projects": api("viewer", 200),

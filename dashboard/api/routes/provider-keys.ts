@@ -8,6 +8,7 @@ import {
   deleteProviderKey,
   findProviderKey,
   listProviderKeys,
+  setFallback,
   setProviderKey,
   type ProviderKey,
 } from "../../../ledger/provider-keys/provider-keys.ts";
@@ -30,7 +31,10 @@ const providerKey = z
     masked_key: z.string().meta({ description: "Its last four characters; the rest is never shown", examples: ["****WxYz"] }),
     state: z.enum(PROVIDER_KEY_STATES).meta({
       description:
-        "`pending`: the gateway is taking it up, which takes a second. `active`: in use. `no_room` and `unusable`: requests are refused until it is deleted or entered again",
+        "`pending`: the gateway is taking it up, which takes a second. `active`: in use. `no_room` and `unusable`: it cannot be used, and requests are refused unless there is `fallback`",
+    }),
+    fallback: z.boolean().meta({
+      description: "Whether requests are sent with the service's credential, at the model's price, while the key cannot be used",
     }),
     created_at: moment,
     replaced_at: moment.nullable(),
@@ -116,6 +120,26 @@ export function providerKeyApi(api: Api, { database, pepper }: AppDeps): void {
     },
   );
 
+  api.patch(
+    "/provider-keys/:provider",
+    {
+      schema: {
+        tags,
+        summary: "Allow fallback from a provider key, or end it",
+        description:
+          "While the key cannot be used, requests are then sent with the service's own credential and charged the model's price, instead of being refused. Requires the owner role.",
+        params,
+        body: z.strictObject({ fallback: z.boolean() }),
+        response: { 200: providerKey, ...failures },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request, "manageProviderKeys");
+      const change = { provider: request.params.provider, fallsBack: request.body.fallback };
+      return showKey(await setFallback(database, caller, change));
+    },
+  );
+
   api.delete(
     "/provider-keys/:provider",
     {
@@ -146,12 +170,14 @@ async function onlyOrigin(database: Database, provider: string): Promise<string>
   });
 }
 
-function showKey({ provider, origin, lastFour, state, createdAt, replacedAt }: ProviderKey): z.infer<typeof providerKey> {
+function showKey(key: ProviderKey): z.infer<typeof providerKey> {
+  const { provider, origin, lastFour, state, fallsBack, createdAt, replacedAt } = key;
   return {
     provider,
     origin,
     masked_key: `****${lastFour}`,
     state,
+    fallback: fallsBack,
     created_at: showMoment(createdAt),
     replaced_at: showMomentOrNull(replacedAt),
   };

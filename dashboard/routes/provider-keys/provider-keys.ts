@@ -4,6 +4,7 @@ import {
   deleteProviderKey,
   findProviderKey,
   listProviderKeys,
+  setFallback,
   setProviderKey,
   type ProviderKeyActor,
 } from "../../../ledger/provider-keys/provider-keys.ts";
@@ -42,6 +43,16 @@ export function providerKeyRoutes(app: FastifyInstance, { database, pepper }: Ap
     });
     if (form !== undefined) return refuseForm(reply, await render(visitor, form), { form });
     return goTo(reply, PROVIDER_KEYS_PATH, `Key for ${entered} saved. It is in use within seconds.`);
+  });
+
+  app.post(`${PROVIDER_KEYS_PATH}/:provider/fallback`, async (request: ProviderRequest, reply) => {
+    const visitor = memberOf(request, "manageProviderKeys");
+    const fallsBack = readForm(request)["fallback"] === "on";
+    const { provider } = await setFallback(database, actorOf(visitor), { provider: request.params.provider, fallsBack });
+    const words = fallsBack
+      ? "are sent at the models' prices while the key cannot be used"
+      : "are refused while the key cannot be used";
+    return goTo(reply, PROVIDER_KEYS_PATH, `Requests to ${provider} ${words}.`);
   });
 
   app.get(`${PROVIDER_KEYS_PATH}/:provider/delete`, async (request: ProviderRequest, reply) => {

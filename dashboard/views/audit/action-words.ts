@@ -86,6 +86,8 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "prompt_log.read": "Read a recorded prompt",
   "provider_key.deleted": "Deleted a provider key",
   "provider_key.entered": "Entered a provider key",
+  "provider_key.fallback_allowed": "Allowed fallback from a provider key",
+  "provider_key.fallback_ended": "Ended fallback from a provider key",
   "provider_key.replaced": "Replaced a provider key",
   "token.created": "Created a management token",
   "token.revoked": "Revoked a management token",

@@ -39,14 +39,16 @@ export function providerKeysPage({ visitor, keys, offers, form }: ProviderKeysVi
       Bring your own key for a provider: requests to its models are then sent with your key, the provider bills you for them, and
       your credit pays only the service's fee.
     </p>
-    !${keys.length === 0 ? (offers.length === 0 ? "" : empty("No provider keys yet", { note: none })) : keyTable(keys, mayChange)}
+    !${keys.length === 0 ? (offers.length === 0 ? "" : empty("No provider keys yet", { note: none })) : keyTable(keys, mayChange ? visitor : null)}
     !${offers.length === 0 ? empty("No provider takes your own key", { note: "No model of this service takes one at the moment." }) : offerTable(offers)}
     !${mayChange && offers.length > 0 ? enterForm(visitor, offers, form) : problems(form)}`;
   return layout({ title: "Provider keys", visitor, path: KEYS_PATH, body });
 }
 
-function keyTable(keys: readonly ProviderKey[], mayChange: boolean): string {
-  const rows = keys.map(({ provider, origin, lastFour, state, createdAt, replacedAt }) => {
+/** @param owner null for those who may not change keys. */
+function keyTable(keys: readonly ProviderKey[], owner: Member | null): string {
+  const rows = keys.map((key) => {
+    const { provider, origin, lastFour, state, fallsBack, createdAt, replacedAt } = key;
     const { words, isGood, note } = STATE_WORDS[state];
     return html`<tr>
       <th scope="row" data-label="Provider">
@@ -56,12 +58,22 @@ function keyTable(keys: readonly ProviderKey[], mayChange: boolean): string {
       <td data-label="Status">
         <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub">${note}</span>`}</span>
       </td>
+      <td data-label="If unavailable">${fallsBack ? "Model's price" : "Requests refused"}</td>
       <td data-label="Entered">!${day(replacedAt ?? createdAt)}</td>
-      !${mayChange ? html`<td class="actions">!${rowMenu(provider, [deleteLink(provider)])}</td>` : ""}
+      !${owner === null ? "" : html`<td class="actions">!${rowMenu(provider, [fallbackButton(owner, key), deleteLink(provider)])}</td>`}
     </tr>`;
   });
-  const heads = ["Provider", "Key", "Status", "Entered", ...(mayChange ? [{ hidden: "Actions" }] : [])];
+  const heads = ["Provider", "Key", "Status", "If unavailable", "Entered", ...(owner === null ? [] : [{ hidden: "Actions" }])];
   return responsiveTable(heads, rows, "wide");
+}
+
+/** Whether requests are sent at the model's price while the key cannot be used. */
+function fallbackButton({ csrf }: Member, { provider, fallsBack }: ProviderKey): string {
+  return html`<form method="post" action="${PROVIDER_KEYS_PATH}/${provider}/fallback">
+    !${csrfField(csrf)}<button name="fallback" value="${fallsBack ? "off" : "on"}">
+      ${fallsBack ? "Refuse if unavailable" : "Use the model's price if unavailable"}
+    </button>
+  </form>`;
 }
 
 function deleteLink(provider: string): string {
@@ -90,6 +102,7 @@ function offerTable(offers: readonly ProviderOffer[]): string {
   return html`<h2>Models that take your own key</h2>
     <p class="muted small">
       Your key is sent to the server shown, and nowhere else. With a key, requests to the model go only to servers that take it.
+      While the key is unavailable they are refused, unless you choose the model's price instead.
     </p>
     !${responsiveTable(["Model", "Provider", "Fee"], rows, "wide")}`;
 }

@@ -65,12 +65,35 @@ test.for([
   },
 );
 
+test.for([
+  { changes: { state: "pending" } },
+  { changes: { state: "unusable" } },
+  { changes: { origin: "https://old.example.com" } },
+] as const)(
+  "a key that cannot be used lets the model be as for others, if the account has allowed that: %o (S59)",
+  ({ changes }) => {
+    expect(withProviderKey(MODEL, { providerKeys: keys({ ...changes, fallsBack: true }) })).toBe(MODEL);
+    const others = [...keys({ ...changes, fallsBack: true }), ...keys({ ...changes, provider: "second" })];
+    const both = modelOf([
+      { name: "own", providerKey },
+      { name: "second", providerKey: { ...providerKey, provider: "second" } },
+    ]);
+    expect(() => withProviderKey(both, { providerKeys: others })).toThrow(GatewayError);
+  },
+);
+
+test("a key that can be used is used, whatever the account has allowed (S59)", () => {
+  const { price } = withProviderKey(MODEL, { providerKeys: keys({ fallsBack: true }) });
+  expect(price.fee).toEqual(FEE);
+});
+
 test("while no server that takes the key is ready, others do not answer at the price instead (S59)", () => {
   const model = { ...modelOf([{ name: "plain" }]), unreadyProviders: ["example"] };
   const error = thrownBy(() => withProviderKey(model, { providerKeys: keys() }));
   expect(error).toMatchObject({ code: "provider_key_unavailable", message: expect.stringContaining("provider example") });
   expect(error.headers["retry-after"]).toBe("60");
   expect(withProviderKey(model, { providerKeys: keys({ provider: "other" }) })).toBe(model);
+  expect(withProviderKey(model, { providerKeys: keys({ fallsBack: true }) })).toBe(model);
   expect(withProviderKey(model, {})).toBe(model);
 });
 
