@@ -8,6 +8,7 @@ import { changeKey } from "../../ledger/keys/key-settings.ts";
 import { createApiKey, parseApiKey } from "../../ledger/keys/keys.ts";
 import { listRecords, type PromptRecord } from "../../ledger/prompt-log/records.ts";
 import { readPepper } from "../../local/demo.ts";
+import { startDataPlane } from "../support/data-plane.ts";
 import { eventually } from "../support/eventually.ts";
 import type { TestCustomer, TestProduct } from "../support/product.ts";
 import { recordedPrompt, textsOf, untilRecorded } from "../support/recorded-prompt.ts";
@@ -250,4 +251,20 @@ test("a stream that its server breaks off has what came, and the error that its 
   const record = await recorded(response.headers.get("x-request-id"));
   expect(textsOf(record).answer.replaceAll(": keep-alive\n\n", "")).toBe(got.replaceAll(": keep-alive\n\n", ""));
   expect(got).toContain("upstream_error");
+});
+
+test("where the operator has turned it off, nothing is recorded whatever keys say, and what was recorded is deleted", async () => {
+  expect((await recordsOf()).length).toBeGreaterThan(0);
+  const plane = await startDataPlane(stack, { MAX_PROMPT_LOG_MIB: "0" });
+  try {
+    await eventually(async () => expect(await recordsOf()).toEqual([]), { withinMs: 20_000 });
+    const sent = { authorization: `Bearer ${logged.apiKey}`, "content-type": "application/json" };
+    const response = await fetch(`${plane.baseUrl}/v1/chat/completions`, { method: "POST", headers: sent, body: chat("Oslo?") });
+    expect(response.status).toBe(200);
+    expect(await (await fetch(`${plane.extprocAdminUrl}/metrics`)).text()).not.toContain("gateway_prompt_records_total{");
+  } finally {
+    await plane.stop();
+  }
+  const { requestId } = await recorded((await send(chat("Athens?"))).headers.get("x-request-id"));
+  expect((await recordsOf()).map((record) => record.requestId)).toEqual([requestId]);
 });
