@@ -14,6 +14,6 @@ test.for([
   const objects = await render(api(), { ...EXTERNAL_DATABASE, ...values });
   const setting = `{"name":"MAX_PROMPT_LOG_MIB","value":"${mebibytes}"}`;
   const having = objects.filter((object) => JSON.stringify(object).includes(setting)).map(title);
-  expect(having.map((name) => name.split("-").at(-1)).toSorted()).toEqual(["dashboard", "gateway"]);
+  expect(new Set(having.map((name) => name.split("-").at(-1)))).toEqual(new Set(["dashboard", "gateway"]));
   expect(objects.filter((object) => JSON.stringify(object).includes("MAX_PROMPT_LOG_MIB"))).toHaveLength(2);
 });
