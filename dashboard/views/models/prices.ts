@@ -33,8 +33,7 @@ function ownKey(providers: readonly string[], fee: ProviderKeyFee): string {
   const words =
     requestPicoUsd === 0n && millionths === 0n ? "nothing here" : `a fee here in place of the price: ${feeWords(fee)}`;
   return html`<p>
-    With <a href="/dashboard/provider-keys">your own key</a> for !${names}, you pay the provider for the tokens, and here
-    ${words}.
+    With <a href="/dashboard/provider-keys">your own key</a> for !${names}, you pay the provider for the tokens, and ${words}.
   </p>`;
 }
 

@@ -104,7 +104,7 @@ function offerTable(offers: readonly ProviderOffer[]): string {
       Your key is sent to the server shown, and nowhere else. With a key, requests to the model go only to servers that take it.
       While the key is unavailable they are refused, unless you choose the model's price instead.
     </p>
-    !${responsiveTable(["Model", "Provider", "Fee"], rows, "wide")}`;
+    !${responsiveTable(["Model", "Provider", "Fee"], rows, "medium")}`;
 }
 
 function feeOf({ fee }: OfferingModel): string {
