@@ -71,7 +71,7 @@ export async function startDashboard(
   const traceWatch = startTraceWatch({ ...config, database, mailer, events: traceEvents, log });
   lifecycle.onShutdown({ name: "stop tidying up traces", deadlineMs: 5_000, run: () => traceWatch.stop() });
   const traceExports = startTraceExports({ ...config, database, events: traceEvents, log });
-  lifecycle.onShutdown({ name: "finish batches of traces", deadlineMs: 12_000, run: () => traceExports.stop() });
+  lifecycle.onShutdown({ name: "finish batches of traces", deadlineMs: 5_000, run: () => traceExports.stop() });
   if (mailer !== undefined) {
     const lowBalances = startLowBalanceWatch({ ...config, database, mailer, log });
     lifecycle.onShutdown({ name: "stop looking for low balances", deadlineMs: 5_000, run: () => lowBalances.stop() });

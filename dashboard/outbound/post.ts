@@ -13,6 +13,8 @@ export interface OutboundPost {
   timeoutMs: number;
   /** Of the answer's body; what follows is not read. */
   maxAnswerBytes: number;
+  /** Ends it earlier. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface OutboundAnswer {
@@ -32,12 +34,13 @@ export async function postOutbound(post: OutboundPost, networks: TargetNetworks)
   if (objection !== undefined) throw new Error(objection);
   const { promise, resolve, reject } = Promise.withResolvers<OutboundAnswer>();
   const { request } = url.protocol === "https:" ? https : http;
-  const signal = AbortSignal.timeout(post.timeoutMs);
+  const late = AbortSignal.timeout(post.timeoutMs);
+  const signal = post.signal === undefined ? late : AbortSignal.any([late, post.signal]);
   const headers = { ...post.headers, "content-length": String(post.body.length) };
   const options = { method: "POST", headers, agent: false, lookup: guardedLookup(networks), signal };
   const sent = request(url, options, (response) => resolve(readAnswer(response, post.maxAnswerBytes)));
   sent.on("error", (error) =>
-    reject(new Error(signal.aborted ? `The endpoint did not answer within ${post.timeoutMs / 1000} seconds.` : reasonOf(error))),
+    reject(new Error(late.aborted ? `The endpoint did not answer within ${post.timeoutMs / 1000} seconds.` : reasonOf(error))),
   );
   sent.end(post.body);
   return promise;

@@ -6,7 +6,9 @@ import { readAnswer, readRequest, type Transcript } from "../prompt-log/transcri
 import { parseObject, type Part, type Turn } from "../prompt-log/transcript/turn.ts";
 import type { TracedContent } from "./span.ts";
 
-/** Texts that could not be read as a conversation are cut after this. */
+/** Characters of one side's messages, as JSON. Longer ones are sent as their beginning. */
+const MAX_MESSAGES = 1_048_576;
+/** Characters of what is sent as one text. */
 const MAX_TEXT = 262_144;
 
 /**
@@ -32,18 +34,14 @@ export function contentOf({
   content: { request, answer },
   interface: client,
 }: Pick<PromptRecord, "content" | "interface">): TracedContent {
-  const sent = readRequest(request, client);
-  const got = answer === null ? undefined : readAnswer(answer, client);
-  const reasons = got === undefined ? [] : finishReasonsOf(got);
-  return {
-    inputMessages: JSON.stringify(messagesOf(sent, "user")),
-    outputMessages:
-      got === undefined
-        ? null
-        : JSON.stringify(messagesOf(got, "assistant").map((message, index) => withReason(message, reasons[index]))),
-    finishReasons: reasons,
-    isCut: request.isCut || answer?.isCut === true,
-  };
+  const input = writeMessages(readRequest(request, client), "user", []);
+  if (answer === null)
+    return { inputMessages: input.json, outputMessages: null, finishReasons: [], isCut: request.isCut || input.isCut };
+  const got = readAnswer(answer, client);
+  const finishReasons = finishReasonsOf(got);
+  const output = writeMessages(got, "assistant", finishReasons);
+  const isCut = request.isCut || answer.isCut || input.isCut || output.isCut;
+  return { inputMessages: input.json, outputMessages: output.json, finishReasons, isCut };
 }
 
 interface Message {
@@ -51,9 +49,17 @@ interface Message {
   parts: object[];
 }
 
-function messagesOf({ turns, whole }: Transcript, role: string): Message[] {
-  if (turns.length > 0) return turns.map(messageOf);
-  return whole === "" ? [] : [{ role, parts: [{ type: "text", content: whole.slice(0, MAX_TEXT) }] }];
+function writeMessages(transcript: Transcript, role: string, reasons: readonly string[]): { json: string; isCut: boolean } {
+  const { turns, whole } = transcript;
+  const messages = turns.length > 0 ? turns.map(messageOf) : textMessage(role, whole);
+  const json = JSON.stringify(messages.map((message, index) => withReason(message, reasons[index])));
+  const isTextCut = turns.length === 0 && whole.length > MAX_TEXT;
+  if (json.length <= MAX_MESSAGES) return { json, isCut: isTextCut };
+  return { json: JSON.stringify(textMessage(role, json)), isCut: true };
+}
+
+function textMessage(role: string, text: string): Message[] {
+  return text === "" ? [] : [{ role, parts: [{ type: "text", content: text.slice(0, MAX_TEXT) }] }];
 }
 
 function messageOf({ role, parts }: Turn): Message {

@@ -32,10 +32,19 @@ export interface TraceExportDeps {
   everyMs?: number;
 }
 
+type BatchDeps = Omit<TraceExportDeps, "everyMs"> & {
+  /** Batches in flight are given back. */
+  signal?: AbortSignal;
+};
+
 const EVERY_MS = 2_000;
 /** Concurrent batches in each process. */
-const MAX_SENDING = 8;
+const MAX_SENDING = 16;
+/** Of these, to destinations that did not accept their last one: a hanging one takes as long as sending may. */
+const MAX_FAILING = 4;
 const RETRY = { firstMs: 5_000, maxMs: 600_000 } as const;
+/** What batches in flight have at the end. */
+const STOP_WITHIN_MS = 3_000;
 /** Somebody must change the destination, or its server, first. */
 const REFUSED_MS = 900_000;
 
@@ -43,8 +52,9 @@ const REFUSED_MS = 900_000;
 export function startTraceExports(deps: TraceExportDeps): Rounds {
   const { database, log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to export traces");
-  const sending = new Map<string, Promise<void>>();
+  const sending = new Map<TraceExport, Promise<void>>();
   let claiming: Promise<void> | undefined;
+  const stopping = new AbortController();
   let isAskedAgain = false;
   let isStopping = false;
 
@@ -61,14 +71,17 @@ export function startTraceExports(deps: TraceExportDeps): Rounds {
       isAskedAgain = false;
       const limit = MAX_SENDING - sending.size;
       if (limit === 0) return;
-      for (const claimed of await claimExports(database, { limit, busyDestinations: [...sending.keys()] }))
-        sending.set(claimed.id, sendOne(claimed));
+      const inFlight = [...sending.keys()];
+      const failingLimit = MAX_FAILING - inFlight.filter(({ failures }) => failures > 0).length;
+      const busyDestinations = inFlight.map(({ id }) => id);
+      for (const claimed of await claimExports(database, { limit, failingLimit, busyDestinations }))
+        sending.set(claimed, sendOne(claimed));
     }
   }
 
   async function sendOne(claimed: TraceExport): Promise<void> {
-    await exportBatch(claimed, deps).catch(onFailure);
-    sending.delete(claimed.id);
+    await exportBatch(claimed, { ...deps, signal: stopping.signal }).catch(onFailure);
+    sending.delete(claimed);
     // If more waits for it, that need not wait for the next round; and now there is room for another one.
     void send().catch(onFailure);
   }
@@ -79,7 +92,9 @@ export function startTraceExports(deps: TraceExportDeps): Rounds {
       isStopping = true;
       await rounds.stop();
       await claiming?.catch(onFailure);
+      const timer = setTimeout(() => stopping.abort(), STOP_WITHIN_MS);
       await Promise.all(sending.values());
+      clearTimeout(timer);
     },
   };
 }
@@ -87,13 +102,13 @@ export function startTraceExports(deps: TraceExportDeps): Rounds {
 /** Sends what is due until nothing is, and waits for it. */
 export async function exportTraces(deps: Omit<TraceExportDeps, "everyMs">): Promise<void> {
   for (;;) {
-    const due = await claimExports(deps.database, { limit: MAX_SENDING, busyDestinations: [] });
+    const due = await claimExports(deps.database, { limit: MAX_SENDING, failingLimit: MAX_SENDING, busyDestinations: [] });
     if (due.length === 0) return;
     await Promise.all(due.map((claimed) => exportBatch(claimed, deps)));
   }
 }
 
-async function exportBatch(claimed: TraceExport, deps: Omit<TraceExportDeps, "everyMs">): Promise<void> {
+async function exportBatch(claimed: TraceExport, deps: BatchDeps): Promise<void> {
   const { database, events } = deps;
   const { id, accountId, cursor, batchLimit, lastNumber, includesContent } = claimed;
   const minSeconds = includesContent ? RECORDED_WITHIN_SECONDS : 0;
@@ -108,6 +123,8 @@ async function exportBatch(claimed: TraceExport, deps: Omit<TraceExportDeps, "ev
     return;
   }
   const result = await sendTo(claimed, encodeBatch(claimed, batch, deps), deps);
+  // Another process sends the same batch: nothing is wrong with the destination.
+  if (result.kind === "later" && deps.signal?.aborted === true) return notePostponed(database, claimed);
   await noteResult(result, { claimed, size: batch.length, last }, deps);
 }
 
@@ -136,13 +153,17 @@ function encodeBatch(
   );
 }
 
-async function sendTo(claimed: TraceExport, body: Uint8Array, { pepper, targetNetworks }: SendDeps): Promise<BatchResult> {
+async function sendTo(
+  claimed: TraceExport,
+  body: Uint8Array,
+  { pepper, targetNetworks, signal }: SendDeps,
+): Promise<BatchResult> {
   const headers = openHeaders(claimed.sealedHeaders, { id: claimed.id, url: claimed.url, pepper });
   if (headers === undefined) return { kind: "refused", problem: "The headers cannot be read. Enter them again." };
-  return sendSpans({ ...claimed, headers }, body, { networks: targetNetworks });
+  return sendSpans({ ...claimed, headers }, body, { networks: targetNetworks, signal });
 }
 
-type SendDeps = Pick<TraceExportDeps, "pepper" | "targetNetworks">;
+type SendDeps = Pick<BatchDeps, "pepper" | "targetNetworks" | "signal">;
 
 interface SentBatch {
   claimed: TraceExport;

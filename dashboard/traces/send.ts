@@ -33,7 +33,7 @@ export function endpointOf({ kind, url }: Pick<TraceTarget, "kind" | "url">): st
 export async function sendSpans(
   target: TraceTarget,
   body: Uint8Array,
-  { networks, isTest = false }: { networks: TargetNetworks; isTest?: boolean },
+  { networks, isTest = false, signal }: { networks: TargetNetworks; isTest?: boolean; signal?: AbortSignal | undefined },
 ): Promise<BatchResult> {
   const headers = {
     ...Object.fromEntries(target.headers),
@@ -43,9 +43,9 @@ export async function sendSpans(
     "user-agent": "Model-Gateway-Traces/1",
   };
   const timeoutMs = isTest ? TEST_TIMEOUT_MS : TIMEOUT_MS;
-  const post = { url: endpointOf(target), headers, body: await compress(body), timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES };
+  const bounds = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, signal };
   try {
-    const answer = await postOutbound(post, networks);
+    const answer = await postOutbound({ url: endpointOf(target), headers, body: await compress(body), ...bounds }, networks);
     return readAnswer(answer, { networks, secrets: target.headers.map(([, value]) => value), nowMs: Date.now() });
   } catch (error) {
     return { kind: "later", problem: error instanceof Error ? error.message : String(error), retryAfterMs: undefined };

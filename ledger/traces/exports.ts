@@ -40,23 +40,33 @@ const PAUSE = "interval '5 seconds'";
 /** One that accepts nothing for so long is disabled. */
 const FAILS_FOR = "interval '3 days'";
 
+export interface ClaimOptions {
+  limit: number;
+  /** Of these, those whose last batch was not accepted: however many hang, there is room for others. */
+  failingLimit: number;
+  busyDestinations: readonly string[];
+}
+
 /**
  * Destinations with something to send, each given to one of several callers, and every account's first before any account's second.
  * It reads a row per enabled destination, however many requests wait.
  */
 export async function claimExports(
   database: Queryable,
-  { limit, busyDestinations }: { limit: number; busyDestinations: readonly string[] },
+  { limit, failingLimit, busyDestinations }: ClaimOptions,
 ): Promise<TraceExport[]> {
   return database.query({
     text: `WITH ranked AS (
-             SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY next_attempt_at, id) AS rank
+             SELECT id, failures > 0 AS is_failing, next_attempt_at,
+               row_number() OVER (PARTITION BY account_id ORDER BY next_attempt_at, id) AS rank
              FROM trace_destination JOIN trace_account USING (account_id)
-             WHERE disabled_at IS NULL AND next_attempt_at <= now() AND cursor < last_number AND id <> ALL ($2::uuid[])
+             WHERE disabled_at IS NULL AND next_attempt_at <= now() AND cursor < last_number AND id <> ALL ($3::uuid[])
+           ), queued AS (
+             SELECT *, row_number() OVER (PARTITION BY is_failing ORDER BY rank, next_attempt_at) AS turn FROM ranked
            ), due AS (
-             SELECT trace_destination.id FROM trace_destination JOIN ranked USING (id)
-             WHERE disabled_at IS NULL AND next_attempt_at <= now()
-             ORDER BY rank, next_attempt_at LIMIT $1 FOR UPDATE OF trace_destination SKIP LOCKED
+             SELECT trace_destination.id FROM trace_destination JOIN queued USING (id)
+             WHERE disabled_at IS NULL AND trace_destination.next_attempt_at <= now() AND (NOT is_failing OR turn <= $2)
+             ORDER BY is_failing, turn LIMIT $1 FOR UPDATE OF trace_destination SKIP LOCKED
            ), claimed AS (
              UPDATE trace_destination SET next_attempt_at = now() + ${CLAIMED_FOR}
              FROM due WHERE due.id = trace_destination.id RETURNING trace_destination.*
@@ -64,7 +74,7 @@ export async function claimExports(
            SELECT id, account_id AS "accountId", kind, url, sealed_headers AS "sealedHeaders",
              includes_content AS "includesContent", cursor, last_number AS "lastNumber", batch_limit AS "batchLimit", failures
            FROM claimed JOIN trace_account USING (account_id)`,
-    values: [limit, busyDestinations],
+    values: [limit, failingLimit, busyDestinations],
     row: exportRow,
   });
 }

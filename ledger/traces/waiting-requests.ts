@@ -153,7 +153,7 @@ const MAX_STATEMENTS = 500;
  */
 export async function trimWaitingRequests(database: Queryable): Promise<void> {
   const accounts = await database.query({
-    text: `SELECT account_id AS "accountId", done FROM trace_account
+    text: `SELECT account_id AS "accountId", done, oldest.number - 1 AS before FROM trace_account
            CROSS JOIN LATERAL (
              SELECT number, queued_at FROM trace_request WHERE trace_request.account_id = trace_account.account_id ORDER BY number LIMIT 1
            ) AS oldest
@@ -163,22 +163,21 @@ export async function trimWaitingRequests(database: Queryable): Promise<void> {
            ) AS bound
            WHERE oldest.number <= done OR oldest.queued_at < now() - ${WAITS_FOR}
            ORDER BY oldest.queued_at LIMIT ${MAX_ACCOUNTS}`,
-    row: z.strictObject({ accountId: z.string(), done: z.bigint() }),
+    row: z.strictObject({ accountId: z.string(), done: z.bigint(), before: z.bigint() }),
   });
   let statements = 0;
-  for (const { accountId, done } of accounts) {
+  for (const { accountId, done, before } of accounts) {
+    let from = before;
     let deleted;
     do {
       if (++statements > MAX_STATEMENTS) return;
+      // From where the last one ended: looking for the oldest again would pass by all that was just deleted.
       deleted = await database.execute(
-        `DELETE FROM trace_request USING (
-           SELECT number FROM (
-             SELECT number, queued_at FROM trace_request WHERE account_id = $1 ORDER BY number LIMIT ${TRIMMED}
-           ) AS oldest WHERE number <= $2 OR queued_at < now() - ${WAITS_FOR}
-         ) AS done
-         WHERE trace_request.account_id = $1 AND trace_request.number = done.number`,
-        [accountId, done],
+        `DELETE FROM trace_request WHERE account_id = $1 AND number > $2 AND number <= $2 + ${TRIMMED}
+         AND (number <= $3 OR queued_at < now() - ${WAITS_FOR})`,
+        [accountId, from, done],
       );
+      from += BigInt(TRIMMED);
     } while (deleted === TRIMMED);
   }
 }

@@ -1,11 +1,13 @@
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
+import { createAccount } from "../../ledger/accounts/accounts.ts";
 import { closeAccount } from "../../ledger/accounts/close-account.ts";
 import { keepLabels } from "../../ledger/labels/account-labels.ts";
 import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
-import { MAX_BATCH } from "../../ledger/traces/destinations.ts";
+import { listDestinations, MAX_BATCH } from "../../ledger/traces/destinations.ts";
+import { claimExports } from "../../ledger/traces/exports.ts";
 import { eventually } from "../support/eventually.ts";
 import { createCustomer, settlementOf } from "../support/ledger.ts";
 import { startOtlpReceiver, type OtlpReceiver } from "../support/otlp-receiver.ts";
@@ -160,15 +162,13 @@ test("several replicas send each request once (S61)", async () => {
 });
 
 test("a destination that never answers delays no other, of the same account or another's", async () => {
-  const { database, add, other, keyId, settleSome, startExports } = await open();
+  const { database, accountId, add, other, keyId, settleSome, startExports } = await open();
   const silent = await startSilentReceiver();
   const [own, others] = [await startOtlpReceiver(), await startOtlpReceiver()];
   await add(silent.url);
   await add(own.url);
   await add(others.url, {}, other.accountId);
   const exports = startExports();
-  // Without waiting for what never ends: its claim expires.
-  onTestFinished(() => void exports.stop());
   for (let round = 1; round <= 3; round++) {
     await settleSome(2);
     await settleSome(1, {}, { accountId: other.accountId, keyId });
@@ -178,6 +178,33 @@ test("a destination that never answers delays no other, of the same account or a
     await eventually(() => expect([idsOf(own).length, idsOf(others).length]).toEqual([2 * round, round]));
   }
   expect(silent.connections()).toBe(1);
+  // What is in flight at the end is given back, and nobody's fault.
+  await exports.stop();
+  const [first] = await listDestinations(database, accountId);
+  expect(first).toMatchObject({ problem: null, failingSince: null, waiting: 6n });
+  expect(first?.nextAttemptAt.getTime()).toBeLessThan(Date.now() + 10_000);
+});
+
+test("destinations that hang leave room for those of others, however many they are", async () => {
+  const { database, add, accountId, settleSome, find } = await open();
+  await add("https://otlp.example.com/");
+  const { id } = await add("https://otlp.example.com/");
+  await settleSome(1);
+  const others = Array.from({ length: 20 }, (_, index) => `stranger-${index}`);
+  for (const each of others) await createAccount(database, { id: each, name: each });
+  for (const each of others) await add("https://otlp.example.com/", {}, each);
+  await database.execute("UPDATE trace_account SET last_number = 1");
+  // They have failed before, and are due for longer.
+  await database.execute(
+    "UPDATE trace_destination SET failures = 3, next_attempt_at = now() - interval '1 hour' WHERE account_id <> $1",
+    [accountId],
+  );
+  const claimed = await claimExports(database, { limit: 16, failingLimit: 4, busyDestinations: [] });
+  expect(claimed.filter(({ failures }) => failures > 0)).toHaveLength(4);
+  expect(claimed.map((each) => each.id)).toContain(id);
+  // Each is given to one caller, until its claim ends.
+  expect(await claimExports(database, { limit: 100, failingLimit: 100, busyDestinations: [] })).toHaveLength(16);
+  expect((await find(id)).nextAttemptAt.getTime()).toBeGreaterThan(Date.now());
 });
 
 test("what waits is bounded in number and time; what is left out is counted", async () => {

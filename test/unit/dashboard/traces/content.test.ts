@@ -78,3 +78,13 @@ test("what is no conversation, or was cut, is one text of bounded length; no ans
   expect(cut).toMatchObject({ outputMessages: null, isCut: true });
   expect(cut.inputMessages.length).toBeLessThan(300_000);
 });
+
+test("messages that are too long are sent as their beginning", () => {
+  const request = { messages: [{ role: "user", content: "y".repeat(2_000_000) }] };
+  const { inputMessages, isCut } = contentOf({ interface: "chat", content: { request: text(request), answer: null } });
+  expect(isCut).toBe(true);
+  expect(inputMessages.length).toBeLessThan(300_000);
+  expect(JSON.parse(inputMessages)).toMatchObject([
+    { role: "user", parts: [{ type: "text", content: expect.stringContaining("yyy") }] },
+  ]);
+});
