@@ -23,10 +23,15 @@ const MAX_UPLOADS = 8;
 const MAX_WAITING_OF_ACCOUNT = 8;
 const MAX_WAITING = 64;
 const WAIT_MS = 30_000;
-/** 8 Mbit/s: as fast as clients have to read large answers (docs/decisions/0031). */
-const MIN_BYTES_PER_MS = (1024 * 1024) / 1000;
-/** Before that, nobody is called slow. */
-const GRACE_MS = 5_000;
+/**
+ * The pace that an upload needs to keep its turn while others wait, once it has waited this long for its sender. The second is 8
+ * Mbit/s, as fast as clients have to read large answers (docs/decisions/0031); senders with a slow line still finish what takes them
+ * 25 s, and whoever waits gets a turn before they give up.
+ */
+const PACES = [
+  { afterMs: 5_000, bytesPerMs: (64 * 1024) / 1000 },
+  { afterMs: 25_000, bytesPerMs: (1024 * 1024) / 1000 },
+] as const;
 const LOOKS_EVERY_MS = 1_000;
 
 interface Running {
@@ -94,10 +99,14 @@ export function createUploads(nowMs: () => number = Date.now): Uploads {
   function endSlow(): void {
     const isEnding = ({ ending }: Running) => ending.signal.aborted;
     const slow = [...running]
-      .filter((upload) => !isEnding(upload) && waitedMs(upload) > GRACE_MS && paceOf(upload) < MIN_BYTES_PER_MS)
+      .filter((upload) => !isEnding(upload) && isSlow(upload))
       .toSorted((one, other) => paceOf(one) - paceOf(other));
     const wanted = waiting.filter(mayRun).length - [...running].filter(isEnding).length;
     for (const { ending } of slow.slice(0, Math.max(0, wanted))) ending.abort(tooSlow());
+  }
+
+  function isSlow(upload: Running): boolean {
+    return PACES.some(({ afterMs, bytesPerMs }) => waitedMs(upload) > afterMs && paceOf(upload) < bytesPerMs);
   }
 
   function paceOf(upload: Running): number {
@@ -138,7 +147,7 @@ function refused(message: string): GatewayError {
 function tooSlow(): GatewayError {
   return new GatewayError(
     "invalid_request",
-    "The upload was slower than 1 MiB a second while others waited for their turn. Try again in a few minutes, or split it.",
+    "The upload was slower than 1 MiB a second while others waited for their turn. Split it, or try again in a few minutes.",
     { status: 408, headers: { "retry-after": "60" } },
   );
 }

@@ -36,6 +36,28 @@ test("slow uploads that hold every turn give one up when another account waits, 
   expect(ended[0]?.signal.reason).toMatchObject({ status: 408, message: expect.stringContaining("1 MiB a second") });
 });
 
+test("an upload with a slow line keeps its turn for 25 seconds, although others wait (S58)", async () => {
+  const uploads = createUploads();
+  const turns = await takeAll(uploads);
+  const arriving = setInterval(() => {
+    for (const turn of turns) {
+      turn.got(MEBIBYTE / 2);
+      turn.waits();
+    }
+  }, 1_000);
+  for (const turn of turns) {
+    turn.waits();
+    turn.signal.addEventListener("abort", () => turn.end());
+  }
+  const waiting = outcomeOf(uploads.take("e"));
+  await vi.advanceTimersByTimeAsync(24_000);
+  expect(turns.filter(({ signal }) => signal.aborted)).toEqual([]);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(await waiting).toBe("came");
+  expect(turns.filter(({ signal }) => signal.aborted)).toHaveLength(1);
+  clearInterval(arriving);
+});
+
 test("an upload is slow by the time in which it waits for its sender, not by what the gateway takes (S58)", async () => {
   const uploads = createUploads();
   const turns = await takeAll(uploads);
