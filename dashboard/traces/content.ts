@@ -23,9 +23,13 @@ export async function openContent(
   const recorded = await listRecorded(database, { accountId, requestIds: requests.map(({ requestId }) => requestId) });
   return async ({ requestId }) => {
     if (!recorded.has(requestId)) return undefined;
-    // A record that cannot be opened must not keep the requests behind it from being exported.
-    const record = await readRecord(database, sealer, { accountId, requestId }).catch(() => undefined);
-    return record && contentOf(record);
+    try {
+      const record = await readRecord(database, sealer, { accountId, requestId });
+      return record && contentOf(record);
+    } catch {
+      // A record that cannot be opened must not keep the requests behind it from being exported.
+      return undefined;
+    }
   };
 }
 

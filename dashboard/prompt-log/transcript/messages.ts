@@ -18,14 +18,21 @@ export function readMessagesAnswer(answer: Json): Turn[] {
 export function assembleMessage(events: readonly Json[]): Json {
   const blocks = new Map<number, Record<string, unknown>>();
   const inputs = new Map<number, string>();
-  let message: Json = {};
+  // Changed in place: a stream may have ten thousands of deltas.
+  let message: Record<string, unknown> = {};
+  let usage: Record<string, unknown> = {};
   for (const event of events) {
     const index = typeof event["index"] === "number" ? event["index"] : 0;
     const { type, delta } = event;
-    if (type === "message_start" && isObject(event["message"])) message = event["message"];
-    else if (type === "content_block_start" && isObject(event["content_block"])) blocks.set(index, { ...event["content_block"] });
-    else if (type === "message_delta" && isObject(delta)) message = withEnd(message, delta, event["usage"]);
-    else if (type === "content_block_delta" && isObject(delta)) {
+    if (type === "message_start" && isObject(event["message"])) {
+      message = { ...event["message"] };
+      usage = isObject(message["usage"]) ? { ...message["usage"] } : {};
+    }
+    if (type === "content_block_start" && isObject(event["content_block"])) blocks.set(index, { ...event["content_block"] });
+    else if (type === "message_delta" && isObject(delta)) {
+      Object.assign(message, delta);
+      if (isObject(event["usage"])) Object.assign(usage, event["usage"]);
+    } else if (type === "content_block_delta" && isObject(delta)) {
       const block = blocks.get(index) ?? {};
       blocks.set(index, block);
       for (const name of ["text", "thinking"])
@@ -34,10 +41,5 @@ export function assembleMessage(events: readonly Json[]): Json {
     }
   }
   for (const [index, written] of inputs) blocks.set(index, { ...blocks.get(index), input: parseObject(written) ?? written });
-  return { ...message, content: [...blocks.values()] };
-}
-
-function withEnd(message: Json, delta: Json, usage: unknown): Json {
-  const before = isObject(message["usage"]) ? message["usage"] : {};
-  return { ...message, ...delta, usage: { ...before, ...(isObject(usage) ? usage : {}) } };
+  return { ...message, ...(Object.keys(usage).length > 0 && { usage }), content: [...blocks.values()] };
 }

@@ -84,12 +84,22 @@ function restOf(all: Json, shown: readonly string[]): string {
   return others.length === 0 ? "" : pretty(Object.fromEntries(others));
 }
 
+/** Much shorter ones do not occur: an answer has fewer. */
+const MAX_EVENTS = 50_000;
+/** Each takes as long as a hundred others. */
+const MAX_UNREADABLE_EVENTS = 100;
+
 /** Of server-sent events; none if the text is no stream. The last one may have been cut. */
 function eventsIn(text: string): Json[] {
   if (!/^(?:event|data|id|retry)?:/.test(text)) return [];
-  return text.split(/\r?\n\r?\n/).flatMap((block): Json[] => {
+  const events: Json[] = [];
+  let unreadable = 0;
+  for (const block of text.split(/\r?\n\r?\n/, MAX_EVENTS)) {
     const data = block.split(/\r?\n/).flatMap((line) => (line.startsWith("data:") ? [line.slice("data:".length)] : []));
+    if (data.length === 0) continue;
     const event = parseObject(data.join("\n"));
-    return event === undefined ? [] : [event];
-  });
+    if (event !== undefined) events.push(event);
+    else if (++unreadable > MAX_UNREADABLE_EVENTS) break;
+  }
+  return events;
 }

@@ -1,3 +1,5 @@
+import { isReadableJson } from "./readable.ts";
+
 /** What one side of a conversation said, for people. */
 export interface Turn {
   role: string;
@@ -21,8 +23,9 @@ export function objectsIn(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** Undefined for what is no JSON object, such as a text that was cut. */
+/** Undefined for what is no JSON object, such as a text that was cut, or would be too long to show. */
 export function parseObject(text: string): Json | undefined {
+  if (!isReadableJson(text)) return undefined;
   try {
     const parsed: unknown = JSON.parse(text);
     return isObject(parsed) ? parsed : undefined;

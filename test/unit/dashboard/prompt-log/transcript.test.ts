@@ -191,3 +191,29 @@ describe("answers", () => {
     expect(JSON.parse(streamed.rest)).toMatchObject({ error });
   });
 });
+
+describe("what would take the process's memory or time is shown as it was sent", () => {
+  test.for([
+    ["nested too deep for line breaks", 1_000, 1],
+    ["nested too deep for the stack", 50_000, 1],
+    ["many that are nested less deep", 200, 500],
+  ] as const)("JSON that is %s", ([, depth, lists]) => {
+    const nested = `${"[".repeat(depth)}${"]".repeat(depth)}`;
+    const sent = `{"messages":[{"role":"user","content":"Hi"}],"metadata":[${Array.from({ length: lists }, () => nested).join(",")}]}`;
+    for (const read of [readRequest(textOf(sent), "chat"), readRequest(textOf(sent), "rerank"), readAnswer(textOf(sent), "chat")])
+      expect(read).toEqual({ turns: [], tools: [], rest: "", whole: sent, isJson: false });
+  });
+
+  test("the arguments of a tool that are nested so deep, while the rest is read", () => {
+    const nested = String.raw`{"\"[":${"[".repeat(1_000)}${"]".repeat(1_000)}}`;
+    const call = { function: { name: "weather", arguments: nested } };
+    const read = ofRequest("chat", { messages: [{ role: "assistant", tool_calls: [call] }] });
+    expect(textsOf(read.turns)).toEqual([`assistant tool_call weather: ${nested}`]);
+  });
+
+  test("a stream of events that are none", () => {
+    const sent = `data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n${"data: {\n\n".repeat(101)}data: {"choices":[{"delta":{"content":"!"}}]}`;
+    const read = readAnswer(textOf(sent), "chat");
+    expect([textsOf(read.turns), read.whole]).toEqual([["assistant text: Hi"], sent]);
+  });
+});
