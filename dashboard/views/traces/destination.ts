@@ -78,7 +78,7 @@ function facts(destination: TraceDestination): string {
   const { kind, headerNames, sent, rejected, skipped, waiting, acceptedAt } = destination;
   const terms: [string, string][] = [
     ["Kind", KIND_WORDS[kind]],
-    ["Prompts and answers", destination.includesContent ? "sent, of keys that record them" : "not sent"],
+    ["Prompts and answers", destination.includesContent ? "Sent, of keys that record them" : "Not sent"],
     ["Requests sent", count(sent)],
     ["Waiting", count(waiting)],
     ["Refused by the server", count(rejected)],

@@ -146,7 +146,7 @@ export function langfuseFields(form: FormState, { isNew, hasContent }: FieldOpti
 
 function contentField({ values }: FormState): string {
   const isOn = (values["include_content"] ?? "") !== "";
-  return html`<div class="field">
+  return html`<div>
     <label class="check"
       ><input type="checkbox" name="include_content" value="yes" !${isOn ? "checked" : ""} />Send prompts and answers too</label
     >
