@@ -7,7 +7,7 @@ const UNITS: Partial<Record<Interface, readonly [string, string]>> = {
   image_generation: ["image", "images"],
   // A Unicode code point of the text that is spoken.
   speech: ["character", "characters"],
-  transcription: ["second of sound", "seconds of sound"],
+  transcription: ["second of audio", "seconds of audio"],
 };
 
 /** What is known of an image, on which its price may depend; null: it may be anything. */

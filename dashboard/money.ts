@@ -39,7 +39,7 @@ export function showPrices(price: Price, client: Interface | undefined) {
   };
 }
 
-/** A published price of a minute of sound, in USD. */
+/** A published price of a minute of audio, in USD. */
 export function showMinutePrice(picoUsdPerSecond: bigint): string {
   return `$${pricePerMinute(picoUsdPerSecond)}`;
 }

@@ -56,7 +56,7 @@ export function parsePricePerImage(usd: string): bigint {
 }
 
 /**
- * The price of a minute of sound, "0.006" USD, as pico-USD for each second: 100000000n. What does not divide by sixty is rounded up,
+ * The price of a minute of audio, "0.006" USD, as pico-USD for each second: 100000000n. What does not divide by sixty is rounded up,
  * by less than a nano-USD for an hour. @throws as `parsePrice` does.
  */
 export function parsePricePerMinute(usd: string): bigint {

@@ -13,7 +13,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   array: "Must be a list.",
   object: "Must be an object.",
   record: "Must be an object.",
-  string: "Must be a text.",
+  string: "Must be a string.",
   boolean: "Must be true or false.",
   number: "Must be a number.",
   int: "Must be a whole number.",

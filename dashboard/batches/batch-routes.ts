@@ -28,8 +28,8 @@ const newBatch = z.object({
   metadata: z
     .record(
       z.string().max(64, "must have names of at most 64 characters"),
-      z.string("must have texts as values").max(512, "must have values of at most 512 characters"),
-      "must be an object of texts",
+      z.string("must have strings as values").max(512, "must have values of at most 512 characters"),
+      "must be an object with strings as values",
     )
     .refine((metadata) => Object.keys(metadata).length <= 16, "must have at most 16 entries")
     .refine((metadata) => Object.entries(metadata).flat().every(isStorable), "must be valid text without NUL")
@@ -51,7 +51,7 @@ export function batchRoutes(scope: FastifyInstance, deps: BatchDeps): void {
     const file = await findFile(database, accountId, input_file_id);
     if (file === undefined) throw noSuchFile("input_file_id");
     if (file.purpose !== "batch")
-      throw new GatewayError("invalid_request", "`input_file_id` must be a file that was uploaded with the purpose batch.", {
+      throw new GatewayError("invalid_request", "`input_file_id` must be the id of a file uploaded with the purpose batch.", {
         field: "input_file_id",
       });
     const id = await createBatch(database, {

@@ -27,7 +27,11 @@ export async function* readBody(body: Readable, { maxBytes, what, turn }: BodyBo
     bytes += piece.length;
     if (bytes > maxBytes) throw tooLarge(maxBytes, what);
     if (Date.now() > deadline)
-      throw new GatewayError("invalid_request", "The upload took longer than five minutes.", { status: 408 });
+      throw new GatewayError(
+        "invalid_request",
+        "The upload took longer than five minutes. Split the requests into several batches.",
+        { status: 408 },
+      );
     for (let from = 0; from < piece.length;) {
       const copied = piece.copy(block, filled, from);
       from += copied;

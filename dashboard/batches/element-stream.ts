@@ -36,7 +36,7 @@ export function createElementStream({ maxElementBytes }: { maxElementBytes: numb
       if (phase === "head") throw notAList();
       throw new GatewayError(
         "invalid_request",
-        `requests[${elements}] is longer than ${maxElementBytes / 1024 / 1024} MiB. Send it as a single request.`,
+        `requests[${elements}] is longer than ${maxElementBytes / 1024 / 1024} MiB. Send this request outside a batch.`,
         { field: `requests[${elements}]` },
       );
     }

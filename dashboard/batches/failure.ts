@@ -39,7 +39,7 @@ function fromFramework(error: unknown): GatewayError | undefined {
   if (statusCode === 413) return new GatewayError("request_too_large", "The body is too large.", { cause: error });
   const message =
     statusCode === 415
-      ? "The content type is not supported. Send JSON, and a file as multipart/form-data."
+      ? "This content type is not supported. Send JSON, or a file as multipart/form-data."
       : "The body is not valid JSON.";
   return new GatewayError("invalid_request", message, { cause: error });
 }

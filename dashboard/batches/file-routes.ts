@@ -152,7 +152,7 @@ function createFileForm(upload: Upload): FileForm {
     return {
       write(piece) {
         text += piece.toString("utf8");
-        if (text.length > MAX_FIELD_BYTES) throw new GatewayError("invalid_request", "A field of the form is too long.");
+        if (text.length > MAX_FIELD_BYTES) throw new GatewayError("invalid_request", `The form field \`${name}\` is too long.`);
       },
       end: () => void fields.set(name, text),
     };
@@ -161,7 +161,7 @@ function createFileForm(upload: Upload): FileForm {
   return {
     onPart({ name, fileName: sent }) {
       if (name !== "file") return fieldSink(name);
-      if (fileName !== undefined) throw new GatewayError("invalid_request", "Send one file.", { field: "file" });
+      if (fileName !== undefined) throw new GatewayError("invalid_request", "Send only one `file`.", { field: "file" });
       fileName = tidyName(sent ?? "");
       return fileSink();
     },
@@ -170,14 +170,16 @@ function createFileForm(upload: Upload): FileForm {
       if (unsupported !== undefined)
         throw new GatewayError(
           "invalid_request",
-          `Files are kept for ${BATCH_BOUNDS.keptDays} days. Send only \`purpose\` and \`file\`; DELETE /v1/files/{id} deletes one earlier.`,
+          `Send only \`purpose\` and \`file\`: files are kept for ${BATCH_BOUNDS.keptDays} days, and DELETE /v1/files/{id} deletes one earlier.`,
         );
       if (fields.get("purpose") !== "batch")
-        throw new GatewayError("invalid_request", "`purpose` must be batch: this gateway has files for batches only.", {
+        throw new GatewayError("invalid_request", "`purpose` must be batch: this gateway supports files for batches only.", {
           field: "purpose",
         });
       if (fileName === undefined)
-        throw new GatewayError("invalid_request", "`file` is missing. Send the file with the requests.", { field: "file" });
+        throw new GatewayError("invalid_request", "`file` is missing. Send the file of requests in this field.", {
+          field: "file",
+        });
       return fileName;
     },
   };

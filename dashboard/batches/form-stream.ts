@@ -99,5 +99,5 @@ function parameterOf(line: string, name: string): string | undefined {
 }
 
 function broken(): GatewayError {
-  return new GatewayError("invalid_request", "The form is not valid multipart/form-data, or is not complete.");
+  return new GatewayError("invalid_request", "The form is not valid multipart/form-data, or is incomplete.");
 }

@@ -70,7 +70,7 @@ export function messageBatchRoutes(scope: FastifyInstance, deps: BatchDeps): voi
     if (state !== "ended")
       throw new GatewayError(
         "invalid_request",
-        "This batch has not ended yet: its results are there when `processing_status` is ended.",
+        "This batch has not ended yet. Its results are available once `processing_status` is `ended`.",
       );
     return reply
       .type("application/x-jsonl")

@@ -113,7 +113,7 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
 
   function noteTooMany(what: string, number: number): true {
     hasTooMany = true;
-    note(`The file has more than ${what}. Split it.`, number);
+    note(`The file has more than ${what}. Split it into several files.`, number);
     return true;
   }
 
@@ -141,7 +141,7 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
       return isOwn;
     },
     async end(): Promise<"running" | "failed" | "canceled"> {
-      if (requests === 0) note("The file has no requests: each line must be one, as JSON.", null);
+      if (requests === 0) note("The file has no requests: each line must be a request as JSON.", null);
       if (!(await flush())) return abandon();
       if (errors.length > 0) {
         await failPreparation(database, { batchId, errors });

@@ -16,7 +16,6 @@ function readFields<Value>(sent: unknown, schema: z.ZodType<Value>, whole: strin
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const field = issue?.path.map(String).join(".") ?? "";
-  const claim =
-    issue?.message.startsWith("must ") === true ? issue.message : "is missing or has a value that is not possible here";
+  const claim = issue?.message.startsWith("must ") === true ? issue.message : "is missing or has an invalid value";
   throw new GatewayError("invalid_request", `${field === "" ? whole : `\`${field}\``} ${claim}.`, field === "" ? {} : { field });
 }

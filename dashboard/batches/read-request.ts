@@ -23,15 +23,15 @@ export class RequestMistake extends Error {
 
 /** Postgres rejects a NUL in a text, and half of a surrogate pair is no text at all. */
 const customId = z
-  .string("must be a text")
+  .string("must be a string")
   .min(1, "must not be empty")
   .max(BATCH_BOUNDS.customIdCharacters, `must have at most ${BATCH_BOUNDS.customIdCharacters} characters`)
-  .refine((text) => !text.includes("\0") && text.isWellFormed(), "must be a valid text without NUL");
+  .refine((text) => !text.includes("\0") && text.isWellFormed(), "must be valid text without NUL characters");
 
 const body = z.looseObject(
   {
     model: z.string("must be the name of a model").min(1, "must be the name of a model"),
-    stream: z.union([z.literal(false), z.null()], "must not be true: a batch has whole answers").optional(),
+    stream: z.union([z.literal(false), z.null()], "must not be true: batches do not stream answers").optional(),
   },
   "must be an object",
 );
@@ -45,7 +45,7 @@ const line = z.strictObject(
   },
   {
     error: (issue) =>
-      issue.code === "unrecognized_keys" ? "must have no other fields than custom_id, method, url and body" : undefined,
+      issue.code === "unrecognized_keys" ? "must have no fields other than custom_id, method, url and body" : undefined,
   },
 );
 
@@ -63,7 +63,7 @@ const element = z.strictObject(
     custom_id: customId.regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, _ and -"),
     params: body,
   },
-  { error: (issue) => (issue.code === "unrecognized_keys" ? "must have no other fields than custom_id and params" : undefined) },
+  { error: (issue) => (issue.code === "unrecognized_keys" ? "must have no fields other than custom_id and params" : undefined) },
 );
 
 /** One element of a list of messages. @throws RequestMistake */
@@ -104,5 +104,5 @@ function mistake(field: string, message: string, cause: unknown): RequestMistake
 
 /** Zod's own texts say what it got, which may be the customer's text. */
 function claimOf(issue: z.core.$ZodIssue | undefined): string {
-  return issue?.message.startsWith("must ") === true ? issue.message : "is missing or has a wrong type";
+  return issue?.message.startsWith("must ") === true ? issue.message : "is missing or has the wrong type";
 }

@@ -9,7 +9,7 @@ export const METRICS = {
   searches: "Searches",
   images: "Images",
   characters: "Characters",
-  minutes: "Minutes of sound",
+  minutes: "Minutes of audio",
 } as const;
 export type Metric = keyof typeof METRICS;
 

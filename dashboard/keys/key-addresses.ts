@@ -4,7 +4,7 @@ import { MAX_NETWORK_CHARACTERS, parseNetwork } from "../../runtime/ip-network.t
 
 /** The addresses and ranges of a key, as people and programs write them; a sentence for each that is wrong. */
 export const addressesSchema = z
-  .array(z.string("Must be a text.").trim().superRefine(checkNetwork))
+  .array(z.string("Must be a string.").trim().superRefine(checkNetwork))
   .max(ACCOUNT_BOUNDS.addressesOfKey, `At most ${ACCOUNT_BOUNDS.addressesOfKey} addresses and ranges.`);
 
 function checkNetwork(text: string, context: z.RefinementCtx<string>): void {
@@ -19,9 +19,9 @@ function problemOf(text: string): string | null {
     case "network":
       return null;
     case "no network":
-      return `${shown} is no IP address, and no range such as 203.0.113.0/24 or 2001:db8::/32.`;
+      return `${shown} is not an IP address or a range such as 203.0.113.0/24 or 2001:db8::/32.`;
     case "wider":
-      return `${shown} is ambiguous: write ${parsed.range} for the range, or ${parsed.address} for the address alone.`;
+      return `${shown} is ambiguous. Use ${parsed.range} for the range, or ${parsed.address} for the single address.`;
   }
 }
 

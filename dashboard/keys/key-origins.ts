@@ -4,7 +4,7 @@ import { MAX_ORIGIN_CHARACTERS, parseWebOrigin } from "../../runtime/web-origin.
 
 /** The origins of a key, as people and programs write them; a sentence for each that is wrong. */
 export const originsSchema = z
-  .array(z.string("Must be a text.").trim().superRefine(checkOrigin))
+  .array(z.string("Must be a string.").trim().superRefine(checkOrigin))
   .max(ACCOUNT_BOUNDS.originsOfKey, `At most ${ACCOUNT_BOUNDS.originsOfKey} origins.`);
 
 function checkOrigin(text: string, context: z.RefinementCtx<string>): void {
@@ -19,9 +19,9 @@ function problemOf(text: string): string | null {
     case "origin":
       return null;
     case "page":
-      return `${shown} is more than an origin: write ${parsed.origin}, which stands for all of its pages.`;
+      return `${shown} is more than an origin. Use ${parsed.origin}, which covers all of its pages.`;
     case "no origin":
-      return `${shown} is no origin such as https://app.example.com or http://localhost:5173.`;
+      return `${shown} is not an origin such as https://app.example.com or http://localhost:5173.`;
   }
 }
 

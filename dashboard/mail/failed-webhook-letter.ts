@@ -15,9 +15,9 @@ export function failedWebhookLetter({ to, accountName, url, link }: FailedWebhoo
     subject: `${toPersonName(accountName)}: a webhook was disabled`,
     text: `Hello,
 
-A webhook of the account “${toPersonName(accountName)}” on Model Gateway, at ${new URL(url).host}, accepted no event for nearly three days. It was disabled: it gets no more events, and those that were waiting were given up.
+The webhook of the account “${toPersonName(accountName)}” on Model Gateway at ${new URL(url).host} accepted no events for nearly three days, so it was disabled. It receives no more events, and waiting ones were dropped.
 
-When the endpoint works again, enable the webhook and send it the events that it missed:
+Once your server works again, enable the webhook and resend the events that it missed:
 
 ${link}
 

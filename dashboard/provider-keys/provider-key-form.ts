@@ -20,7 +20,10 @@ export const providerSecret = z
   .min(1, "Enter the key.")
   .min(min, LENGTH)
   .max(max, LENGTH)
-  .regex(/^[\x21-\x7e]*$/, "A key has only letters, digits and punctuation, without spaces. Copy it again from the provider.");
+  .regex(
+    /^[\x21-\x7e]*$/,
+    "A key contains only letters, digits and punctuation, and no spaces. Copy it from the provider again.",
+  );
 
 /** How the form names a provider and its server in one field. */
 export function destinationText({ provider, origin }: { provider: string; origin: string }): string {

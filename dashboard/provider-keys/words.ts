@@ -12,17 +12,17 @@ export function feeWords({ requestPicoUsd, millionths }: ProviderKeyFee): string
 }
 
 export const STATE_WORDS: Readonly<Record<ProviderKeyState, { words: string; isGood: boolean; note: string }>> = {
-  pending: { words: "Being applied", isGood: true, note: "In use within seconds." },
-  active: { words: "In use", isGood: true, note: "" },
+  pending: { words: "Pending", isGood: true, note: "Takes effect within seconds." },
+  active: { words: "Active", isGood: true, note: "" },
   no_room: {
-    words: "No room",
+    words: "No capacity",
     isGood: false,
-    note: "The service has no room for it. Delete it, or ask the service's operator.",
+    note: "The service has no capacity for this key. Delete it, or contact the service's operator.",
   },
   unusable: {
     words: "Unusable",
     isGood: false,
-    note: "It cannot be used. Enter it again, or delete it.",
+    note: "This key cannot be used. Enter it again, or delete it.",
   },
 };
 

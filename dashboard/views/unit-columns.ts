@@ -14,7 +14,7 @@ const COLUMNS: readonly UnitColumn[] = [
   { head: "Searches", metric: "searches", of: ({ searches }) => searches },
   { head: "Images", metric: "images", of: ({ images }) => images },
   { head: "Characters", metric: "characters", of: ({ characters }) => characters },
-  { head: "Minutes of sound", metric: "minutes", of: minutesOf },
+  { head: "Minutes of audio", metric: "minutes", of: minutesOf },
 ];
 
 export type UnitKind = Extract<Metric, "searches" | "images" | "characters" | "minutes">;

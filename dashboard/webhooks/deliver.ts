@@ -89,7 +89,7 @@ async function deliver(delivery: Delivery, { database, pepper, targetNetworks, l
   const { eventId, accountId, url, body, sealedSecret, previousSealedSecret } = delivery;
   try {
     const key = openSecret(sealedSecret, { accountId, pepper });
-    if (key === undefined) throw new Error("The signing secret cannot be read. Replace it.");
+    if (key === undefined) throw new Error("The signing secret cannot be read. Rotate it.");
     const previous = previousSealedSecret === null ? undefined : openSecret(previousSealedSecret, { accountId, pepper });
     const keys = previous === undefined ? [key] : [key, previous];
     await sendEvent({ id: eventId, url, body, keys, at: new Date() }, { networks: targetNetworks });

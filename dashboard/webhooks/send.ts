@@ -28,7 +28,7 @@ export async function sendEvent(event: SignedEvent, { networks }: { networks: Ta
   const { url } = event;
   const body = Buffer.from(event.body);
   const { status } = await postOutbound({ url, headers, body, timeoutMs: TIMEOUT_MS, maxAnswerBytes: 0 }, networks);
-  if (status < 200 || status >= 300) throw new Error(`The endpoint answered with status ${status}.`);
+  if (status < 200 || status >= 300) throw new Error(`The server responded with status ${status}.`);
 }
 
 function signatureHeaders({ id, body, keys, at }: Omit<SignedEvent, "url">): Record<string, string> {

@@ -136,7 +136,7 @@ export function createWebhookActions({ database, pepper, targetNetworks = "publi
         const delivery = await findDelivery(transaction, { endpointId: id, id: deliveryId });
         if (delivery === undefined) throw new GatewayError("not_found", "This webhook has no such delivery.");
         if (delivery.status === "waiting")
-          throw new GatewayError("invalid_request", "This event is still waiting, and will be tried again.");
+          throw new GatewayError("invalid_request", "This event is still waiting and will be retried automatically.");
         const newId = await repeatDelivery(transaction, { endpointId: id, id: deliveryId });
         const result = await findDelivery(transaction, { endpointId: id, id: newId });
         if (result === undefined) throw new Error(`The delivery ${newId} was not stored.`);

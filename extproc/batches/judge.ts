@@ -31,8 +31,8 @@ export function judge(request: Pick<SendableRequest, "interface">, { status, hea
   if (text === undefined || !isObject(text)) {
     const why =
       text === undefined
-        ? `The answer is longer than ${BATCH_BOUNDS.answerMebibytes} MiB, the most that a batch keeps. Send this request alone.`
-        : "The answer is not JSON, so a batch cannot keep it.";
+        ? `The answer is longer than ${BATCH_BOUNDS.answerMebibytes} MiB, the maximum for batches. Send this request outside a batch.`
+        : "The answer is not JSON, so it cannot be stored as a result.";
     return failureOf(request, new GatewayError("upstream_error", why), chargeNanoUsd);
   }
   const outcome = status >= 200 && status < 300 ? "succeeded" : "errored";

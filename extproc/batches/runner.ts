@@ -54,7 +54,7 @@ const WRITES_AGAIN = { firstMs: 200, maxMs: 5_000 } as const;
 
 const LOST = new GatewayError(
   "upstream_error",
-  `The request was sent ${MAX_ATTEMPTS} times, and its answer was lost each time. Send it alone.`,
+  `The request was sent ${MAX_ATTEMPTS} times, and its answer was lost each time. Send it outside a batch.`,
 );
 
 export function startBatchRunner({ database, content, tickets, target, log }: BatchRunnerDeps): BatchRunner {

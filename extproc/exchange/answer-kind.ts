@@ -49,11 +49,12 @@ function nameOf(details: string | undefined): string | null {
 function judgeSpeech({ kind }: SpeechForm, headers: ReadonlyMap<string, string>): "stream" | "sound" {
   if (kind === "events") {
     if (isEventStream(headers) && !isFramed(headers)) return "stream";
-    const message = "The model server does not send speech as events. Leave out `stream_format`, and read the sound as it comes.";
+    const message =
+      "The model server does not send speech as events. Leave out `stream_format`, and read the audio as it arrives.";
     throw new GatewayError("upstream_error", message);
   }
   if (SOUND.test(headers.get("content-type") ?? "")) return "sound";
-  throw new GatewayError("upstream_error", "The model server's answer is not sound.");
+  throw new GatewayError("upstream_error", "The model server's answer is not audio.");
 }
 
 const SOUND = /^(?:audio\/[\w.+-]+|application\/(?:octet-stream|ogg))[ \t]*(?:;|$)/i;

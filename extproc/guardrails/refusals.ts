@@ -20,20 +20,20 @@ export function explainRefusal({ categories }: Refused): string {
 }
 
 export function guardrailUnavailable(part: CheckedPart): GatewayError {
-  const charged = part === "request" ? "Nothing was charged." : "Nothing is charged for an answer that has not begun.";
+  const charged = part === "request" ? "Nothing was charged." : "Nothing is charged for an answer that has not started.";
   return new GatewayError(
     "guardrail_unavailable",
-    `${UNAVAILABLE[part]}, and the check is not available right now. ${charged} Try again in a moment.`,
+    `${UNAVAILABLE[part]} is not available right now. ${charged} Try again in a moment.`,
     {
       headers: { "retry-after": "2" },
     },
   );
 }
 
-const CHECK = "the content check of this model";
+const CHECK = "this model's content check";
 const UNAVAILABLE = {
-  request: "This model's requests are checked before they are answered",
-  answer: "This model's answers are checked before they are passed on",
+  request: "The content check for this model's requests",
+  answer: "The content check for this model's answers",
 } as const satisfies Record<CheckedPart, string>;
 
 function contentRefused(facts: string, field?: string): GatewayError {

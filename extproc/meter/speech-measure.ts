@@ -40,5 +40,5 @@ export function maxSoundBytes(characters: number): number {
 }
 
 export function tooMuchSound(): GatewayError {
-  return new GatewayError("upstream_error", "The model server sent more sound than the text can have.");
+  return new GatewayError("upstream_error", "The model server sent more audio than the text can have.");
 }

@@ -132,7 +132,7 @@ const UNPROCESSABLE = { chat: 422, messages: 400 } as const satisfies Record<Dia
 function keyRefused(provider: string, status: number): string {
   return (
     `The provider ${provider} refused your account's own key (status ${status}): it is invalid, lacks a permission, or has no credit or quota left there. ` +
-    "Your key for this gateway is not the cause. Mend it at the provider, or replace or delete it in the dashboard, under Provider keys."
+    "Your key for this gateway is not the cause. Fix the provider key at the provider, or replace or delete it in the dashboard, under Provider keys."
   );
 }
 

@@ -19,7 +19,7 @@ export function withProviderKey(model: WorldModel, { providerKeys }: Pick<WorldA
     );
     if (unserved === undefined) return model;
     throw unavailable(
-      `No server of this model that takes ${ownKeyFor(unserved.provider)} is available at the moment. Try again later, or allow fallback for the key ${PAGE}, to use the model at its price meanwhile.`,
+      `No server of this model that accepts ${ownKeyFor(unserved.provider)} is available right now. Try again later, or allow fallback for the key ${PAGE}, to use the model at its regular price meanwhile.`,
       "60",
     );
   }
@@ -67,19 +67,19 @@ function unusable({ offer, key }: Pair): GatewayError {
   if (key.origin !== offer.origin)
     return new GatewayError(
       "provider_key_refused",
-      `This model is now served by another server than the one that ${yours} was entered for. Enter the key again, or delete it, ${PAGE}.`,
+      `This model has moved to another server than the one that ${yours} was entered for. Enter the key again or delete it ${PAGE}.`,
     );
   switch (key.state) {
     case "pending":
     case "active":
-      return unavailable(`The gateway is still taking up ${yours}. Try again in a few seconds.`, "1");
+      return unavailable(`The gateway is still applying ${yours}. Try again in a few seconds.`, "1");
     case "no_room":
       return unavailable(
-        `The gateway has no room for ${yours}. Delete it or allow fallback ${PAGE}, to use this model at its price, or ask the service's operator.`,
+        `The gateway has no capacity for ${yours}. Delete it or allow fallback ${PAGE}, to use this model at its regular price, or contact the service's operator.`,
         "60",
       );
     case "unusable":
-      return unavailable(`The gateway cannot use ${yours}. Enter it again, or delete it, ${PAGE}.`, "60");
+      return unavailable(`The gateway cannot use ${yours}. Enter it again or delete it ${PAGE}.`, "60");
   }
 }
 

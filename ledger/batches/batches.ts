@@ -201,7 +201,7 @@ export async function cancelBatch(
 ): Promise<Batch> {
   const before = await findBatch(database, { accountId, id, kind });
   if (before === undefined) throw noSuchBatch();
-  if (before.state === "ended") throw new GatewayError("invalid_request", "This batch has ended: it cannot be canceled.");
+  if (before.state === "ended") throw new GatewayError("invalid_request", "This batch has already ended and cannot be canceled.");
   await database.execute(
     `UPDATE batch SET state = 'ending', stopped_by = 'canceled', ending_at = now(), resumes_at = now()
      WHERE id = $1 AND state IN ('preparing', 'running')`,
@@ -218,7 +218,10 @@ export async function deleteBatch(
   const batch = await findBatch(database, { accountId, id, kind });
   if (batch === undefined) throw noSuchBatch();
   if (batch.state !== "ended")
-    throw new GatewayError("invalid_request", "This batch has not ended yet. Cancel it, wait until it has, and delete it then.");
+    throw new GatewayError(
+      "invalid_request",
+      "This batch has not ended yet. Cancel it, wait until it has ended, and then delete it.",
+    );
   await database.execute("UPDATE batch SET deleted_at = now() WHERE id = $1", [id]);
 }
 

@@ -163,7 +163,7 @@ export async function deleteFile(database: Database, accountId: string, id: stri
       row: z.strictObject({ id: z.string() }),
     });
     if (used.length > 0)
-      throw new GatewayError("invalid_request", "A batch is just being created from this file. Delete it a moment later.");
+      throw new GatewayError("invalid_request", "A batch is being created from this file. Try again in a moment.");
     await transaction.execute("UPDATE batch_file SET expires_at = now() WHERE id = $1", [id]);
   });
 }

@@ -48,8 +48,8 @@ export function failureLine(request: NamedRequest, failure: "canceled" | "expire
 }
 
 const UNSENT = {
-  canceled: "The batch was cancelled before this request was sent.",
-  expired: "The completion window of the batch was over before this request was sent.",
+  canceled: "The batch was canceled before this request was sent.",
+  expired: "The batch expired before this request was sent.",
 } as const;
 
 function resultId({ batchId, number }: NamedRequest): string {
@@ -58,9 +58,9 @@ function resultId({ batchId, number }: NamedRequest): string {
 
 const REASONS: Partial<Record<ErrorCode, string>> = {
   insufficient_balance:
-    "The account's credit was used up before all requests of the batch were sent. Add credit, and create a batch with the requests that have no answer.",
+    "The account ran out of credit before all requests of the batch were sent. Add credit, then create a new batch with the unanswered requests.",
   invalid_api_key:
-    "The API key that created the batch was disabled or deleted, or has expired. Create a batch with the requests that have no answer, with another key.",
+    "The API key that created the batch was disabled or deleted, or has expired. Use another key to create a new batch with the unanswered requests.",
   permission_denied: "The account was suspended or closed.",
 };
 
@@ -69,5 +69,5 @@ export function stopReason(stoppedBy: string): "canceled" | "expired" | GatewayE
   if (stoppedBy === "canceled" || stoppedBy === "expired") return stoppedBy;
   if (stoppedBy === "insufficient_balance" || stoppedBy === "invalid_api_key" || stoppedBy === "permission_denied")
     return new GatewayError(stoppedBy, REASONS[stoppedBy] ?? "");
-  return new GatewayError("internal_error", "The batch was ended early.");
+  return new GatewayError("internal_error", "The batch ended early.");
 }

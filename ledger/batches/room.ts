@@ -52,7 +52,7 @@ export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): 
       const all = await sum(transaction);
       // As much as an account keeps stays free for others: no few accounts fill the room.
       if (all + bytes > maxBytes || own.bytes + bytes > maxBytes - all - bytes)
-        throw new GatewayError("overloaded", "This service has no room for further batches at the moment. Try again later.", {
+        throw new GatewayError("overloaded", "This service has no storage left for batches right now. Try again later.", {
           headers: { "retry-after": "600" },
         });
       if (kind === "batch" && own.batches - own.leavingBatches >= ACCOUNT_BOUNDS.batches)
@@ -80,9 +80,9 @@ async function useOf(transaction: Queryable, accountId: string): Promise<Use> {
 function checkOwn(own: Use, { kind, bytes }: { kind: "file" | "batch"; bytes: number }): void {
   const bounds = ACCOUNT_BOUNDS;
   if (kind === "file" && own.files >= bounds.batchFiles)
-    throw full(`An account has at most ${bounds.batchFiles} files. Delete some with DELETE /v1/files/{id}.`);
+    throw full(`An account can have at most ${bounds.batchFiles} files. Delete some with DELETE /v1/files/{id}.`);
   if (kind === "batch" && own.openBatches >= bounds.openBatches)
-    throw full(`An account has at most ${bounds.openBatches} batches that are not finished. Wait until one is, or cancel one.`);
+    throw full(`An account can have at most ${bounds.openBatches} unfinished batches. Wait until one ends, or cancel one.`);
   if (kind === "batch" && own.leavingBatches >= MAX_LEAVING)
     throw new GatewayError(
       "rate_limited",
@@ -93,7 +93,7 @@ function checkOwn(own: Use, { kind, bytes }: { kind: "file" | "batch"; bytes: nu
     );
   if (own.bytes + bytes > bounds.batchMebibytes * MEBIBYTE)
     throw full(
-      `The account's files, batches and results would need more than ${bounds.batchMebibytes} MiB. Delete files, results and finished batches first.`,
+      `The account's files, batches and results would take more than ${bounds.batchMebibytes} MiB. Delete files, results and finished batches first.`,
     );
 }
 

@@ -62,12 +62,12 @@ export function checkSecret(
   if (key.allowedAddresses !== null && !isFromAllowed())
     throw new GatewayError(
       "permission_denied",
-      `This API key may be used only from certain addresses, and this request came from another one. Send it from one of them, or allow this one in the key's settings at ${keysUrl}.`,
+      `This API key may be used only from certain IP addresses, and this request came from another one. Send it from an allowed address, or allow this one in the key's settings at ${keysUrl}.`,
     );
   if (key.allowedOrigins !== null && !key.allowedOrigins.includes(headers.get("origin") ?? ""))
     throw new GatewayError(
       "permission_denied",
-      `This API key may be used only by web pages of certain origins, and this request came from elsewhere. Allow the page's origin in the key's settings at ${keysUrl}; for a program that is no web page, use a key without origins.`,
+      `This API key may be used only by web pages of certain origins, and this request came from elsewhere. Allow the page's origin in the key's settings at ${keysUrl}; for a program outside a browser, use a key without origins.`,
     );
 }
 

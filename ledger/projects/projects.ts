@@ -36,7 +36,7 @@ export async function createProject(
   if ((await countProjects(transaction, accountId)) >= ACCOUNT_BOUNDS.projects)
     throw new GatewayError(
       "invalid_request",
-      `An account has at most ${ACCOUNT_BOUNDS.projects} projects. Delete one that has no keys first.`,
+      `An account can have at most ${ACCOUNT_BOUNDS.projects} projects. Delete one without keys first.`,
     );
   await checkNameIsFree(transaction, { accountId, name });
   const id = uuidv7();
@@ -119,7 +119,9 @@ async function checkNameIsFree(
     row: z.strictObject({ id: z.string() }),
   });
   if (taken.length > 0)
-    throw new GatewayError("invalid_request", "This account has a project of this name. Choose another name.", { field: "name" });
+    throw new GatewayError("invalid_request", "This account already has a project with this name. Choose another name.", {
+      field: "name",
+    });
 }
 
 async function readName(transaction: Queryable, { accountId, id }: ProjectIdentity): Promise<string> {

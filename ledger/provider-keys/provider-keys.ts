@@ -73,7 +73,7 @@ export interface NewProviderKey {
   value: string;
 }
 
-const FEES = "Add credit first: the fees of requests with the key are paid from it.";
+const FEES = "Add credit first: it pays the fees of requests sent with this key.";
 
 const knownRow = z.strictObject({
   id: z.string(),
@@ -97,7 +97,7 @@ export async function setProviderKey(
   const { provider, origin, value } = key;
   return database.transaction(async (transaction) => {
     const sealing = await readSealing(transaction, pepper);
-    if (sealing === undefined) throw refused("This service takes no provider keys.");
+    if (sealing === undefined) throw refused("This service does not accept provider keys.");
     await lockAccounts(transaction, [accountId]);
     await checkActive(transaction, accountId);
     await admitChange(transaction, "provider_key", accountId);
@@ -170,16 +170,16 @@ async function checkRoom(
     row: roomRow,
   });
   if (room === undefined || room.wanted === 0)
-    throw refused(`No model takes a key for the provider ${provider} at ${origin}. The list of providers shows those that do.`);
+    throw refused(`No model accepts a key for the provider ${provider} at ${origin}. Choose one from the list of providers.`);
   if (room.keys >= ACCOUNT_BOUNDS.providerKeys)
-    throw refused(`An account has at most ${ACCOUNT_BOUNDS.providerKeys} provider keys. Delete one first.`);
+    throw refused(`An account can have at most ${ACCOUNT_BOUNDS.providerKeys} provider keys. Delete one first.`);
   if (room.used + room.wanted > maxClusters)
     throw refused(
-      "This service has no room for another provider key. Ask its operator for more; models stay available without your own key.",
+      "This service has no capacity for another provider key. Contact its operator; you can use its models without your own key.",
     );
   if (room.keys > 0 && room.own + room.wanted > maxClusters - room.used - room.wanted)
     throw refused(
-      "What is left of this service's room for provider keys is kept for other accounts. Delete a key that you do not use, or ask its operator for more.",
+      "The remaining capacity for provider keys is reserved for other accounts. Delete a key that you do not use, or contact this service's operator.",
     );
 }
 

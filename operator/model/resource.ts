@@ -67,7 +67,7 @@ const limits = z
       contextWindow: count
         .optional()
         .describe(
-          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document; for ImageGeneration, of the prompt; for Speech, of the text; for Transcription, of the sound and the prompt.",
+          "Maximum tokens of prompt and answer together; for Embeddings, of one input; for Rerank, of the query with one document; for ImageGeneration, of the prompt; for Speech, of the text; for Transcription, of the audio and the prompt.",
         ),
       maxOutputTokens: count
         .optional()

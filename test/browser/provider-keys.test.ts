@@ -50,14 +50,14 @@ test("an owner enters, replaces and deletes a provider key, and sees its last fo
   await page.getByLabel("Key", { exact: true }).fill("px-live-Zk3v9QmT7wLr2YbN");
   await page.getByRole("button", { name: "Save key" }).click();
   await page.getByText("Key for example saved.").waitFor();
-  await page.getByText("Being applied").waitFor();
+  await page.getByText("Pending").waitFor();
   const keys = await readSealedKeys(service.database);
   await noteServed(
     service.database,
     keys.map((key) => ({ ...key, state: "active", fingerprints: [] })),
   );
   await page.reload();
-  await page.getByText("In use", { exact: true }).waitFor();
+  await page.getByText("Active", { exact: true }).waitFor();
   await page.getByText("••••2YbN").waitFor();
   expect(await page.content()).not.toContain("px-live");
   await lookAtBothEnds("provider-keys");

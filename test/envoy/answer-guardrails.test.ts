@@ -217,7 +217,7 @@ test.for(PAIRS)("an allowed answer arrives as it is, streamed or not: $client vi
   }
 });
 
-const WORDS = "content check of this model (violence)";
+const WORDS = "this model's content check (violence)";
 
 test.for(PAIRS)(
   "a refused answer does not reach the client and is charged once: $client via $upstream",
@@ -291,7 +291,7 @@ test.for(CLIENTS)("without a verdict, an answer is refused and free, and a strea
     expect(body).toContain("word1 ");
     expect(body).not.toContain(fault);
     expect(body).not.toContain("word59");
-    expect(body).toContain("This model's answers are checked");
+    expect(body).toContain("The content check for this model's answers");
     const row = await rowOf(idOf(streamed));
     expect(row).toMatchObject({ outcome: "failed" });
     // What was delivered is charged.

@@ -135,10 +135,10 @@ test("a file with mistakes fails with the line of each, and nothing of it runs (
     [2, "The line must be valid JSON."],
     [4, "`method` must be POST."],
     [5, "`url` must be /v1/chat/completions, the endpoint of the batch."],
-    [6, "`body.stream` must not be true: a batch has whole answers."],
+    [6, "`body.stream` must not be true: batches do not stream answers."],
     [7, "`custom_id` must not be empty."],
-    [8, "`custom_id` must be a valid text without NUL."],
-    [9, "The line must have no other fields than custom_id, method, url and body."],
+    [8, "`custom_id` must be valid text without NUL characters."],
+    [9, "The line must have no fields other than custom_id, method, url and body."],
     [10, "`body` must be an object."],
     [11, "The line must be valid JSON."],
     [12, "The line must have at most 8 MiB."],
@@ -168,7 +168,7 @@ test("a canceled batch finishes what is in flight, and says of the rest that it 
     expect(done.length).toBeGreaterThan(0);
     expect([...done, ...rest].map(({ custom_id }) => custom_id).toSorted()).toEqual(names.toSorted());
     expect(rest.every(({ error }) => error?.code === "batch_cancelled")).toBe(true);
-    expect((await refusal(client.batches.cancel(id))).message).toContain("has ended");
+    expect((await refusal(client.batches.cancel(id))).message).toContain("has already ended");
   } finally {
     server.hold(0);
   }

@@ -77,7 +77,7 @@ test.for(["/v1/models", "/v1/balance", "/v1/usage", "/v1/chat/completions", "/v1
     expect(headers["x-should-retry"]).toBe("false");
     expect(body.error).toMatchObject({ type: "permission_error" });
     expect(body.type).toBe(path.includes("messages") ? "error" : undefined);
-    expect(body.error?.message).toContain("certain addresses");
+    expect(body.error?.message).toContain("certain IP addresses");
     expect(body.error?.message).toContain("/dashboard/keys");
     // The link to the keys has the stack's own address.
     const text = JSON.stringify(body).replaceAll(stack.baseUrl, "");

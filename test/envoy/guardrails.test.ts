@@ -111,7 +111,7 @@ const CASES = INTERFACES.flatMap((each) => [
   { ...each, more: {} },
   ...(each.model === "guarded" ? [{ ...each, more: { stream: true } }] : []),
 ]);
-const WORDS = "content check of this model (violence)";
+const WORDS = "this model's content check (violence)";
 
 test.for(CASES)(
   "a refused text reaches no model server and costs nothing: $path $more",

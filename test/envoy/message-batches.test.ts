@@ -122,7 +122,7 @@ test("lists with mistakes are refused with the place, and leave nothing (S58)", 
     '{"requests":[{"custom_id":"a b","params":{"model":"half"}}]}': "`requests[0].custom_id` must be 1 to 64 letters",
     '{"requests":[{"custom_id":"a","params":{}}]}': "`requests[0].params.model` must be the name of a model.",
     '{"requests":[{"custom_id":"a","params":{"model":"half","stream":true}}]}': "`requests[0].params.stream` must not be true",
-    '{"requests":[{"custom_id":"a","params":{"model":"half"},"x":1}]}': "must have no other fields",
+    '{"requests":[{"custom_id":"a","params":{"model":"half"},"x":1}]}': "must have no fields other than",
     '{"requests":[{"custom_id":"a","params":{"model":"half"}},{"custom_id":"a","params":{"model":"half"}}]}':
       'custom_id "a" is used',
   };

@@ -90,7 +90,7 @@ test("keys beyond the gateway's bound are refused: when they are entered, and wh
   await enter(ann, "ann-own-key-1");
   await enter(bob, "bob-own-key-1");
   await eventually(async () => expect([await stateOf(ann), await stateOf(bob)]).toEqual(["active", "active"]));
-  await expect(enter(eve, "eve-own-key-1")).rejects.toThrow("no room for another provider key");
+  await expect(enter(eve, "eve-own-key-1")).rejects.toThrow("no capacity for another provider key");
   expect((await ask(eve)).key).toBe(GATEWAYS);
   await eventually(async () => expect((await ask(bob)).key).toBe("bob-own-key-1"));
 
@@ -103,7 +103,7 @@ test("keys beyond the gateway's bound are refused: when they are entered, and wh
   });
   expect(refused.key).toBeUndefined();
   expect(refused.text).toContain("provider_key_unavailable");
-  expect(refused.text).toContain("has no room for your account's own key");
+  expect(refused.text).toContain("has no capacity for your account's own key");
   expect((await ask(ann)).key).toBe("ann-own-key-1");
   expect((await ask(ann, "second")).key).toBe("ann-own-key-1");
 
@@ -134,7 +134,7 @@ test("a model that moves to another server gets no key that was entered for the 
     expect(answer.status).toBe(403);
     return answer;
   });
-  expect(refused.text).toContain("is now served by another server");
+  expect(refused.text).toContain("has moved to another server");
   expect(elsewhere.requests).toEqual([]);
   await enter(ann, "ann-own-key-3", elsewhere.port);
   await eventually(async () => expect((await ask(ann)).key).toBe("ann-own-key-3"));
@@ -148,7 +148,7 @@ test("while no server that takes an own key is ready, its account's requests are
     return answer;
   });
   expect(refused.key).toBeUndefined();
-  expect(refused.text).toContain("No server of this model that takes your account's own key for the provider example");
+  expect(refused.text).toContain("No server of this model that accepts your account's own key for the provider example");
   expect((await ask(eve)).key).toBe(GATEWAYS);
   const actor = { accountId: ann.accountId, personId: null, tokenId: null };
   await setFallback(stack.database, actor, { provider: "example", fallsBack: true });

@@ -256,7 +256,7 @@ describe("mistakes are answered before the model server is asked (S21)", () => {
     const { apiKey } = await stack().createAccount({ name: "minute", creditNanoUsd: 60n * EACH_NANO_USD });
     const refused = await post([["model", "simulated"], FILE], { apiKey });
     expect(refused.status).toBe(402);
-    expect(messageOf(refused.text).message).toContain("covers 60 seconds of sound, and this request may have 92");
+    expect(messageOf(refused.text).message).toContain("covers 60 seconds of audio, and this request may have 92");
     expect(messageOf(refused.text).message).toContain("Send a shorter recording");
     const short: FormPart = ["file", { filename: "a.wav", bytes: wavFile(50, 8_000) }];
     expect((await post([["model", "simulated"], short], { apiKey })).status).toBe(200);

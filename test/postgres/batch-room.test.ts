@@ -164,7 +164,7 @@ test("of a file with too many lines, or too many JSON values in one, the rest is
   const empty = await createFrom(database, accountId, `${line(1)}${"\n".repeat(100_000)}${line(1)}`);
   expect(await find(empty)).toMatchObject({
     state: "ended",
-    errors: [{ message: "The file has more than 100000 lines. Split it.", line: 100_001 }],
+    errors: [{ message: "The file has more than 100000 lines. Split it into several files.", line: 100_001 }],
   });
   const values = line(1).replace('"m"', `"m","x":[${"{},".repeat(250_000)}{}]`);
   const excessive = await createFrom(database, accountId, values);

@@ -51,8 +51,8 @@ test("a key's addresses are set, kept, replaced and removed by themselves, and l
 
   for (const [sent, field, words] of [
     [[], "allowed_addresses", "or send null for all"],
-    [["10.1.2.3/8"], "allowed_addresses.0", "write 10.0.0.0/8 for the range"],
-    [["10.0.0.1", "localhost"], "allowed_addresses.1", "is no IP address"],
+    [["10.1.2.3/8"], "allowed_addresses.0", "Use 10.0.0.0/8 for the range"],
+    [["10.0.0.1", "localhost"], "allowed_addresses.1", "is not an IP address"],
     [Array.from({ length: 51 }, (_, host) => `10.0.0.${host}`), "allowed_addresses", "At most 50"],
   ] as const) {
     const [status, , at, message] = await refusal(program.call("PATCH", path, { allowed_addresses: sent }));
@@ -85,8 +85,8 @@ test("a key's origins are set, kept, replaced and removed by themselves, and log
 
   for (const [sent, field, words] of [
     [[], "allowed_origins", "or send null for none"],
-    [["https://app.example.com/chat"], "allowed_origins.0", "write https://app.example.com, which"],
-    [["https://a.example", "*"], "allowed_origins.1", "is no origin"],
+    [["https://app.example.com/chat"], "allowed_origins.0", "Use https://app.example.com, which"],
+    [["https://a.example", "*"], "allowed_origins.1", "is not an origin"],
     [Array.from({ length: 51 }, (_, port) => `http://localhost:${5_000 + port}`), "allowed_origins", "At most 50"],
   ] as const) {
     const [status, , at, message] = await refusal(program.call("PATCH", path, { allowed_origins: sent }));

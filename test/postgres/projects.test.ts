@@ -340,7 +340,7 @@ test("owners create, rename and delete projects on their page; other members see
   expect((await ann.post("/dashboard/projects", { name: "search" })).statusCode).toBe(303);
   const { id } = await first();
   const twice = await ann.post("/dashboard/projects", { name: "Search" });
-  expect([twice.statusCode, twice.body]).toEqual([400, expect.stringContaining("has a project of this name")]);
+  expect([twice.statusCode, twice.body]).toEqual([400, expect.stringContaining("already has a project with this name")]);
   const keyId = await createKey(id);
   await spend(keyId, 600_000_000n);
   await call("PUT", "/api/v1/budgets", { scope: "project", project_id: id, amount: "1" });

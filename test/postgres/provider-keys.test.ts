@@ -106,8 +106,7 @@ test("a key is entered, replaced and deleted in the dashboard and by the API, an
   const replaced = await api.call("PUT", PATH, { key: "px-own-replaced-1234" });
   expect(replaced.json()).toMatchObject({ masked_key: "****1234", state: "pending", replaced_at: expect.any(String) });
   const page = (await ann.get("/dashboard/provider-keys")).body;
-  for (const words of ["••••1234", "Being applied", "$0.0001 per request + 10% of the price", ORIGIN])
-    expect(page).toContain(words);
+  for (const words of ["••••1234", "Pending", "$0.0001 per request + 10% of the price", ORIGIN]) expect(page).toContain(words);
   const log = (await ann.get("/dashboard/settings")).body;
   expect(log).not.toContain("px-own");
   expect(await dump(database)).not.toContain("px-own");
@@ -122,7 +121,7 @@ test("a key is entered, replaced and deleted in the dashboard and by the API, an
 
 test.for([
   { key: "short", says: "8 to 2048 characters" },
-  { key: "px own with spaces", says: "without spaces" },
+  { key: "px own with spaces", says: "no spaces" },
   { key: `px-${"x".repeat(3_000)}`, says: "8 to 2048 characters" },
 ])("what is no key is refused without being repeated: $says", async ({ key, says }) => {
   const { database, dashboard, ann } = await open();
@@ -140,13 +139,13 @@ test("a key is taken only for a server that a Model names, with room for it, and
   const { database, dashboard, ann } = await open({ maxClusters: 1 });
   const api = await program(dashboard, ann);
   const enter = (body: Record<string, unknown>, path = PATH) => api.call("PUT", path, body);
-  expect((await enter({ key: VALUE, origin: "https://evil.example" })).body).toContain("No model takes a key");
-  expect((await enter({ key: VALUE }, "/api/v1/provider-keys/other")).body).toContain("No model takes a key");
+  expect((await enter({ key: VALUE, origin: "https://evil.example" })).body).toContain("No model accepts a key");
+  expect((await enter({ key: VALUE }, "/api/v1/provider-keys/other")).body).toContain("No model accepts a key");
   await publishOffer(database, [
     { origin: ORIGIN, endpoint: "e1" },
     { origin: ORIGIN, endpoint: "e2" },
   ]);
-  expect((await enter({ key: VALUE })).body).toContain("no room for another provider key");
+  expect((await enter({ key: VALUE })).body).toContain("no capacity for another provider key");
   await publishOffer(database, [
     { origin: ORIGIN, endpoint: "e1" },
     { origin: "https://other.example.com", endpoint: "e2" },
@@ -154,10 +153,10 @@ test("a key is taken only for a server that a Model names, with room for it, and
   expect((await enter({ key: VALUE })).body).toContain("send origin");
   expect((await enter({ key: VALUE, origin: ORIGIN })).statusCode).toBe(200);
   const eve = await program(dashboard, await ownerWithCredit(dashboard, "eve@example.com"));
-  expect((await eve.call("PUT", PATH, { key: VALUE, origin: ORIGIN })).body).toContain("no room for another provider key");
+  expect((await eve.call("PUT", PATH, { key: VALUE, origin: ORIGIN })).body).toContain("no capacity for another provider key");
 
   await publishSealing(database, null, PEPPER);
-  expect((await enter({ key: VALUE, origin: ORIGIN })).body).toContain("takes no provider keys");
+  expect((await enter({ key: VALUE, origin: ORIGIN })).body).toContain("does not accept provider keys");
 });
 
 test("an account without credit enters no key, and replaces and deletes the one that it has (S59)", async () => {
@@ -189,11 +188,11 @@ test("beyond its first key, an account takes no more of the room than it leaves 
   };
   await enter(ann.accountId, "p1");
   await enter(ann.accountId, "p2");
-  await expect(enter(ann.accountId, "p3")).rejects.toThrow("is kept for other accounts");
+  await expect(enter(ann.accountId, "p3")).rejects.toThrow("is reserved for other accounts");
   for (const name of ["bob", "eve"]) {
     const { accountId } = await ownerWithCredit(dashboard, `${name}@example.com`);
     await enter(accountId, "p1");
-    await expect(enter(accountId, "p2")).rejects.toThrow(/kept for other accounts|no room/);
+    await expect(enter(accountId, "p2")).rejects.toThrow(/reserved for other accounts|no capacity/);
   }
 });
 
@@ -243,7 +242,7 @@ test("a public key that no operator has proven is not used: whoever can write th
   await database.execute("UPDATE provider_key_sealing SET public_key = $1", [NEW.publicKey]);
   expect(await readSealing(database, PEPPER)).toBeUndefined();
   const answer = await ann.post("/dashboard/provider-keys", { provider: `example ${ORIGIN}`, secret: VALUE });
-  expect(answer.body).toContain("takes no provider keys");
+  expect(answer.body).toContain("does not accept provider keys");
   expect(await dump(database)).not.toContain(VALUE);
 });
 

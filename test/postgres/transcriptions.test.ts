@@ -100,17 +100,17 @@ test("logs, usage, a request's own page, prices and files show minutes (S27)", a
   await settle(database, [one, settlementOf(customer)]);
   const get = async (path: string) => (await ann.get(path)).body;
   const textOf = async (path: string) => (await get(path)).replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
-  expect(await textOf("/dashboard/usage/requests?range=today")).toContain("90 seconds of sound");
+  expect(await textOf("/dashboard/usage/requests?range=today")).toContain("90 seconds of audio");
   expect(await textOf("/dashboard/usage?range=today")).toMatch(
-    /Minutes of sound 1\.5 By hour Spend Requests Tokens Minutes of sound /,
+    /Minutes of audio 1\.5 By hour Spend Requests Tokens Minutes of audio /,
   );
   expect(await get("/dashboard/usage?range=today&unit=minutes")).toContain("Minutes by hour and model");
   const request = await textOf(`/dashboard/usage/requests/${one.requestId}`);
-  for (const words of ["Seconds of sound 90 $0.006 per minute $0.009000", "Charged: $0.009000000"])
+  for (const words of ["Seconds of audio 90 $0.006 per minute $0.009000", "Charged: $0.009000000"])
     expect.soft(request).toContain(words);
-  expect(await textOf("/dashboard/models")).toContain("$0.006 per minute of sound");
+  expect(await textOf("/dashboard/models")).toContain("$0.006 per minute of audio");
   expect(await textOf("/dashboard/models/transcriber")).toMatch(
-    /USD per minute of sound\..* Minute of sound Standard now \$0\.006/,
+    /USD per minute of audio\..* Minute of audio Standard now \$0\.006/,
   );
   expect(await get("/dashboard/usage/csv/models?range=today")).toContain("transcriber,1,40,0,0,0,0,0,0,0,90,0.009000000");
   expect(await get("/dashboard/usage/csv/requests?range=today")).toMatch(

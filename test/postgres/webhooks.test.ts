@@ -123,7 +123,7 @@ test("an event is sent again until it is accepted, with the same id; later ones 
   await deliver();
   expect(await list()).toMatchObject([
     { type: "key.deleted", status: "waiting", attempts: 0 },
-    { type: "key.created", status: "waiting", attempts: 1, problem: "The endpoint answered with status 500." },
+    { type: "key.created", status: "waiting", attempts: 1, problem: "The server responded with status 500." },
   ]);
   for (let each = 0; each < 2; each++) {
     await letTimePass(database);
@@ -193,7 +193,7 @@ test("an endpoint that accepts nothing for three days is disabled with a letter,
   expect(letters.map(({ to, subject }) => [to, subject])).toEqual([["ann@example.com", "acme: a webhook was disabled"]]);
   expect(letters[0]?.text).toContain(`${BASE}${path}`);
   expect((await call("GET", `/api/v1/webhooks/${endpoint.id}`)).json()).toMatchObject({ status: "failed" });
-  expect((await owner.get(path)).body).toContain("accepted no event for nearly three days");
+  expect((await owner.get(path)).body).toContain("accepted no events for nearly three days");
   // It gets nothing more, until somebody enables it.
   await queue("key.created");
   await deliver();
@@ -210,7 +210,7 @@ test("an endpoint that accepts nothing for three days is disabled with a letter,
   expect(typesOf(healed)).toEqual(["key.created", "webhook.test"]);
   expect(healed.received[0]?.headers["webhook-id"]).toBe(data[1].event_id);
   const page = (await owner.get(path)).body;
-  expect(page).toContain("Send again");
+  expect(page).toContain("Resend");
   const shown = await owner.get(`${path}/deliveries/${data[1].id}`);
   expect(shown.body).toContain(data[1].event_id);
   // One event that is refused does not disable an endpoint that accepts others.
@@ -259,7 +259,7 @@ test("an account has a bounded number of webhooks, changes, and waiting events; 
   );
   await queue("key.deleted");
   expect(await listDeliveries(database, { endpointId: endpoint.id, limit: 1 })).toMatchObject([{ type: "key.created" }]);
-  expect((await owner.get(`${PATH}/${endpoint.id}`)).body).toContain("some were left out");
+  expect((await owner.get(`${PATH}/${endpoint.id}`)).body).toContain("some were dropped");
 
   await database.execute(
     `INSERT INTO audit_entry (id, account_id, person_id, action, subject)

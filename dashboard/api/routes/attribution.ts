@@ -41,7 +41,7 @@ export function attributionApi(api: Api, { database }: AppDeps): void {
       schema: {
         tags,
         summary: "Turn tags and end users on or off",
-        description: "Those that are kept already stay until they are too old, or deleted. Requires the owner role.",
+        description: "Tags and end users that are already kept stay until they expire or are deleted. Requires the owner role.",
         body: z.strictObject({ is_on: z.boolean() }),
         response: { 200: attribution, ...failures },
       },

@@ -20,7 +20,7 @@ const characterPrice = z
   .meta({ description: "USD per million characters of speech; 0 for other models", examples: ["15.00"] });
 const minutePrice = z
   .string()
-  .meta({ description: "USD per minute of transcribed sound; 0 for other models", examples: ["0.006"] });
+  .meta({ description: "USD per minute of transcribed audio; 0 for other models", examples: ["0.006"] });
 const imagePrices = z
   .array(z.object({ size: z.string().nullable(), quality: z.string().nullable(), price: z.string() }))
   .meta({ description: "Prices of images by size and quality; null: any. The first that matches counts" });

@@ -18,7 +18,7 @@ const project = z
     created_at: moment,
     keys: z.int().meta({ description: "How many keys are in it" }),
     spent_this_month: usd,
-    budget: usd.nullable().meta({ description: "Of a UTC month; null: none" }),
+    budget: usd.nullable().meta({ description: "Per UTC month; null: none" }),
   })
   .meta({ id: "Project" });
 const named = z.strictObject({ name: words("A name", PROJECT_NAME_LENGTH) });
@@ -52,7 +52,7 @@ export function projectApi(api: Api, { database }: AppDeps): void {
       schema: {
         tags,
         summary: "Create a project",
-        description: "Its name is unique in the account, whatever its case. Requires the owner role.",
+        description: "Its name is unique in the account, ignoring case. Requires the owner role.",
         body: named,
         response: { 201: project, ...failures },
       },

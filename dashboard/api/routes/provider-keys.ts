@@ -23,7 +23,7 @@ import { moment, showMoment, showMomentOrNull } from "../schemas/values.ts";
 
 const tags = ["Provider keys"];
 const params = z.object({ provider: providerName });
-const origin = z.string().meta({ description: "The server that gets the key", examples: ["https://api.provider.example"] });
+const origin = z.string().meta({ description: "The server that the key is sent to", examples: ["https://api.provider.example"] });
 const providerKey = z
   .object({
     provider: z.string(),
@@ -31,7 +31,7 @@ const providerKey = z
     masked_key: z.string().meta({ description: "Its last four characters; the rest is never shown", examples: ["****WxYz"] }),
     state: z.enum(PROVIDER_KEY_STATES).meta({
       description:
-        "`pending`: the gateway is taking it up, which takes a second. `active`: in use. `no_room` and `unusable`: it cannot be used, and requests are refused unless there is `fallback`",
+        "`pending`: being applied, which takes a second. `active`: in use. `no_room` and `unusable`: the key cannot be used, and requests are refused unless `fallback` is true",
     }),
     fallback: z.boolean().meta({
       description: "Whether requests are sent with the service's credential, at the model's price, while the key cannot be used",
@@ -57,7 +57,7 @@ const offer = z
   .meta({ id: "ProviderOffer" });
 const entered = z.strictObject({
   key: providerSecret.meta({ description: "The key itself. Stored encrypted, and never shown again" }),
-  origin: providerOrigin.optional().meta({ description: "Required if several servers go by the name of this provider" }),
+  origin: providerOrigin.optional().meta({ description: "Required if several servers share this provider's name" }),
 });
 
 /** The account's own keys for providers (docs/provider-keys.md). */
@@ -67,7 +67,7 @@ export function providerKeyApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "List providers that take the account's own key",
+        summary: "List providers that accept the account's own key",
         response: { 200: z.object({ data: z.array(offer) }), ...failures },
       },
     },
@@ -84,7 +84,7 @@ export function providerKeyApi(api: Api, { database, pepper }: AppDeps): void {
       schema: {
         tags,
         summary: "List provider keys by provider",
-        description: "An account has at most one for each provider.",
+        description: "An account can have one key per provider.",
         response: { 200: z.object({ data: z.array(providerKey) }), ...failures },
       },
     },
@@ -103,9 +103,9 @@ export function providerKeyApi(api: Api, { database, pepper }: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Enter or replace a provider key",
+        summary: "Add or replace a provider key",
         description:
-          "Within a second, requests to the provider's models are sent with it, and charged the fee instead of the price. Requires the owner role.",
+          "Within a second, requests to the provider's models are sent with this key and charged the fee instead of the price. Requires the owner role.",
         params,
         body: entered,
         response: { 200: providerKey, ...failures },
@@ -162,7 +162,11 @@ export function providerKeyApi(api: Api, { database, pepper }: AppDeps): void {
 async function onlyOrigin(database: Database, provider: string): Promise<string> {
   const [first, ...others] = (await readOffers(database)).filter((each) => each.provider === provider);
   if (first === undefined)
-    throw new GatewayError("invalid_request", `No model takes a key for the provider ${provider}.`, { field: "provider" });
+    throw new GatewayError(
+      "invalid_request",
+      `No model accepts a key for the provider ${provider}. GET /api/v1/provider-offers lists those that do.`,
+      { field: "provider" },
+    );
   if (others.length === 0) return first.origin;
   const origins = [first, ...others].map((each) => each.origin).join(", ");
   throw new GatewayError("invalid_request", `Several servers go by the name ${provider}: send origin, one of ${origins}.`, {

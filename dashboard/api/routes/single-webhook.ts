@@ -13,7 +13,7 @@ const webhook = z.object({ url: z.string(), created_at: moment }).meta({ id: "We
 const newWebhook = webhook
   .extend({ secret: z.string().meta({ description: "Signs events. Only this response contains it." }) })
   .meta({ id: "NewWebhook" });
-const instead = "Use /webhooks: an account can have several.";
+const instead = "Use /webhooks instead: an account can have several webhooks.";
 
 /**
  * From when an account had one webhook, for the events of budgets: programs keep working. It is the oldest one that gets these
@@ -29,7 +29,7 @@ export function singleWebhookApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         deprecated,
-        summary: "Get the webhook for the events of budgets",
+        summary: "Get the webhook for budget events",
         description: instead,
         response: { 200: z.object({ webhook: webhook.nullable().meta({ description: "null if there is none" }) }), ...failures },
       },
@@ -46,7 +46,7 @@ export function singleWebhookApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         deprecated,
-        summary: "Set the webhook for the events of budgets",
+        summary: "Set the webhook for budget events",
         description: `With a new secret. ${instead} Requires the owner role.`,
         body: z.strictObject({ url: words("An address", 2_000) }),
         response: { 200: newWebhook, ...failures },
@@ -70,7 +70,7 @@ export function singleWebhookApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         deprecated,
-        summary: "Remove the webhook for the events of budgets",
+        summary: "Remove the webhook for budget events",
         description: `${instead} Requires the owner role.`,
         response: { 204: z.null().meta({ description: "Done." }), ...failures },
       },

@@ -25,17 +25,17 @@ const endpoint = z
   .object({
     id: z.string(),
     url: z.string(),
-    events: z.array(z.string()).meta({ description: `Of these: ${EVENT_TYPES.join(", ")}` }),
+    events: z.array(z.string()).meta({ description: `Any of ${EVENT_TYPES.join(", ")}` }),
     status: z
       .enum(["active", "disabled", "failed"])
-      .meta({ description: "failed: it was disabled because it accepted no event for nearly three days" }),
+      .meta({ description: "`failed`: disabled because it accepted no events for nearly three days" }),
     created_at: moment,
     previous_secret_until: moment
       .nullable()
-      .meta({ description: "Until then events are signed with the previous secret too; null: they are not" }),
+      .meta({ description: "Until then, events are also signed with the previous secret; null: they are not" }),
     dropped_at: moment
       .nullable()
-      .meta({ description: "When an event was last left out because too many were waiting; null: never" }),
+      .meta({ description: "When an event was last dropped because too many were waiting; null: never" }),
   })
   .meta({ id: "WebhookEndpoint" });
 const newEndpoint = endpoint.extend({ secret }).meta({ id: "NewWebhookEndpoint" });
@@ -49,7 +49,7 @@ const delivery = z
     attempts: z.int(),
     problem: z.string().nullable().meta({ description: "Why the last attempt failed" }),
     created_at: moment,
-    next_attempt_at: moment.nullable().meta({ description: "null: it is not tried again" }),
+    next_attempt_at: moment.nullable().meta({ description: "null: no further attempt" }),
   })
   .meta({ id: "WebhookDelivery" });
 
@@ -80,7 +80,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         summary: "Add a webhook",
-        description: `Its events are posted as JSON and signed as Standard Webhooks defines. ${owners}`,
+        description: `Events are sent as JSON, signed according to Standard Webhooks. ${owners}`,
         body: z.strictObject({ url: address, events: chosenEvents }),
         response: { 201: newEndpoint, ...failures },
       },
@@ -106,7 +106,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         summary: "Change, disable or enable a webhook",
-        description: `What is left out stays. While it is disabled, events are neither sent nor kept for it. ${owners}`,
+        description: `Omitted fields stay unchanged. While a webhook is disabled, its events are neither sent nor kept. ${owners}`,
         params,
         body: z.strictObject({
           url: address.optional(),
@@ -137,7 +137,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Replace a webhook's secret",
+        summary: "Rotate a webhook's secret",
         description: owners,
         params,
         body: z.strictObject({
@@ -146,7 +146,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
             .min(0, "At least 0.")
             .max(168, "At most 168, a week.")
             .default(24)
-            .meta({ description: "How long events are signed with the previous secret too" }),
+            .meta({ description: "How long events are also signed with the previous secret" }),
         }),
         response: { 200: newEndpoint, ...failures },
       },
@@ -195,7 +195,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Send an event again",
+        summary: "Resend an event",
         description: `As a new delivery, with the same \`webhook-id\`. ${owners}`,
         params: deliveryParams,
         response: { 201: delivery, ...failures },

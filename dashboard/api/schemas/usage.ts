@@ -22,7 +22,7 @@ const images = z.int().meta({ description: "Generated images" });
 
 const characters = z.int().meta({ description: "Characters of spoken text: Unicode code points" });
 
-const seconds = z.int().meta({ description: "Seconds of transcribed sound" });
+const seconds = z.int().meta({ description: "Seconds of transcribed audio" });
 
 export const sumsShape = { requests: z.int(), tokens, searches, images, characters, seconds, amount: usd };
 
@@ -84,7 +84,7 @@ export const listedRequest = z
       })
       .meta({
         description:
-          "Prices charged, in USD per million tokens, per thousand searches, per image, per million characters and per minute of sound, as decimal strings",
+          "Prices charged, in USD per million tokens, per thousand searches, per image, per million characters and per minute of audio, as decimal strings",
       }),
     image_terms: z.string().nullable().meta({
       description: "Size and quality that the price of an image is for, such as `1024x1024, high`; null or empty if any",

@@ -34,7 +34,7 @@ export function userType(baseUrl: string) {
     id: "User",
     name: "User",
     endpoint: "/Users",
-    description: "A member of the account, or somebody who is invited",
+    description: "A member of the account, or someone invited to it",
     schema: USER_SCHEMA,
     schemaExtensions: [],
     meta: { resourceType: "ResourceType", location: `${baseUrl}/ResourceTypes/User` },
@@ -56,9 +56,9 @@ export function userSchemaResource(baseUrl: string) {
     schemas: [SCHEMA_SCHEMA],
     id: USER_SCHEMA,
     name: "User",
-    description: "A member of the account, or somebody who is invited",
+    description: "A member of the account, or someone invited to it",
     attributes: [
-      attribute("userName", "Unique in the account, whatever its case", { isRequired: true, isUnique: true }),
+      attribute("userName", "Unique in the account, ignoring case", { isRequired: true, isUnique: true }),
       attribute("externalId", "The identity provider's own id", { isCaseExact: true }),
       attribute("displayName", "A name that the identity provider keeps here; members choose their own"),
       attribute("name", "The same, in parts", {

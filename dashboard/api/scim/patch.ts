@@ -39,7 +39,7 @@ const REQUIRED: ReadonlySet<string> = new Set(["username", "active", "emails", "
 export function readPatch(body: unknown): UserChange {
   const { data, error } = patchSchema.safeParse(body);
   if (error !== undefined)
-    throw invalidValue("Operations", "must be a list of add, replace and remove, each with a value, a path or both");
+    throw invalidValue("Operations", "must be a list of add, replace and remove operations, each with a value, a path or both");
   return data.Operations.reduce<UserChange>((change, { op, path, value }) => {
     const target = path === undefined ? undefined : attributeOf(path);
     if (op === "remove") {

@@ -23,14 +23,14 @@ export interface UserQuery {
 const number = z.coerce.number("must be a whole number").pipe(z.int("must be a whole number"));
 /** In the address, names are separated by commas; in a body, they are a list. An empty text selects nothing in particular. */
 const names = z
-  .union([z.string().transform((text) => text.split(",")), z.array(z.string())], "must be names of attributes")
+  .union([z.string().transform((text) => text.split(",")), z.array(z.string())], "must be attribute names")
   .refine(({ length }) => length <= MAX_NAMES, `must have at most ${MAX_NAMES} names`)
   .transform((list) => list.filter((name) => name.trim() !== ""))
-  .refine((list) => list.every(({ length }) => length <= MAX_NAME_CHARACTERS), "must have names of attributes that exist")
+  .refine((list) => list.every(({ length }) => length <= MAX_NAME_CHARACTERS), "must contain only existing attributes")
   .transform((list) => (list.length === 0 ? undefined : list));
 const querySchema = z.object(
   {
-    filter: z.string("must be given once, as a text").optional(),
+    filter: z.string("must be given once, as a string").optional(),
     startIndex: number.optional(),
     count: number.optional(),
     attributes: names.optional(),

@@ -34,8 +34,8 @@ export async function serveScim(api: FastifyInstance, deps: AppDeps): Promise<vo
   api.setNotFoundHandler((request) => {
     const allow = methodsOf((request.url.split("?", 1)[0] ?? "").slice(api.prefix.length));
     if (allow === undefined)
-      throw new GatewayError("not_found", "Unknown path. Users are the only resources: see ResourceTypes.");
-    throw new GatewayError("method_not_allowed", `This takes ${allow} only.`, { headers: { allow } });
+      throw new GatewayError("not_found", "Unknown path. Users are the only resource type; see ResourceTypes.");
+    throw new GatewayError("method_not_allowed", `This path supports only ${allow}.`, { headers: { allow } });
   });
 
   async function answerList(request: FastifyRequest, reply: FastifyReply, query: unknown): Promise<FastifyReply> {

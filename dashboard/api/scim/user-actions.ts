@@ -111,7 +111,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     if (mailer === undefined)
       throw new GatewayError(
         "invalid_request",
-        "This service sends no mail, so nobody can be invited. Ask the operator of the service to configure it.",
+        "This service is not set up to send email, so nobody can be invited. Ask its operator to configure email.",
       );
   }
 

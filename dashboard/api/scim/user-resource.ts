@@ -16,7 +16,7 @@ export interface UserChange extends Partial<UserProfile> {
 
 const MAX_CHARACTERS = 254;
 const text = z
-  .string("must be a text")
+  .string("must be a string")
   .max(MAX_CHARACTERS, `must have at most ${MAX_CHARACTERS} characters`)
   .refine((value) => !value.includes("\0"), "must not contain NUL");
 /** Some providers send an empty text where there is none. */
@@ -99,7 +99,8 @@ export function readEmail(email: string): string {
 
 function readRole(role: string): GivenRole {
   const known = ROLES.find((each) => each === role.toLowerCase());
-  if (known === undefined) throw invalidValue("roles.value", "must be member or viewer; make owners in the dashboard");
+  if (known === undefined)
+    throw invalidValue("roles.value", "must be member or viewer; to make someone an owner, use the dashboard");
   return known;
 }
 

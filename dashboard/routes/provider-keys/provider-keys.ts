@@ -42,7 +42,7 @@ export function providerKeyRoutes(app: FastifyInstance, { database, pepper }: Ap
       entered = key.provider;
     });
     if (form !== undefined) return refuseForm(reply, await render(visitor, form), { form });
-    return goTo(reply, PROVIDER_KEYS_PATH, `Key for ${entered} saved. It is in use within seconds.`);
+    return goTo(reply, PROVIDER_KEYS_PATH, `Key for ${entered} saved. It takes effect within seconds.`);
   });
 
   app.post(`${PROVIDER_KEYS_PATH}/:provider/fallback`, async (request: ProviderRequest, reply) => {

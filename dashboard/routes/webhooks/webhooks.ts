@@ -114,7 +114,7 @@ export function webhookEndpointRoutes(app: FastifyInstance, deps: AppDeps): void
     let dialog = "";
     const form = await submitForm(values, async () => {
       const { secret } = await actions.rotate(actorOf(visitor), id, Number(overlapForm.parse(values).overlap));
-      dialog = webhookSecretDialog({ id, secret, title: "Secret replaced" });
+      dialog = webhookSecretDialog({ id, secret, title: "Secret rotated" });
     });
     if (form !== undefined) return refuseForm(reply, rotateWebhookPage({ visitor, endpoint, form }), { form });
     return sendPage(reply, await render(visitor, id, { dialog }));
@@ -141,7 +141,7 @@ export function webhookEndpointRoutes(app: FastifyInstance, deps: AppDeps): void
   app.post(`${WEBHOOKS_PATH}/:id/deliveries/:deliveryId/repeat`, async (request: DeliveryRequest, reply) => {
     const visitor = memberOf(request, "manageWebhooks");
     await actions.repeat(actorOf(visitor), request.params);
-    return goTo(reply, `${WEBHOOKS_PATH}/${request.params.id}`, "Event queued again.");
+    return goTo(reply, `${WEBHOOKS_PATH}/${request.params.id}`, "Event queued.");
   });
 }
 

@@ -26,7 +26,7 @@ export function adminModelsPage({ visitor, models }: { visitor: Member; models: 
     ...(charged.has("rerank") ? ["1,000 searches"] : []),
     ...(charged.has("image_generation") ? ["image"] : []),
     ...(charged.has("speech") ? ["million characters"] : []),
-    ...(charged.has("transcription") ? ["minute of sound"] : []),
+    ...(charged.has("transcription") ? ["minute of audio"] : []),
   ];
   const body = html`<h1>Models</h1>
     <p class="muted">

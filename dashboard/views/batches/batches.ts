@@ -26,8 +26,8 @@ export interface BatchesView {
 }
 
 const ABOUT = html`<p class="muted">
-  A batch is a set of requests that are sent together and answered within 24 hours, often at a lower price. Create batches with an
-  API key, at <code>/v1/batches</code> in OpenAI's format or at <code>/v1/messages/batches</code> in Anthropic's.
+  A batch is a set of requests that you send together. They are answered within 24 hours, often at a lower price. Create batches
+  with an API key: at <code>/v1/batches</code> in OpenAI's format, or at <code>/v1/messages/batches</code> in Anthropic's.
 </p>`;
 
 export function batchesPage({ visitor, batches, next, keys }: BatchesView): string {
@@ -35,7 +35,7 @@ export function batchesPage({ visitor, batches, next, keys }: BatchesView): stri
     !${ABOUT}
     !${
       batches.length === 0
-        ? empty("No batches yet", { note: "Models that accept batches say so on their page, with the price." })
+        ? empty("No batches yet", { note: "A model's page says whether it accepts batches, and at what price." })
         : table(batches, keys)
     }
     !${next === null ? "" : olderLink(BATCHES_PATH, { after: next }, "Older batches")}`;
@@ -104,7 +104,7 @@ export function batchPage({ visitor, batch, keys }: BatchView): string {
     <div class="cards">
       !${figure({ name: "Requests", value: grouped(String(requests)), note: `${grouped(String(doneOf(batch)))} done` })}
       !${figure({ name: "Succeeded", value: grouped(String(succeeded)), note: lostNote({ errored, canceled, expired }) })}
-      !${figure({ name: "Cost", value: usd(chargeNanoUsd), note: "For requests that have a result" })}
+      !${figure({ name: "Cost", value: usd(chargeNanoUsd), note: "For requests with a result" })}
     </div>
     <dl class="facts card">!${facts(batch, keys).map(([term, words]) => fact(term, words))}</dl>
     !${isAllowed(visitor.membership.role, "manageBatches") ? actions(batch) : ""}`;
@@ -163,7 +163,7 @@ function actions(batch: Batch): string {
   if (state !== "ended") return "";
   const files = [
     ...(outputBytes > 0 && !isOutputDeleted
-      ? [html`<a class="button" href="${BATCHES_PATH}/${id}/output">Download answers</a>`]
+      ? [html`<a class="button" href="${BATCHES_PATH}/${id}/output">Download results</a>`]
       : []),
     ...(errorBytes > 0 && !isErrorDeleted
       ? [html`<a class="button" href="${BATCHES_PATH}/${id}/error">Download errors</a>`]
@@ -179,7 +179,7 @@ export function confirmCancelPage({ visitor, batch }: { visitor: Member; batch: 
     path: BATCHES_PATH,
     title: "Cancel this batch?",
     body: html`<p><code class="wrap">${id}</code></p>
-      <p>Requests in progress are finished and charged; the others are not sent. The answers so far stay available.</p>`,
+      <p>Requests in flight finish and are charged; the rest are not sent. Results so far stay available.</p>`,
     action: `${BATCHES_PATH}/${id}/cancel`,
     button: "Cancel batch",
     cancel: `${BATCHES_PATH}/${id}`,

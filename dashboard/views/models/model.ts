@@ -78,7 +78,7 @@ function sizes(model: CatalogueModel): [string, string][] {
 function maxInputOf({ interfaces }: CatalogueModel): string {
   if (interfaces.includes("image_generation")) return ", of the prompt";
   if (interfaces.includes("speech")) return ", of the text";
-  if (interfaces.includes("transcription")) return ", of the sound and the prompt";
+  if (interfaces.includes("transcription")) return ", of the audio and the prompt";
   return interfaces.includes("rerank") ? ", query and one document" : " each";
 }
 

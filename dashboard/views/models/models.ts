@@ -99,7 +99,7 @@ function inputPrice({ interfaces }: CatalogueModel, price: Price): string {
 function unitPrice(interfaces: CatalogueModel["interfaces"], price: Price): [price: string, per: string] {
   if (interfaces.includes("image_generation")) return [imagePriceRange(price), "per image"];
   if (interfaces.includes("speech")) return [showPrice(price.unitPicoUsd), "per million characters"];
-  if (interfaces.includes("transcription")) return [showMinutePrice(price.unitPicoUsd), "per minute of sound"];
+  if (interfaces.includes("transcription")) return [showMinutePrice(price.unitPicoUsd), "per minute of audio"];
   return [showUnitPrice(price.unitPicoUsd), "per 1,000 searches"];
 }
 

@@ -19,7 +19,7 @@ const TOKENS: readonly PriceClass[] = [
   OUTPUT,
 ];
 const CHARACTERS: PriceClass = { name: "Million characters", of: ({ unitPicoUsd }) => showPrice(unitPicoUsd) };
-const MINUTES: PriceClass = { name: "Minute of sound", of: ({ unitPicoUsd }) => showMinutePrice(unitPicoUsd) };
+const MINUTES: PriceClass = { name: "Minute of audio", of: ({ unitPicoUsd }) => showMinutePrice(unitPicoUsd) };
 const SEARCHES: PriceClass = { name: "1,000 searches", of: ({ unitPicoUsd }) => showUnitPrice(unitPicoUsd) };
 
 /** What a Model with these prices charges at any time. */
@@ -71,7 +71,7 @@ export function unitsOf(classes: readonly PriceClass[]): string {
     ...(hasSearches ? ["per 1,000 searches"] : []),
     ...(hasImages ? ["per image"] : []),
     ...(classes.includes(CHARACTERS) ? ["per million characters"] : []),
-    ...(classes.includes(MINUTES) ? ["per minute of sound"] : []),
+    ...(classes.includes(MINUTES) ? ["per minute of audio"] : []),
   ];
   const about =
     " A search is a query with up to 100 documents; a document of more than 500 tokens, query included, counts once for each 500 of them.";

@@ -30,7 +30,7 @@ const LONG_LIST = 8;
 export function projectsPage({ visitor, projects, form }: ProjectsView): string {
   const mayChange = isAllowed(visitor.membership.role, "manageProjects");
   const note = mayChange
-    ? "Create one for each application, team or customer, then choose it in the settings of its keys."
+    ? "Create one for each application, team or customer, then choose it in the settings of your keys."
     : "Only owners of this account can create projects.";
   const isLong = mayChange && projects.length >= LONG_LIST && projects.length < ACCOUNT_BOUNDS.projects;
   const body = html`<div class="title">
@@ -38,8 +38,8 @@ export function projectsPage({ visitor, projects, form }: ProjectsView): string 
       !${isLong ? html`<a class="button" href="#create">Create project</a>` : ""}
     </div>
     <p class="muted">
-      A project groups API keys: it has usage and a budget of its own. A key is in one project at most, and takes its past usage
-      along when it moves.
+      A project groups API keys, to see their usage and set a budget for them. A key is in at most one project. If you move it,
+      its past usage moves with it.
     </p>
     !${projects.length === 0 ? empty("No projects yet", { note }) : table(projects, mayChange)}
     !${mayChange ? createForm(visitor, projects, form) : ""}`;
@@ -87,7 +87,9 @@ function actions({ id, name }: ListedProject): string[] {
 
 function createForm({ csrf }: Member, projects: readonly ListedProject[], form: FormState): string {
   if (projects.length >= ACCOUNT_BOUNDS.projects)
-    return html`<p class="muted">This account has ${ACCOUNT_BOUNDS.projects} projects, the maximum.</p>`;
+    return html`<p class="muted">
+      This account has ${ACCOUNT_BOUNDS.projects} projects, the maximum. Delete one to create another.
+    </p>`;
   return html`<form method="post" action="${PROJECTS_PATH}" class="card stack">
     <h2 id="create">Create a project</h2>
     !${formProblem(form)} !${csrfField(csrf)} !${field({ name: "name", label: "Name", isRequired: true }, form)}
@@ -141,7 +143,7 @@ export function confirmProjectPage({ visitor, project }: { visitor: Member; proj
     path: PROJECTS_PATH,
     title: "Delete this project?",
     body: html`<p>${name}</p>
-      <p>Its budget is deleted with it. Usage of keys that it had, and that were deleted, stays in reports.</p>`,
+      <p>Its budget is deleted too. Usage of its deleted keys stays in reports.</p>`,
     action: `${PROJECTS_PATH}/${id}/delete`,
     button: "Delete project",
     cancel: PROJECTS_PATH,

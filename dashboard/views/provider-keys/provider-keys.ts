@@ -32,15 +32,15 @@ export interface ProviderKeysView {
 
 export function providerKeysPage({ visitor, keys, offers, form }: ProviderKeysView): string {
   const mayChange = isAllowed(visitor.membership.role, "manageProviderKeys");
-  const none = mayChange ? "" : "Only owners of this account can enter provider keys.";
+  const none = mayChange ? "" : "Only owners of this account can add provider keys.";
   const body = html`<p class="crumb"><a href="${KEYS_PATH}">API keys</a></p>
     <h1>Provider keys</h1>
     <p class="muted">
-      Bring your own key for a provider: requests to its models are then sent with your key, the provider bills you for them, and
-      your credit pays only the service's fee.
+      Bring your own key for a provider: requests to its models are sent with your key, the provider bills you for them, and this
+      service charges only a fee to your credit.
     </p>
     !${keys.length === 0 ? (offers.length === 0 ? "" : empty("No provider keys yet", { note: none })) : keyTable(keys, mayChange ? visitor : null)}
-    !${offers.length === 0 ? empty("No provider takes your own key", { note: "No model of this service takes one at the moment." }) : offerTable(offers)}
+    !${offers.length === 0 ? empty("No provider keys accepted", { note: "No model of this service currently accepts your own key." }) : offerTable(offers)}
     !${mayChange && offers.length > 0 ? enterForm(visitor, offers, form) : problems(form)}`;
   return layout({ title: "Provider keys", visitor, path: KEYS_PATH, body });
 }
@@ -59,11 +59,11 @@ function keyTable(keys: readonly ProviderKey[], owner: Member | null): string {
         <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub">${note}</span>`}</span>
       </td>
       <td data-label="If unavailable">${fallsBack ? "Model's price" : "Requests refused"}</td>
-      <td data-label="Entered">!${day(replacedAt ?? createdAt)}</td>
+      <td data-label="Added">!${day(replacedAt ?? createdAt)}</td>
       !${owner === null ? "" : html`<td class="actions">!${rowMenu(provider, [fallbackButton(owner, key), deleteLink(provider)])}</td>`}
     </tr>`;
   });
-  const heads = ["Provider", "Key", "Status", "If unavailable", "Entered", ...(owner === null ? [] : [{ hidden: "Actions" }])];
+  const heads = ["Provider", "Key", "Status", "If unavailable", "Added", ...(owner === null ? [] : [{ hidden: "Actions" }])];
   return responsiveTable(heads, rows, "wide");
 }
 
@@ -99,10 +99,10 @@ function offerTable(offers: readonly ProviderOffer[]): string {
         </tr>`,
     ),
   );
-  return html`<h2>Models that take your own key</h2>
+  return html`<h2>Models that accept your own key</h2>
     <p class="muted small">
-      Your key is sent to the server shown, and nowhere else. With a key, requests to the model go only to servers that take it.
-      While the key is unavailable they are refused, unless you choose the model's price instead.
+      Your key is sent only to the server shown. With a key, requests to the model go only to servers that accept it. While the
+      key is unavailable, they are refused, unless you choose the model's price instead.
     </p>
     !${responsiveTable(["Model", "Provider", "Fee"], rows, "medium")}`;
 }
@@ -127,10 +127,10 @@ function enterForm({ csrf }: Member, offers: readonly ProviderOffer[], form: For
     label: "Key",
     type: "password",
     isRequired: true,
-    help: "It is encrypted so that only the gateway's proxy gets it, and never shown again. Requests continue while a key is replaced.",
+    help: "Stored encrypted and never shown again. If you already have a key for this provider, it is replaced without interruption.",
   } as const;
   return html`<form method="post" action="${PROVIDER_KEYS_PATH}" class="card stack">
-    <h2 id="enter">Enter or replace a key</h2>
+    <h2 id="enter">Add or replace a key</h2>
     !${formProblem(form)} !${csrfField(csrf)} !${choice({ name: "provider", label: "Provider", options }, form)}
     !${field(secret, form)}
     <button class="primary">Save key</button>
@@ -144,9 +144,7 @@ export function confirmProviderKeyPage({ visitor, key }: { visitor: Member; key:
     path: KEYS_PATH,
     title: "Delete this provider key?",
     body: html`<p>${provider} (${origin}), <code>${masked(lastFour)}</code></p>
-      <p>
-        Requests to its models are then sent with the service's own credential, and your credit pays the models' prices again.
-      </p>`,
+      <p>Requests to its models will use the service's own credential again, and cost the models' regular prices.</p>`,
     action: `${PROVIDER_KEYS_PATH}/${provider}/delete`,
     button: "Delete key",
     cancel: PROVIDER_KEYS_PATH,

@@ -172,7 +172,7 @@ function unitParts({ interface: client, units, unitTerms, price: { unitPicoUsd }
     return [{ name: "Characters", count: units, picoUsd: unitPicoUsd, price: `${showPrice(unitPicoUsd)} per million` }];
   if (client === "transcription")
     return [
-      { name: "Seconds of sound", count: units, picoUsd: unitPicoUsd, price: `${showMinutePrice(unitPicoUsd)} per minute` },
+      { name: "Seconds of audio", count: units, picoUsd: unitPicoUsd, price: `${showMinutePrice(unitPicoUsd)} per minute` },
     ];
   return [{ name: "Searches", count: units, picoUsd: unitPicoUsd, price: `${showUnitPrice(unitPicoUsd)} per 1,000` }];
 }

@@ -71,7 +71,7 @@ export function usagePage(view: UsageView): string {
       !${all.searches === 0 ? "" : figure({ name: "Searches", value: compact(all.searches) })}
       !${all.images === 0 ? "" : figure({ name: "Images", value: compact(all.images) })}
       !${all.characters === 0 ? "" : figure({ name: "Characters", value: compact(all.characters) })}
-      !${all.seconds === 0 ? "" : figure({ name: "Minutes of sound", value: compact(minutesOf(all)) })}
+      !${all.seconds === 0 ? "" : figure({ name: "Minutes of audio", value: compact(minutesOf(all)) })}
     </div>
     !${view.providerKeys.length === 0 ? "" : ownKeys(view.providerKeys)} !${all.requests === 0 ? nothing : sections(view, query)}`;
   return layout({ title: "Usage", visitor, path: "/dashboard/usage", body });
@@ -210,7 +210,7 @@ const COUNTS: readonly { name: string; of: (sums: UsageSums) => number }[] = [
   { name: "Searches", of: ({ searches }) => searches },
   { name: "Images", of: ({ images }) => images },
   { name: "Characters", of: ({ characters }) => characters },
-  { name: "Minutes of sound", of: minutesOf },
+  { name: "Minutes of audio", of: minutesOf },
 ];
 
 /** @param rows `name` is HTML. */

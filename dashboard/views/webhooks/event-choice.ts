@@ -10,7 +10,7 @@ const WORDS: Readonly<Record<EventType, string>> = {
   "credit.balance_low": "The balance falls below the alert threshold",
   "credit.balance_exhausted": "The balance reaches zero",
   "key.created": "An API key is created",
-  "key.rotated": "An API key gets a new value",
+  "key.rotated": "An API key is rotated",
   "key.disabled": "An API key is disabled",
   "key.enabled": "An API key is enabled",
   "key.deleted": "An API key is deleted",
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<EventType, string>> = {
   "member.joined": "A member joins",
   "member.role_changed": "A member's role changes",
   "member.removed": "A member is removed, or leaves",
-  "model.shutdown_announced": "A model that you use gets a shutdown date",
+  "model.shutdown_announced": "A shutdown date is set or changed for a model that you use",
 };
 const BY_NAME = new Map<string, string>([...Object.entries(WORDS), [TEST_EVENT, "Test event"]]);
 

@@ -43,12 +43,14 @@ function notes({ disabledBy, previousUntil, droppedAt }: Endpoint): string {
   const texts = [
     ...(disabledBy === "failures"
       ? [
-          "It accepted no event for nearly three days, so it was disabled and gets no events. Enable it when the endpoint works again.",
+          "This webhook accepted no events for nearly three days, so it was disabled and receives no events. Enable it once your server works again.",
         ]
       : []),
-    ...(disabledBy === "owner" ? ["It gets no events."] : []),
-    ...(previousUntil === null ? [] : [html`Events are signed with the previous secret too, until !${moment(previousUntil)}.`]),
-    ...(droppedAt === null ? [] : [html`Too many events were waiting: some were left out, last !${moment(droppedAt)}.`]),
+    ...(disabledBy === "owner" ? ["This webhook is disabled and receives no events."] : []),
+    ...(previousUntil === null ? [] : [html`Events are also signed with the previous secret until !${moment(previousUntil)}.`]),
+    ...(droppedAt === null
+      ? []
+      : [html`Too many events were waiting, so some were dropped, most recently !${moment(droppedAt)}.`]),
   ];
   return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");
 }
@@ -59,7 +61,7 @@ function buttons({ csrf }: Member, { id, disabledBy }: Endpoint): string {
     <button formaction="${path}/disable">Disable</button>`;
   return html`<form method="post" action="${path}/enable" class="buttons">
     !${csrfField(csrf)} !${disabledBy === null ? whenEnabled : html`<button class="primary">Enable</button>`}
-    <a class="button" href="${path}/rotate" data-dialog>Replace secret</a>
+    <a class="button" href="${path}/rotate" data-dialog>Rotate secret</a>
     <a class="button quiet danger" href="${path}/delete" data-dialog>Delete webhook</a>
   </form>`;
 }
@@ -72,7 +74,7 @@ function deliveryTable(
 ): string {
   const rows = deliveries.map(({ id, type, createdAt, attempts, status, problem, nextAttemptAt }) => {
     const again = html`<form method="post" action="${WEBHOOKS_PATH}/${endpoint.id}/deliveries/${id}/repeat">
-      !${csrfField(csrf)}<button>Send again</button>
+      !${csrfField(csrf)}<button>Resend</button>
     </form>`;
     const canRepeat = status !== "waiting" && endpoint.disabledBy === null;
     const view = html`<a href="${WEBHOOKS_PATH}/${endpoint.id}/deliveries/${id}">View</a>`;
@@ -85,7 +87,7 @@ function deliveryTable(
       <td data-label="Created">!${moment(createdAt)}</td>
       <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
       <td data-label="Attempts" class="number">${attempts}</td>
-      <td data-label="Last problem">
+      <td data-label="Last error">
         <span
           >!${problem === null ? "–" : clipped(problem)}!${
             nextAttemptAt === null || attempts === 0 ? "" : html`<span class="sub">Next attempt !${moment(nextAttemptAt)}</span>`
@@ -95,7 +97,7 @@ function deliveryTable(
       <td class="actions">!${rowMenu(`${type} of ${createdAt.toISOString()}`, [view, ...(canRepeat ? [again] : [])])}</td>
     </tr>`;
   });
-  const heads = ["Event", "Created", "Status", { number: "Attempts" }, "Last problem", { hidden: "Actions" }];
+  const heads = ["Event", "Created", "Status", { number: "Attempts" }, "Last error", { hidden: "Actions" }];
   return responsiveTable(heads, rows, "wide");
 }
 
@@ -123,7 +125,7 @@ export function deliveryPage({ visitor, endpoint, delivery }: DeliveryView): str
     ["Created", moment(createdAt)],
     ["Status", html`<span class="badge ${BADGES[status]}">${status}</span>`],
     ["Attempts", String(attempts)],
-    ["Last problem", problem === null ? "–" : html`${problem}`],
+    ["Last error", problem === null ? "–" : html`${problem}`],
   ];
   const body = html`<p class="crumb">
       <a href="${WEBHOOKS_PATH}">Webhooks</a> · <a href="${WEBHOOKS_PATH}/${endpoint.id}">Webhook</a>
@@ -161,11 +163,13 @@ export function rotateWebhookPage({ visitor, endpoint, form }: { visitor: Member
   return confirmPage({
     visitor,
     path: WEBHOOKS_PATH,
-    title: "Replace the signing secret?",
-    body: html`<p>A new secret is shown once. Until your endpoint has it, events can be signed with the previous one too.</p>
+    title: "Rotate the signing secret?",
+    body: html`<p>
+        The new secret is shown only once. Until your server has it, events can also be signed with the previous one.
+      </p>
       !${choice({ name: "overlap", label: "Keep signing with the previous secret", options: OVERLAPS }, form)}`,
     action: `${path}/rotate`,
-    button: "Replace secret",
+    button: "Rotate secret",
     cancel: path,
     isDanger: false,
     form,
@@ -179,7 +183,9 @@ export function deleteWebhookPage({ visitor, endpoint }: { visitor: Member; endp
     path: WEBHOOKS_PATH,
     title: "Delete this webhook?",
     body: html`<p><code>${endpoint.url}</code></p>
-      <p>It gets no more events, and its deliveries are deleted, those that wait too. To pause it, disable it instead.</p>`,
+      <p>
+        It receives no more events, and all its deliveries are deleted, including waiting ones. To pause it, disable it instead.
+      </p>`,
     action: `${path}/delete`,
     button: "Delete webhook",
     cancel: path,

@@ -32,11 +32,11 @@ export function webhooksPage({ visitor, endpoints, form, dialog = "" }: Webhooks
   const body = html`!${dialog}
     <h1>Webhooks</h1>
     <p class="muted">
-      A webhook sends the account's events to your own server as they happen: JSON, signed according to
-      <a href="https://www.standardwebhooks.com">Standard Webhooks</a>, so any of its libraries can verify it. Events that cannot
-      be delivered are sent again for nearly three days.
+      Webhooks send the account's events to your own server as they happen. Events are JSON, signed according to
+      <a href="https://www.standardwebhooks.com">Standard Webhooks</a>, so any of its libraries can verify them. Failed deliveries
+      are retried for nearly three days.
     </p>
-    !${endpoints.length === 0 ? empty(mayManage ? "No webhooks yet" : "For owners", { note }) : table(endpoints)}
+    !${endpoints.length === 0 ? empty(mayManage ? "No webhooks yet" : "Owners only", { note }) : table(endpoints)}
     !${mayManage ? addForm(visitor, endpoints, form) : ""}`;
   return layout({ title: "Webhooks", visitor, path: WEBHOOKS_PATH, body });
 }
@@ -66,12 +66,14 @@ export function statusBadge({ disabledBy }: Pick<Endpoint, "disabledBy">): strin
   if (disabledBy === null) return html`<span class="badge active">active</span>`;
   return disabledBy === "owner"
     ? html`<span class="badge disabled">disabled</span>`
-    : html`<span class="badge failed" title="It accepted no event for nearly three days">failed</span>`;
+    : html`<span class="badge failed" title="Accepted no events for nearly three days">failed</span>`;
 }
 
 function addForm({ csrf }: Member, endpoints: readonly Endpoint[], form: FormState): string {
   if (endpoints.length >= ACCOUNT_BOUNDS.webhooks)
-    return html`<p class="muted">This account has ${ACCOUNT_BOUNDS.webhooks} webhooks, the maximum.</p>`;
+    return html`<p class="muted">
+      This account has ${ACCOUNT_BOUNDS.webhooks} webhooks, the maximum. Delete one to add another.
+    </p>`;
   const shown = { ...form, values: { events: EVENT_TYPES.join(","), ...form.values } };
   return html`<form method="post" action="${WEBHOOKS_PATH}" class="card stack">
     <h2>Add a webhook</h2>
@@ -84,6 +86,6 @@ function addForm({ csrf }: Member, endpoints: readonly Endpoint[], form: FormSta
 
 export function webhookSecretDialog({ id, secret, title }: { id: string; secret: string; title: string }): string {
   const body = html`!${copyable({ id: "webhook-secret", text: secret, label: "Signing secret" })}
-    <p><strong>Copy it now: you will not see it again.</strong> Your endpoint needs it to verify that events come from here.</p>`;
+    <p><strong>Copy it now: you will not see it again.</strong> Your server needs it to verify events.</p>`;
   return shownOnce({ title, body, done: `${WEBHOOKS_PATH}/${id}` });
 }

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../json/object.ts";
 
 /** What a transcription says about its cost: unchecked; NaN for what is no number, undefined if it says nothing. */
 export interface TranscriptionReport {
-  /** Whole seconds of sound, rounded up. */
+  /** Whole seconds of audio, rounded up. */
   seconds: number | undefined;
   inputTokens: number | undefined;
   outputTokens: number | undefined;

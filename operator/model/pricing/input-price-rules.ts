@@ -23,7 +23,7 @@ const UNIT_PRICES = [
   {
     field: "perMinute",
     interface: "Transcription",
-    message: "must be absent, except for Transcription: other interfaces have no minutes of sound",
+    message: "must be absent, except for Transcription: other interfaces have no minutes of audio",
   },
 ] as const;
 const KINDS = ["inputPerMillion", ...UNIT_PRICES.map(({ field }) => field)] as const;

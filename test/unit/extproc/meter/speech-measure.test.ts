@@ -209,7 +209,7 @@ describe("the translation of a request for speech", () => {
     const stream = translate({ input: "x", stream_format: "sse" }).stream(sizeOf({}).meter(0));
     const event = Buffer.from(`data: {"type":"speech.audio.delta","audio":"${"A".repeat(1024 * 1024)}"}\n\n`);
     const got = Array.from({ length: 20 }, () => String(stream.push(event))).join("");
-    expect(got).toMatch(/\n\ndata: \{"error":\{"message":"The model server sent more sound than the text can have\./);
+    expect(got).toMatch(/\n\ndata: \{"error":\{"message":"The model server sent more audio than the text can have\./);
     expect(stream.outcome()).toBe("failed");
   });
 });

@@ -73,7 +73,7 @@ function chargeFor(answer: string | object, asked: Asked = {}) {
 const TEXT = "Good morning.";
 const text = (format: string): FormPart[] => [["response_format", format]];
 
-describe("seconds of sound", () => {
+describe("seconds of audio", () => {
   test.for([
     ["the usage by time", { text: TEXT, usage: { type: "duration", seconds: 89 } }, 89],
     ["a fraction, rounded up", { text: TEXT, usage: { type: "duration", seconds: 88.2 } }, 89],

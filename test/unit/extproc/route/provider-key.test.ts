@@ -52,8 +52,8 @@ test("with a key only the backends that take it are left, at the fee, and no oth
 });
 
 test.for([
-  { changes: { state: "pending" }, code: "provider_key_unavailable", says: "still taking up", retryAfter: "1" },
-  { changes: { state: "no_room" }, code: "provider_key_unavailable", says: "no room", retryAfter: "60" },
+  { changes: { state: "pending" }, code: "provider_key_unavailable", says: "still applying", retryAfter: "1" },
+  { changes: { state: "no_room" }, code: "provider_key_unavailable", says: "no capacity", retryAfter: "60" },
   { changes: { state: "unusable" }, code: "provider_key_unavailable", says: "Enter it again", retryAfter: "60" },
   { changes: { origin: "https://old.example.com" }, code: "provider_key_refused", says: "another server", retryAfter: undefined },
 ] as const)(

@@ -152,7 +152,7 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "minutes of another interface",
       pricing({ perMinute: "0.006" }),
-      "spec.pricing.perMinute must be absent, except for Transcription: other interfaces have no minutes of sound",
+      "spec.pricing.perMinute must be absent, except for Transcription: other interfaces have no minutes of audio",
     ],
     [
       "transcriptions without a price",
