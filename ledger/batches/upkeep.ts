@@ -3,8 +3,8 @@ import type { Queryable } from "../postgres/database.ts";
 import { removeRequests } from "./preparing.ts";
 
 const AT_ONCE = 20;
-/** Of one call: the next one continues. */
-const MAX_WORK_MS = 30_000;
+/** Of each half of a call, so that a process can stop: the next one continues. */
+const MAX_WORK_MS = 5_000;
 const PARTS_AT_ONCE = 20;
 
 const idRow = z.strictObject({ id: z.string() });
