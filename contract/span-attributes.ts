@@ -1,4 +1,4 @@
-import { isInputInterface, type InputInterface, type Interface } from "./protocol.ts";
+import { PROTOCOLS, type InputInterface, type Interface } from "./protocol.ts";
 
 /** Envoy metadata namespace in which extproc reports attributes for a request's spans. */
 export const SPAN_METADATA = "gateway.extproc";
@@ -17,7 +17,11 @@ export const SPAN_ATTRIBUTES = [
 ] as const;
 export type SpanAttribute = (typeof SPAN_ATTRIBUTES)[number];
 
-/** The conventions' operation name: all conversations are this one. */
-export function operationOf(client: Interface): "chat" | InputInterface {
-  return isInputInterface(client) ? client : "chat";
+const CONVERSATIONS: ReadonlySet<string> = new Set(PROTOCOLS);
+
+/** The conventions' operation name: all conversations are this one. An interface that only a newer version knows has its own name. */
+export function operationOf(client: Interface): "chat" | InputInterface;
+export function operationOf(client: string): string;
+export function operationOf(client: string): string {
+  return CONVERSATIONS.has(client) ? "chat" : client;
 }

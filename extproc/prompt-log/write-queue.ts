@@ -1,4 +1,5 @@
 import type { PromptContent, PromptSealer } from "../../ledger/prompt-log/content.ts";
+import { isDataRefused } from "../../ledger/postgres/postgres-error.ts";
 import type { NewRecord } from "../../ledger/prompt-log/write-records.ts";
 import { backOffMs, pause } from "../../runtime/wait.ts";
 import type { TakenRoom } from "./room.ts";
@@ -92,11 +93,26 @@ export function createRecordQueue({ write, seal, onResult, onFailed, onWritten }
       const sizes = { requestBytes: request.bytes, answerBytes: answer?.bytes ?? 0 };
       sealed.push({ ...facts, ...sizes, content: await seal(facts, content) });
     }
-    const stored = await writeWithRetries(sealed);
-    onWritten();
-    if (stored > 0) onResult("stored", stored);
-    if (stored < sealed.length) onResult("unwanted", sealed.length - stored);
+    await writeApart(sealed);
     return sealed.reduce((sum, { content }) => sum + content.length, 0);
+  }
+
+  /** Halves a batch that Postgres rejects until the one bad record is alone: the others may be of other accounts. */
+  async function writeApart(batch: readonly NewRecord[]): Promise<void> {
+    try {
+      const stored = await writeWithRetries(batch);
+      onWritten();
+      if (stored > 0) onResult("stored", stored);
+      if (stored < batch.length) onResult("unwanted", batch.length - stored);
+    } catch (error) {
+      if (isDataRefused(error) && batch.length > 1) {
+        const middle = Math.ceil(batch.length / 2);
+        await writeApart(batch.slice(0, middle));
+        return writeApart(batch.slice(middle));
+      }
+      onFailed(error);
+      onResult("failed", batch.length);
+    }
   }
 
   async function writeWithRetries(batch: readonly NewRecord[]): Promise<number> {
@@ -104,7 +120,7 @@ export function createRecordQueue({ write, seal, onResult, onFailed, onWritten }
       try {
         return await write(batch);
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || stopping.signal.aborted) throw error;
+        if (attempt === MAX_ATTEMPTS || stopping.signal.aborted || isDataRefused(error)) throw error;
         onFailed(error);
         await pause(backOffMs(RETRY, attempt, Math.random()), stopping.signal);
       }

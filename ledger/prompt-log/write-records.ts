@@ -16,12 +16,14 @@ export interface NewRecord {
   status: number | null;
   /** The client got the answer to its end. */
   isWhole: boolean;
-  /** As they were sent; the content may have less. */
+  /** As they were sent; the content may have less. More than the columns can hold is stored as the most that they can. */
   requestBytes: number;
   answerBytes: number;
   content: Buffer;
 }
 
+/** Of Postgres's type. An endless stream gets there. */
+const MAX_INTEGER = 2 ** 31 - 1;
 const COLUMNS = [
   "account_id text",
   "key_id text",
@@ -70,8 +72,8 @@ function valuesOf(record: NewRecord): unknown[] {
     record.isStream,
     record.status,
     record.isWhole,
-    record.requestBytes,
-    record.answerBytes,
+    Math.min(record.requestBytes, MAX_INTEGER),
+    Math.min(record.answerBytes, MAX_INTEGER),
     record.content,
   ];
 }

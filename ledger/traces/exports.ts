@@ -61,6 +61,8 @@ export async function claimExports(
                row_number() OVER (PARTITION BY account_id ORDER BY next_attempt_at, id) AS rank
              FROM trace_destination JOIN trace_account USING (account_id)
              WHERE disabled_at IS NULL AND next_attempt_at <= now() AND cursor < last_number AND id <> ALL ($3::uuid[])
+               -- A newer version may have other kinds: one of them must not stop everybody's.
+               AND kind = ANY ($4)
            ), queued AS (
              SELECT *, row_number() OVER (PARTITION BY is_failing ORDER BY rank, next_attempt_at) AS turn FROM ranked
            ), due AS (
@@ -74,7 +76,7 @@ export async function claimExports(
            SELECT id, account_id AS "accountId", kind, url, sealed_headers AS "sealedHeaders",
              includes_content AS "includesContent", cursor, last_number AS "lastNumber", batch_limit AS "batchLimit", failures
            FROM claimed JOIN trace_account USING (account_id)`,
-    values: [limit, failingLimit, busyDestinations],
+    values: [limit, failingLimit, busyDestinations, DESTINATION_KINDS],
     row: exportRow,
   });
 }

@@ -1,9 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import type { Label } from "../../contract/labels.ts";
-import { INTERFACES, type Interface } from "../../contract/protocol.ts";
 import type { Queryable, Reader } from "../postgres/database.ts";
-import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { readLabelsOf } from "../usage/request-labels.ts";
 import { wholeNumber } from "../usage/sums.ts";
 
@@ -14,7 +12,8 @@ export interface TracedRequest {
   requestId: string;
   attempt: number;
   model: string;
-  interface: Interface;
+  /** A newer version may have others, as of the outcome. */
+  interface: string;
   /** The provider whose key the account brought; null: the gateway's was used. */
   providerKey: string | null;
   keyId: string;
@@ -29,7 +28,7 @@ export interface TracedRequest {
   isBatch: boolean;
   isEstimated: boolean;
   httpStatus: number;
-  outcome: Outcome;
+  outcome: string;
   /** By price class, disjoint; reasoning tokens are a part of the output. */
   inputTokens: number;
   cachedInputTokens: number;
@@ -53,7 +52,7 @@ const tracedRow = z.strictObject({
   requestId: z.string(),
   attempt: z.int(),
   model: z.string(),
-  interface: z.enum(INTERFACES),
+  interface: z.string(),
   providerKey: z.string().nullable(),
   keyId: z.string(),
   keyName: z.string(),
@@ -66,7 +65,7 @@ const tracedRow = z.strictObject({
   isBatch: z.boolean(),
   isEstimated: z.boolean(),
   httpStatus: z.int(),
-  outcome: z.enum(OUTCOMES),
+  outcome: z.string(),
   inputTokens: wholeNumber,
   cachedInputTokens: wholeNumber,
   cacheWriteTokens: wholeNumber,

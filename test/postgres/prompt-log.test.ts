@@ -40,9 +40,17 @@ async function addOld(database: Database, customer: Customer, daysAgo: number): 
 test("an account reads its own records alone, whatever the bytes; a record that was moved does not open (S60)", async () => {
   const { database, acme, other } = await open();
   const bytes = Buffer.from([0, 255, 10, 0]);
-  const requestId = await addPromptRecord(database, acme, { request: bytes, answer: "fine", status: 400, model: null });
+  const requestId = await addPromptRecord(database, acme, {
+    request: bytes,
+    answer: "fine",
+    // Of an endless stream: more than the column can hold.
+    answerBytes: 2 ** 31,
+    status: 400,
+    model: null,
+  });
   const record = await readRecord(database, sealer, { accountId: "acme", requestId });
   expect(record).toMatchObject({ requestId, keyId: acme.keyId, keyName: "test", status: 400, model: null, requestBytes: 4 });
+  expect(record?.answerBytes).toBe(2 ** 31 - 1);
   expect(record?.content.request.text).toEqual(bytes);
   expect(record?.content.answer?.text.toString()).toBe("fine");
   expect((record?.expiresAt.getTime() ?? 0) - (record?.startedAt.getTime() ?? 0)).toBe(7 * DAY_MS);

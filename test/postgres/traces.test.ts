@@ -232,6 +232,31 @@ test("what waits is bounded in number and time; what is left out is counted", as
   expect(await metrics()).toContain('gateway_traced_requests_total{result="skipped"} 1000008');
 });
 
+test("what only a newer version knows, and a number that is taken, stop neither settlements nor other destinations", async () => {
+  const { database, accountId, add, settleSome, exportAll, find } = await open();
+  const [receiver, unknown] = [await startOtlpReceiver(), await startOtlpReceiver()];
+  const [{ id }, newer] = [await add(receiver.url), await add(unknown.url)];
+  await database.execute("ALTER TABLE trace_destination DROP CONSTRAINT trace_destination_kind_check");
+  for (const column of ["interface", "outcome"])
+    await database.execute(`ALTER TABLE usage_event DROP CONSTRAINT usage_event_${column}_check`);
+  await database.execute("UPDATE trace_destination SET kind = 'newer' WHERE id = $1", [newer.id]);
+  await database.execute(
+    `INSERT INTO trace_request (account_id, number, day, request_id, attempt)
+     VALUES ($1, 2, '2026-01-01', 'ffffffff-ffff-7fff-8fff-ffffffffffff', 1)`,
+    [accountId],
+  );
+  const requests = await settleSome(3, JSON.parse('{"interface": "video", "outcome": "moderated"}'));
+  expect(await database.execute("SELECT FROM usage_event")).toBe(3);
+  await exportAll();
+  const [first, , third] = requests.map(({ requestId }) => requestId).toSorted();
+  expect(receiver.accepted()).toMatchObject([
+    { name: "video modelx-v4-pro", attributes: { "gateway.request_id": first, "error.type": "moderated" } },
+    { attributes: { "gateway.request_id": third } },
+  ]);
+  expect(await find(id)).toMatchObject({ sent: 2n, skipped: 1n, waiting: 0n, problem: null });
+  expect(unknown.batches).toEqual([]);
+});
+
 test("a closed account exports nothing", async () => {
   const { database, accountId, owner, add } = await open();
   await add("https://otlp.example.com/");

@@ -1,3 +1,4 @@
+import { DatabaseError } from "pg";
 import { expect, test } from "vitest";
 import { createRecordRoom } from "../../../../extproc/prompt-log/room.ts";
 import { createRecordQueue, type FinishedRecord, type RecordResult } from "../../../../extproc/prompt-log/write-queue.ts";
@@ -77,4 +78,19 @@ test("a database that is away loses records, and counts them", async () => {
   add("two");
   await queue.drain(5_000);
   expect(counts).toEqual({ no_room: 100, failed: 5_000, stored: 1, unwanted: 1 });
+});
+
+test("a record that Postgres rejects is lost alone", async () => {
+  const written: string[] = [];
+  const { queue, add, room, counts } = open(async (batch) => {
+    if (batch.some(({ requestId }) => requestId === "request 42"))
+      throw Object.assign(new DatabaseError("out of range", 0, "error"), { code: "22003" });
+    written.push(...batch.map(({ requestId }) => requestId));
+    return batch.length;
+  });
+  for (let each = 0; each < 100; each += 1) add(`request ${each}`);
+  await queue.drain(5_000);
+  expect(counts).toEqual({ stored: 99, failed: 1 });
+  expect(new Set(written).size).toBe(99);
+  expect(room.bytes).toBe(0);
 });
