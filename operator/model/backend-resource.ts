@@ -72,13 +72,13 @@ const bringYourOwnKey = z
         .regex(PROVIDER_NAME, PROVIDER_EXAMPLE)
         .max(PROVIDER_NAME_LENGTH, `must be at most ${PROVIDER_NAME_LENGTH} characters`)
         .describe(
-          "Name under which accounts enter their key. Backends with the same name at the same server, of any Model, share the key.",
+          "Name under which accounts add their key. Backends with the same name and server share the key, across Models.",
         ),
     },
     must("have provider"),
   )
   .describe(
-    "Lets accounts bring their own key for the server. Requests of an account that has entered one are sent with it, in the place of credentialRef, and charged pricing.providerKeyFee instead of the prices.",
+    "Lets accounts bring their own key for the server. Requests of such an account are sent with its key instead of credentialRef, and charged pricing.providerKeyFee instead of the prices.",
   );
 
 /** A server of a Model. */

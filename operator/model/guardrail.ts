@@ -23,18 +23,18 @@ const streamWindow = z
         .min(100, CHARACTERS)
         .max(100_000, CHARACTERS)
         .optional()
-        .describe("Text that is checked at once: from 100 to 100000 characters; 2000 if absent."),
+        .describe("Size of a window: from 100 to 100000 characters; 2000 if absent."),
       time: durationSchema({
         minimumMs: 100,
         maximumMs: 30_000,
         claim: "from 100ms to 30s",
-        description: "Time after which shorter text is checked: from 100ms to 30s; 1s if absent.",
+        description: "Time after which a shorter window is checked: from 100ms to 30s; 1s if absent.",
       }).optional(),
     },
     must("have characters and time"),
   )
   .describe(
-    "How much of a streamed answer is held back until it is checked. Text goes to the client with the window that contains it. The first windows of an answer are smaller.",
+    "How much of a streamed answer is checked at once. A window goes to the client once it has passed. The first windows of an answer are smaller.",
   );
 
 /** A hook that checks the text of a Model's requests, or of its answers. */
@@ -47,7 +47,7 @@ export const guardrailResourceSchema = z
         .min(1, "must not be empty")
         .max(256, "must be at most 256 characters")
         .optional()
-        .describe("Model that the hook is to use, such as omni-moderation-latest; the hook's own choice if absent."),
+        .describe("Model that the hook should use, such as omni-moderation-latest; the hook chooses if absent."),
       credentialRef: secretReference({
         key: "api-key",
         otherwise: must("name a Secret: name, and key if it is not api-key"),
@@ -60,13 +60,13 @@ export const guardrailResourceSchema = z
         minimumMs: 100,
         maximumMs: 5_000,
         claim: "from 100ms to 5s",
-        description: "Time for a check, with all waiting: from 100ms to 5s; 2s if absent.",
+        description: "Time for a check, including queueing: from 100ms to 5s; 2s if absent.",
       }).optional(),
       onFailure: z
         .enum(["Refuse", "Allow"], must("be Refuse or Allow"))
         .default("Refuse")
         .describe(
-          "What happens to a request, or to an answer, if the hook gives no verdict in time: Refuse answers 503, or ends the stream with an error; Allow passes it on unchecked.",
+          "What happens to a request or an answer if the hook gives no verdict in time: Refuse returns 503, or ends the stream with an error; Allow passes it on unchecked.",
         ),
       check: z
         .array(z.enum(PARTS, must("be Requests or Answers")), must("be a list of Requests and Answers"))
@@ -74,7 +74,9 @@ export const guardrailResourceSchema = z
         .max(PARTS.length, TWICE)
         .refine((parts) => new Set(parts).size === parts.length, TWICE)
         .default(["Requests"])
-        .meta(explain("What is checked: Requests, Answers or both. Answers are those of conversations.", { list: "set" })),
+        .meta(
+          explain("What is checked: Requests, Answers or both. Answers can be checked for conversations only.", { list: "set" }),
+        ),
       streamWindow: streamWindow.optional(),
     },
     must("have url"),
@@ -90,7 +92,7 @@ export const guardrailResourceSchema = z
   })
   .meta(
     explain(
-      "Service that checks the text of each request before a model server gets it, and that of each answer before its client does, in the form of OpenAI's moderations. If absent, nothing is checked.",
+      "Service that checks the text of each request before a model server gets it, or of each answer before the client does, in the format of OpenAI's moderations API. If absent, nothing is checked.",
       {
         rules: [
           { rule: `!has(self.tls) || self.url.startsWith("https:")`, message: NEEDS_HTTPS, field: "tls" },

@@ -16,13 +16,13 @@ export const poolReference = z
         .enum(["Unverified", "Disabled"], must("be Unverified or Disabled"))
         .default("Unverified")
         .describe(
-          "How Envoy reaches the pool's endpoint picker: Unverified is TLS without verification, because pickers make their certificates themselves; Disabled is plain HTTP/2.",
+          "How Envoy reaches the pool's endpoint picker: Unverified is TLS without verification, because pickers use self-signed certificates; Disabled is plain HTTP/2.",
         ),
     },
     must("have name"),
   )
   .describe(
-    "InferencePool (inference.networking.k8s.io/v1) in the Model's namespace, in place of url: its endpoint picker chooses the pod for each request.",
+    "InferencePool (inference.networking.k8s.io/v1) in the Model's namespace, instead of url: its endpoint picker chooses the pod for each request.",
   );
 
 /** The path of servers' APIs, as `url` has it for others. */

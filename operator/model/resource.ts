@@ -170,7 +170,7 @@ const batch = z
     },
     must("have enabled"),
   )
-  .describe("Batches: requests that customers send together, for answers within a day. Their price is pricing.batch.");
+  .describe("Batches: requests that customers send together and that are answered within a day. Their price is pricing.batch.");
 
 /** The spec of a Model, as an administrator writes it. */
 export const modelSpecSchema = z

@@ -64,7 +64,7 @@ export const listedRequest = z
     http_status: z.int(),
     outcome: z.enum(OUTCOMES),
     is_estimated: z.boolean().meta({ description: "The model server did not report usage, so the gateway counted it." }),
-    is_batch: z.boolean().meta({ description: "It belongs to a batch, and has the batch price." }),
+    is_batch: z.boolean().meta({ description: "It belongs to a batch, and is charged the batch price." }),
     tokens,
     searches,
     images,

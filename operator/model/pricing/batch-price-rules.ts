@@ -7,7 +7,7 @@ import { isInputInterfaceName, isOf, ofInput, ofOthers } from "../input-interfac
 const OUTPUT_REQUIRED = "must have outputPerMillion beside inputPerMillion";
 const INPUT_ALONE = "must have no prices of caches and output for Embeddings: their answers have no tokens";
 const NO_BATCHES =
-  "must be false for Rerank, ImageGeneration, Speech and Transcription: batches have requests of the other interfaces";
+  "must be false for Rerank, ImageGeneration, Speech and Transcription: batches support conversations and embeddings only";
 
 const anything = z.unknown().optional();
 

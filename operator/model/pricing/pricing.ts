@@ -188,7 +188,7 @@ const NO_FEE = "must have perRequest, percent or both";
 const providerKeyFee = z
   .strictObject(
     {
-      perRequest: price.describe("USD per request that is charged.").transform(parsePricePerImage).optional(),
+      perRequest: price.describe("USD per charged request.").transform(parsePricePerImage).optional(),
       percent: z
         .string(must(FEE_PERCENT.slice("must ".length)))
         .max(8, FEE_PERCENT)
@@ -202,7 +202,7 @@ const providerKeyFee = z
   .refine(({ perRequest, percent }) => perRequest !== undefined || percent !== undefined, NO_FEE)
   .meta(
     explain(
-      "What requests cost that are sent with an account's own key, instead of the prices: decimal strings, in quotes. Required if a backend has bringYourOwnKey.",
+      "What requests sent with an account's own key cost, instead of the prices: decimal strings, in quotes. Required if a backend has bringYourOwnKey.",
       { rules: [{ rule: "has(self.perRequest) || has(self.percent)", message: NO_FEE }] },
     ),
   );

@@ -221,7 +221,7 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "batches of searches",
       spec({ interfaces: ["Rerank"], pricing: { searchPerThousand: "2" }, batch: { enabled: true } }),
-      "spec.batch.enabled must be false for Rerank, ImageGeneration, Speech and Transcription: batches have requests of the other interfaces",
+      "spec.batch.enabled must be false for Rerank, ImageGeneration, Speech and Transcription: batches support conversations and embeddings only",
     ],
     [
       "a cost of searches in words",
