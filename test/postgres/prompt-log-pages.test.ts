@@ -86,6 +86,22 @@ test("a record is shown as a conversation, downloaded as it was sent, and each r
   expect((await actions(database)).at(-1)).toBe(`prompt_log.deleted ${requestId}`);
 });
 
+test("what no program of ours would send is shown, too, and no page grows without end", async () => {
+  const { database, ann, accountId, keyId } = await open();
+  const turn = { role: "constructor", content: [{ type: "text", text: "hi" }, { type: "__proto__" }, 5, null] };
+  const turns = JSON.stringify({
+    messages: Array.from({ length: 20_000 }, () => turn),
+    tools: Array.from({ length: 9_000 }, () => ({})),
+  });
+  for (const request of [turns, `{"messages":${"[".repeat(500_000)}`, "\0".repeat(100_000), Buffer.alloc(900_000, 0xff)]) {
+    const requestId = await addPromptRecord(database, { accountId, keyId }, { request, answer: request });
+    const page = await ann.get(`/dashboard/prompt-log/${requestId}`);
+    expect(page.statusCode).toBe(200);
+    expect(page.body.length).toBeLessThan(12_000_000);
+    expect(page.body).not.toContain("native code");
+  }
+});
+
 test("all of a key's records are deleted from its page", async () => {
   const { database, ann, accountId, keyId } = await open();
   for (let each = 0; each < 3; each += 1) await addPromptRecord(database, { accountId, keyId });

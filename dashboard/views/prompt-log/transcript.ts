@@ -9,6 +9,9 @@ const FOLDED_CHARACTERS = 1_200;
 const PREVIEW_CHARACTERS = 160;
 /** Of a page: a browser must be able to show it. The rest is in the file. */
 const MAX_CHARACTERS = 600_000;
+/** Around each part. */
+const MARKUP_CHARACTERS = 100;
+const MAX_TOOLS = 500;
 
 export interface ShownTranscript {
   /** Begins the ids of its elements. */
@@ -32,24 +35,24 @@ export function transcriptParts({ id, transcript, file }: ShownTranscript): stri
 
 const TOO_LONG = html`<p class="muted">The rest is too long for this page. Download it.</p>`;
 
-const ROLES: Readonly<Record<string, string>> = {
-  system: "System",
-  developer: "Developer",
-  instructions: "Instructions",
-  user: "User",
-  assistant: "Assistant",
-  tool: "Tool",
-};
+const ROLES: ReadonlyMap<string, string> = new Map([
+  ["system", "System"],
+  ["developer", "Developer"],
+  ["instructions", "Instructions"],
+  ["user", "User"],
+  ["assistant", "Assistant"],
+  ["tool", "Tool"],
+]);
 
 function turnCard({ role, parts }: Turn, room: { characters: number }): string {
   if (room.characters <= 0) return "";
   const texts = parts.map((part) => {
     const shown = part.text.slice(0, Math.max(0, room.characters));
-    room.characters -= part.text.length;
+    room.characters -= part.text.length + MARKUP_CHARACTERS;
     return partOf(part, shown);
   });
   return html`<div class="turn">
-    <h3>${ROLES[role] ?? role}</h3>
+    <h3>${ROLES.get(role) ?? role}</h3>
     !${texts.join("")}
   </div>`;
 }
@@ -82,12 +85,15 @@ function characters(text: string): string {
 }
 
 function toolList(tools: Transcript["tools"]): string {
-  const items = tools.map(
-    ({ name, description }) =>
-      html`<li>
-        <code class="wrap">${name}</code>!${description === "" ? "" : html`<span class="sub">${description.slice(0, 200)}</span>`}
-      </li>`,
-  );
+  const items = tools
+    .slice(0, MAX_TOOLS)
+    .map(
+      ({ name, description }) =>
+        html`<li>
+          <code class="wrap">${name}</code
+          >!${description === "" ? "" : html`<span class="sub">${description.slice(0, 200)}</span>`}
+        </li>`,
+    );
   return html`<details>
     <summary>${tools.length === 1 ? "1 tool" : `${grouped(String(tools.length))} tools`} offered</summary>
     <ul>

@@ -101,6 +101,32 @@ describe("requests", () => {
   );
 });
 
+describe("hostile texts", () => {
+  const nested = (depth: number, inside = "") => `{"messages":${"[".repeat(depth)}${inside}${"]".repeat(depth)}}`;
+
+  test.for<[string, string]>([
+    ["nested more than any program can write", nested(400_000)],
+    ["so deep that line breaks would make it a hundred times longer", nested(490, "1,".repeat(400_000) + "1")],
+    ["with braces that are never closed", "{".repeat(900_000)],
+    ["of quotes", '"'.repeat(900_001)],
+    ["of events", "data:{}\n\n".repeat(400_000)],
+  ])("a body %s is shown as it was sent", ([, text]) => {
+    expect(readRequest(textOf(text), "chat")).toMatchObject({ turns: [], whole: text, isJson: false });
+    expect(readAnswer(textOf(text), "chat").whole).toBe(text);
+  });
+
+  test("ordinary schemas and braces in texts are not mistaken for them", () => {
+    const body = nested(100, JSON.stringify("{[".repeat(200_000)));
+    expect(readRequest(textOf(body), "chat").isJson).toBe(true);
+  });
+
+  test("members that have the names of an object's own are data like others", () => {
+    const body = '{"__proto__": {"x": 1}, "messages": [{"role": "constructor", "content": "hi", "toString": 1}]}';
+    expect(textsOf(readRequest(textOf(body), "chat").turns)).toEqual(["constructor text: hi"]);
+    expect(readRequest(textOf(body), "constructor").isJson).toBe(true);
+  });
+});
+
 describe("answers", () => {
   test("chat completions, whole or as a stream", () => {
     const call = { name: "weather", arguments: '{"city":"Rome"}' };
