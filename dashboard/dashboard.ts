@@ -69,7 +69,7 @@ export async function startDashboard(
   lifecycle.onShutdown({ name: "finish webhook deliveries", deadlineMs: 12_000, run: () => deliveries.stop() });
   const traceEvents = createTraceEvents(metrics);
   const traceWatch = startTraceWatch({ ...config, database, mailer, events: traceEvents, log });
-  lifecycle.onShutdown({ name: "stop tidying up traces", deadlineMs: 5_000, run: () => traceWatch.stop() });
+  lifecycle.onShutdown({ name: "stop looking after trace destinations", deadlineMs: 5_000, run: () => traceWatch.stop() });
   const traceExports = startTraceExports({ ...config, database, events: traceEvents, log });
   lifecycle.onShutdown({ name: "finish batches of traces", deadlineMs: 5_000, run: () => traceExports.stop() });
   if (mailer !== undefined) {

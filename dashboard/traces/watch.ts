@@ -1,6 +1,6 @@
 import type { Database } from "../../ledger/postgres/database.ts";
 import { claimFailedDestinations, returnFailedDestination } from "../../ledger/traces/destination-letters.ts";
-import { countWaitingRequests, trimWaitingRequests } from "../../ledger/traces/waiting-requests.ts";
+import { countWaitingRequests } from "../../ledger/traces/waiting-requests.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
 import { failedTracesLetter } from "../mail/failed-traces-letter.ts";
@@ -19,10 +19,10 @@ export interface TraceWatchDeps {
 
 const EVERY_MS = 30_000;
 
-/** Deletes requests that no destination needs any more, and writes to owners whose destination was disabled. */
+/** Counts what waits, and writes to owners whose destination was disabled. */
 export function startTraceWatch(deps: TraceWatchDeps): Rounds {
   const { log, everyMs = EVERY_MS } = deps;
-  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to tidy up what waits for trace destinations");
+  const onFailure = (error: unknown) => log.warn({ err: error }, "failed to look after trace destinations");
   return startRounds(() => watchTraces(deps), { everyMs, onFailure });
 }
 
@@ -34,7 +34,6 @@ export async function watchTraces({
   events,
   log,
 }: Omit<TraceWatchDeps, "everyMs">): Promise<void> {
-  await trimWaitingRequests(database);
   events.waiting(await countWaitingRequests(database));
   if (mailer === undefined) return;
   for (const { id, accountId, owners, ...failed } of await claimFailedDestinations(database)) {

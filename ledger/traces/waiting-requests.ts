@@ -148,7 +148,8 @@ const MAX_STATEMENTS = 500;
 
 /**
  * Deletes requests that every destination of their account has got, or that have waited too long, or that too many follow: then the
- * destinations that did not get them count them as left out. Several callers may do it at once.
+ * destinations that did not get them count them as left out. Several callers may do it at once. Not left to those who send: without
+ * a dashboard nobody does.
  */
 export async function trimWaitingRequests(database: Queryable): Promise<void> {
   const accounts = await database.query({
@@ -172,8 +173,10 @@ export async function trimWaitingRequests(database: Queryable): Promise<void> {
       if (++statements > MAX_STATEMENTS) return;
       // From where the last one ended: looking for the oldest again would pass by all that was just deleted.
       deleted = await database.execute(
-        `DELETE FROM trace_request WHERE account_id = $1 AND number > $2 AND number <= $2 + ${TRIMMED}
-         AND (number <= $3 OR queued_at < now() - ${WAITS_FOR})`,
+        `DELETE FROM trace_request USING (
+           SELECT number FROM trace_request WHERE account_id = $1 AND number > $2 AND number <= $2 + ${TRIMMED}
+             AND (number <= $3 OR queued_at < now() - ${WAITS_FOR}) FOR UPDATE SKIP LOCKED
+         ) AS done WHERE trace_request.account_id = $1 AND trace_request.number = done.number`,
         [accountId, from, done],
       );
       from += BigInt(TRIMMED);

@@ -5,6 +5,7 @@ import type { Database } from "../postgres/database.ts";
 import { expireGrants } from "../credit/grants.ts";
 import { dropOldLabels, eraseRequestedLabels } from "../labels/upkeep.ts";
 import { dropOldLimitUse } from "../leases/limits.ts";
+import { trimWaitingRequests } from "../traces/waiting-requests.ts";
 import { dropOldDeliveries } from "../webhooks/deliveries.ts";
 import { dropExpired } from "../people/expired.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
@@ -19,13 +20,14 @@ export interface NightlyDeps {
 }
 
 /**
- * Expires grants when they are due and deletes labels that accounts want erased; once per UTC day, in one of all processes, checks
- * the ledger and drops expired data.
+ * Expires grants when they are due, deletes labels that accounts want erased and requests that no longer wait for traces; once per
+ * UTC day, in one of all processes, checks the ledger and drops expired data.
  */
 export function startNightly({ database, retentionDays, log, onChecked, everyMs = 60_000 }: NightlyDeps): Rounds {
   async function turn(): Promise<void> {
     await expireGrants(database);
     await eraseRequestedLabels(database);
+    await trimWaitingRequests(database);
     if (!(await claimToday(database))) return;
     const differences = await checkLedger(database);
     for (const difference of differences) log.error(toLine(difference), "ledger inconsistency found");

@@ -7,9 +7,12 @@ import { assignProject } from "../../ledger/projects/project-keys.ts";
 import { createProject } from "../../ledger/projects/projects.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { listDestinations, MAX_BATCH } from "../../ledger/traces/destinations.ts";
+import { startNightly } from "../../ledger/upkeep/nightly.ts";
 import { claimExports } from "../../ledger/traces/exports.ts";
+import { trimWaitingRequests } from "../../ledger/traces/waiting-requests.ts";
 import { eventually } from "../support/eventually.ts";
 import { createCustomer, settlementOf } from "../support/ledger.ts";
+import { captureLog } from "../support/log.ts";
 import { startOtlpReceiver, type OtlpReceiver } from "../support/otlp-receiver.ts";
 import { addPromptRecord, turnOnPromptLog } from "../support/prompt-records.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -208,24 +211,25 @@ test("destinations that hang leave room for those of others, however many they a
 });
 
 test("what waits is bounded in number and time; what is left out is counted", async () => {
-  const { database, add, find, settleSome, exportAll, watch, accountId, metrics } = await open();
+  const { database, add, find, settleSome, exportAll, accountId, metrics } = await open();
   const receiver = await startOtlpReceiver();
   const { id } = await add(receiver.url);
   await settleSome(7);
   // Three of them have waited for too long.
   await database.execute("UPDATE trace_request SET queued_at = now() - interval '4 days' WHERE number <= 3");
-  await watch();
+  await trimWaitingRequests(database);
   await exportAll();
   expect(idsOf(receiver)).toHaveLength(4);
   expect(await find(id)).toMatchObject({ sent: 4n, skipped: 3n, waiting: 0n });
-  await watch();
+  await trimWaitingRequests(database);
   expect(await database.execute("SELECT FROM trace_request")).toBe(0);
 
   // A million more than may wait: none of the first is there any more.
   await settleSome(5);
   await database.execute("UPDATE trace_account SET last_number = last_number + 1000000 WHERE account_id = $1", [accountId]);
-  await watch();
-  expect(await database.execute("SELECT FROM trace_request")).toBe(0);
+  const nightly = startNightly({ database, retentionDays: null, log: captureLog().log, onChecked: () => {} });
+  await eventually(async () => expect(await database.execute("SELECT FROM trace_request")).toBe(0));
+  await nightly.stop();
   await letTimePass(database);
   await exportAll();
   expect(await find(id)).toMatchObject({ sent: 4n, skipped: 1_000_008n, waiting: 0n });
