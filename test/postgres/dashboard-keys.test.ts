@@ -72,7 +72,7 @@ test("a key is bound to addresses on its page, which shows the visitor's own; th
   const page = `/dashboard/keys/${(await shown())?.publicId}`;
   const { body } = await ann.open(page);
   expect(body).toContain(">203.0.113.7\n2001:db8::/32</textarea>");
-  expect(body).toContain("You came here from 127.0.0.1.");
+  expect(body).toContain("Your current address is 127.0.0.1.");
 
   await ann.send(page, { name: "renamed", addresses });
   expect(await shown()).toMatchObject({ name: "renamed", allowedAddresses, limits: {} });

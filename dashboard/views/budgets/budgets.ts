@@ -35,8 +35,8 @@ export function budgetsPage(view: BudgetsView): string {
   const body = html`<h1>Budgets</h1>
     <p class="muted">
       When spend in a calendar month (UTC) reaches 50, 80 and 100% of a budget, owners get an email, and
-      <a href="/dashboard/webhook-endpoints">webhooks</a> that chose it get an event. Budgets never stop requests: set a
-      <a href="/dashboard/limits">limit</a> for that.
+      <a href="/dashboard/webhook-endpoints">webhooks</a> can receive an event. Budgets never stop requests. To stop them, set a
+      <a href="/dashboard/limits">limit</a>.
     </p>
     !${budgets.length === 0 ? empty("No budgets yet", { note: maySet ? "" : "Only owners of this account can set budgets." }) : table(budgets, maySet)}
     !${maySet ? budgetForm(view) : ""}`;

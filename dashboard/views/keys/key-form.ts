@@ -45,7 +45,7 @@ export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog
         name: "addresses",
         label: "Allowed addresses",
         rows: rowsFor(form.values["addresses"]),
-        help: `Optional. IP addresses and ranges such as 203.0.113.0/24, one per line: requests from elsewhere are refused. You came here from ${address}.`,
+        help: `Optional. IP addresses and ranges such as 203.0.113.0/24, one per line. Requests from elsewhere are refused. Your current address is ${address}.`,
       },
       form,
     )}
@@ -54,7 +54,7 @@ export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog
         name: "origins",
         label: "Allowed origins",
         rows: rowsFor(form.values["origins"]),
-        help: "Optional. For programs in web pages: origins such as https://app.example.com, one per line. Their pages alone may then use the key, and anyone who opens them can read it.",
+        help: "Optional. For web pages: origins such as https://app.example.com, one per line. Only their pages can then use the key. Anyone who opens a page can read its key.",
       },
       form,
     )}

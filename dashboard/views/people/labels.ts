@@ -17,9 +17,9 @@ export function labelsSection(visitor: Member, labels: AccountLabels): string {
     <section class="card stack" aria-labelledby="tags">
       <p><span class="badge ${keeping === "kept" ? "active" : ""}">${STATES[keeping]}</span></p>
       <p class="muted">
-        Requests may carry tags (<code>x-gateway-tags: team=search</code>) and an end user. While this is on, they are kept with
-        each request for up to ${LABEL_BOUNDS.keptDays} days, everyone in the account can see them, and usage can be grouped by
-        them.
+        Requests can carry tags (<code>x-gateway-tags: team=search</code>) and an end user, to show which teams, features or users
+        cause usage. While this is on, they are kept with each request for up to ${LABEL_BOUNDS.keptDays} days, and everyone in
+        the account can see them.
       </p>
       !${labelSnippets()} !${isAllowed(visitor.membership.role, "setLabels") ? switches(visitor, labels) : ""}
     </section>`;
@@ -30,7 +30,7 @@ const STATES = { kept: "On", off: "Off", erasing: "Off, deleting" } as const;
 function switches({ csrf }: Member, { keeping, hasSome }: AccountLabels): string {
   const isOn = keeping === "kept";
   const erase = html`<a class="danger" href="${PATH}/delete" data-dialog>!${isOn ? "Turn off and delete all" : "Delete all"}</a>`;
-  if (keeping === "erasing") return html`<p>All that was kept is being deleted. This takes a few minutes.</p>`;
+  if (keeping === "erasing") return html`<p>Stored tags and end users are being deleted. This takes a few minutes.</p>`;
   return html`<form method="post" action="${PATH}" class="buttons">
     !${csrfField(csrf)}
     <input type="hidden" name="isOn" value="${isOn ? "no" : "yes"}" />
@@ -45,8 +45,8 @@ export function deleteLabelsPage(visitor: Member): string {
     path: SETTINGS,
     title: "Delete all tags and end users?",
     body: html`<p>
-      Nothing new is kept from now on. The tags and end users of all earlier requests, and usage by them, are deleted within
-      minutes. Requests, usage by model, key and member, and charges stay. This cannot be undone.
+      The feature is turned off. The tags and end users of all earlier requests, and usage by them, are deleted within minutes.
+      Requests, charges, and usage by model, key and member stay. This cannot be undone.
     </p>`,
     action: `${PATH}/delete`,
     button: "Delete all",

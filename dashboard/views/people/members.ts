@@ -89,11 +89,11 @@ function scimSection(scimUrl: string): string {
   return html`<h2>Identity provider</h2>
     <div class="card stack">
       <p>
-        Your identity provider can invite and remove members by SCIM 2.0. Give it this address and a
-        <a href="/dashboard/tokens">management token</a> with the owner role. Whoever it removes leaves the account at once, and
-        the API keys that they created or rotated are disabled.
+        Your identity provider can invite and remove members with SCIM 2.0. Give it this base URL and a
+        <a href="/dashboard/tokens">management token</a> with the owner role. People whom it removes lose access at once, and the
+        API keys that they created or rotated are disabled.
       </p>
-      !${copyable({ id: "scim-url", text: scimUrl, label: "SCIM address" })}
+      !${copyable({ id: "scim-url", text: scimUrl, label: "SCIM base URL" })}
     </div>`;
 }
 

@@ -38,7 +38,7 @@ export function projectsPage({ visitor, projects, form }: ProjectsView): string 
       !${isLong ? html`<a class="button" href="#create">Create project</a>` : ""}
     </div>
     <p class="muted">
-      A project groups API keys, to see their usage and set a budget for them. A key is in at most one project. If you move it,
+      Group API keys in projects to see their usage and set a budget for them. A key is in at most one project. If you move it,
       its past usage moves with it.
     </p>
     !${projects.length === 0 ? empty("No projects yet", { note }) : table(projects, mayChange)}
