@@ -40,6 +40,7 @@ export function legible(body: Buffer, maxBytes: number): LegibleText {
     return piece.length <= room;
   }
 
+  const quoteFrom = createQuoteFinder(body);
   let hasRoom = true;
   let notes = 0;
   // A run that begins where there is still room is found a step later.
@@ -47,7 +48,7 @@ export function legible(body: Buffer, maxBytes: number): LegibleText {
     if (!isProbe(body, at)) continue;
     let from = at;
     while (from > done && isBase64(body, from - 1)) from -= 1;
-    const end = endOfRun(body, at);
+    const end = endOfRun(body, at, quoteFrom);
     if (end - from >= MIN_MEDIA_BYTES) {
       notes += 1;
       hasRoom = add(body.subarray(done, from)) && add(Buffer.from(noteOf(end - from))) && notes < MAX_NOTES;
@@ -75,14 +76,27 @@ function isProbe(body: Buffer, from: number): boolean {
 }
 
 /** A picture of 20 MB must not take as long as its characters: its string's end is found much faster. */
-function endOfRun(body: Buffer, from: number): number {
+function endOfRun(body: Buffer, from: number, quoteFrom: (at: number) => number): number {
   const near = endWithin(body, from, Math.min(body.length, from + LONG_RUN_BYTES));
   if (near - from < LONG_RUN_BYTES) return near;
-  const quote = body.indexOf(QUOTE, near);
-  const end = quote < 0 ? body.length : quote;
+  const end = quoteFrom(near);
   let known = near;
   while (known + LONG_RUN_BYTES < end && isProbe(body, known + LONG_RUN_BYTES)) known += LONG_RUN_BYTES;
   return endWithin(body, known, end);
+}
+
+/**
+ * To be asked for ascending positions. Of many runs in one string, only the first looks for the string's end.
+ * @returns a function that returns the first quote from a position on, or the body's length.
+ */
+function createQuoteFinder(body: Buffer): (at: number) => number {
+  let known = -1;
+  return (at) => {
+    if (known >= at) return known;
+    const quote = body.indexOf(QUOTE, at);
+    known = quote < 0 ? body.length : quote;
+    return known;
+  };
 }
 
 function endWithin(body: Buffer, from: number, end: number): number {
