@@ -14,6 +14,9 @@ const GOOD = "model/m/good/00000001";
 const DEAD = "model/m/dead/00000002";
 const MUTE = "model/m/mute/00000003";
 
+const WEBSOCKET =
+  "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
 let stack: XdsStack;
 let upstream: RecordingUpstream;
 let mute: RecordingUpstream;
@@ -247,6 +250,26 @@ describe("Envoy's own replies have the caller's format (S17)", () => {
       error: { message: expect.any(String), type: "invalid_request_error", param: null, code: null },
     });
     expectIds(answer.headers);
+  });
+
+  test("HTTP/1.0, a WebSocket and a path without a slash: the remedy is in the error", async () => {
+    const [old, socket, inMessages, star] = await Promise.all([
+      sendRaw(stack.url, "GET /v1/models HTTP/1.0\r\nhost: x\r\n\r\n"),
+      sendRaw(stack.url, `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${WEBSOCKET}\r\n`),
+      sendRaw(stack.url, `GET /v1/messages HTTP/1.1\r\nhost: x\r\n${WEBSOCKET}\r\n`),
+      sendRaw(stack.url, "OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+    ]);
+    const inChat = (message: RegExp, code: string | null) => ({
+      error: { message: expect.stringMatching(message), type: "invalid_request_error", param: null, code },
+    });
+    expect([old.status, old.json]).toEqual([426, inChat(/^HTTP\/1\.0 .* HTTP\/1\.1/, null)]);
+    expect([socket.status, socket.json]).toEqual([426, inChat(/^WebSockets .*"stream": true/, null)]);
+    expect([star.status, star.json]).toEqual([404, inChat(/must begin with a slash/, "not_found")]);
+    expect(inMessages.json).toMatchObject({ type: "error", error: { message: expect.stringMatching(/^WebSockets /) } });
+    for (const { headers } of [old, socket, inMessages, star]) {
+      expectIds(headers);
+      expect(headers.get("x-should-retry")).toBe("false");
+    }
   });
 
   test("no host: 400 in the path's format", async () => {

@@ -85,7 +85,25 @@ const serverAway = new GatewayError("upstream_unavailable", "The model server ca
 /** Envoy gave up before its filters ran: the input is hardly HTTP, or too large. */
 const EARLY_REPLIES: readonly OwnReply[] = [
   { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
+  // `upgrade_failed`, which also includes CONNECT. The status is the one at which Codex CLI continues over HTTP by itself.
+  {
+    filter: statusIs(403),
+    error: new GatewayError(
+      "invalid_request",
+      'WebSockets and other upgrades of a connection are not supported. Send HTTP requests, with `"stream": true` for events.',
+      { status: 426 },
+    ),
+  },
+  { filter: statusIs(404), error: new GatewayError("not_found", "The path must begin with a slash, such as in `/v1/models`.") },
   { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
+  {
+    filter: statusIs(426),
+    error: new GatewayError(
+      "invalid_request",
+      "HTTP/1.0 is not supported. Use HTTP/1.1 or HTTP/2; if nginx passes the requests on, set `proxy_http_version 1.1`.",
+      { status: 426 },
+    ),
+  },
   {
     filter: statusIs(431),
     error: new GatewayError(
