@@ -8,33 +8,36 @@ import { findFile, noSuchFile } from "../../ledger/batches/files.ts";
 import { batchCallerOf } from "./caller.ts";
 import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
-import { readJson, readQuery } from "./query.ts";
+import { oneText, pageSize, readJson, readQuery } from "./query.ts";
 import { describeBatch } from "./shapes.ts";
 
 type BatchRequest = FastifyRequest<{ Params: { id: string } }>;
 
 const OF_FILES = BATCH_INTERFACES.filter((each) => each !== "messages");
-const ENDPOINTS = OF_FILES.map((each) => CLIENT_PATHS[each]);
+const ENDPOINT_CLAIM = `must be one of ${OF_FILES.map((each) => CLIENT_PATHS[each]).join(", ")}`;
 
-const newBatch = z.object({
-  input_file_id: z.string("must be the id of an uploaded file"),
-  endpoint: z.string().transform((path, { addIssue }) => {
-    const found = OF_FILES.find((each) => CLIENT_PATHS[each] === path);
-    if (found !== undefined) return found;
-    addIssue({ code: "custom", message: `must be ${ENDPOINTS.join(", ")}` });
-    return z.NEVER;
-  }),
-  completion_window: z.literal("24h", "must be 24h"),
-  metadata: z
-    .record(
-      z.string().max(64, "must have names of at most 64 characters"),
-      z.string("must have strings as values").max(512, "must have values of at most 512 characters"),
-      "must be an object with strings as values",
-    )
-    .refine((metadata) => Object.keys(metadata).length <= 16, "must have at most 16 entries")
-    .refine((metadata) => Object.entries(metadata).flat().every(isStorable), "must be valid text without NUL")
-    .nullish(),
-});
+const newBatch = z.object(
+  {
+    input_file_id: z.string("must be the id of an uploaded file"),
+    endpoint: z.string(ENDPOINT_CLAIM).transform((path, { addIssue }) => {
+      const found = OF_FILES.find((each) => CLIENT_PATHS[each] === path);
+      if (found !== undefined) return found;
+      addIssue({ code: "custom", message: ENDPOINT_CLAIM });
+      return z.NEVER;
+    }),
+    completion_window: z.literal("24h", "must be 24h"),
+    metadata: z
+      .record(
+        z.string().max(64, "must have names of at most 64 characters"),
+        z.string("must have strings as values").max(512, "must have values of at most 512 characters"),
+        "must be an object with strings as values",
+      )
+      .refine((metadata) => Object.keys(metadata).length <= 16, "must have at most 16 entries")
+      .refine((metadata) => Object.entries(metadata).flat().every(isStorable), "must be valid text without NUL")
+      .nullish(),
+  },
+  "must be a JSON object",
+);
 
 /** Postgres takes neither a NUL nor half of a surrogate pair. */
 function isStorable(text: string): boolean {
@@ -87,8 +90,8 @@ export function batchRoutes(scope: FastifyInstance, deps: BatchDeps): void {
 }
 
 const listQuery = z.object({
-  after: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
+  after: oneText,
+  limit: pageSize({ max: 100, standard: 20 }),
 });
 
 async function batchOf({ database }: BatchDeps, accountId: string, id: string): Promise<Batch> {

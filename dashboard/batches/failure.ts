@@ -9,7 +9,7 @@ export function answerBatchError(
   error: unknown,
   { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
 ) {
-  const dialect = dialectOfPath(request.url);
+  const dialect = dialectOf(request);
   const known = error instanceof GatewayError ? error : (fromFramework(error) ?? toGatewayError(error));
   if (known.status >= 500)
     log.error(
@@ -27,8 +27,14 @@ export function idHeaders({ id }: FastifyRequest): Record<string, string> {
   return { [HEADERS.requestId]: id, [HEADERS.requestIdMessages]: id };
 }
 
-function dialectOfPath(url: string): Dialect {
-  return url.startsWith("/v1/messages/") ? "messages" : "chat";
+/** As extproc decides it: by the path, or by a version header of the Messages interface. */
+function dialectOf(request: FastifyRequest): Dialect {
+  return request.url.startsWith("/v1/messages/") || hasVersion(request) ? "messages" : "chat";
+}
+
+/** Whether the request comes from a client of the Messages interface, whatever its path. */
+export function hasVersion({ headers }: FastifyRequest): boolean {
+  return headers[HEADERS.version] !== undefined || headers[HEADERS.versionNeutral] !== undefined;
 }
 
 /** The framework's own refusals. */

@@ -20,7 +20,7 @@ import { batchCallerOf } from "./caller.ts";
 import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
 import { boundaryOf, readFormStream, type PartHeader, type PartSink } from "./form-stream.ts";
-import { readQuery } from "./query.ts";
+import { oneText, pageSize, readQuery } from "./query.ts";
 import { describeFile } from "./shapes.ts";
 import type { UploadTurn } from "./uploads.ts";
 
@@ -82,10 +82,10 @@ export function fileRoutes(scope: FastifyInstance, deps: BatchDeps): void {
 }
 
 const listQuery = z.object({
-  purpose: z.string().optional(),
-  order: z.enum(["asc", "desc"]).default("desc"),
-  after: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(10_000).default(10_000),
+  purpose: oneText,
+  order: z.enum(["asc", "desc"], "must be asc or desc").default("desc"),
+  after: oneText,
+  limit: pageSize({ max: 10_000, standard: 10_000 }),
 });
 
 async function fileOf({ database }: BatchDeps, request: FileRequest): Promise<BatchFile> {
@@ -166,16 +166,19 @@ function createFileForm(upload: Upload): FileForm {
       return fileSink();
     },
     end() {
-      const [unsupported] = [...fields.keys()].filter((name) => name !== "purpose");
+      const unsupported = [...fields.keys()].find((name) => name !== "purpose")?.split("[", 1)[0];
       if (unsupported !== undefined)
         throw new GatewayError(
           "invalid_request",
           `Send only \`purpose\` and \`file\`: files are kept for ${BATCH_BOUNDS.keptDays} days, and DELETE /v1/files/{id} deletes one earlier.`,
+          { field: unsupported.slice(0, MAX_NAME_CHARACTERS) },
         );
       if (fields.get("purpose") !== "batch")
-        throw new GatewayError("invalid_request", "`purpose` must be batch: this gateway supports files for batches only.", {
-          field: "purpose",
-        });
+        throw new GatewayError(
+          "invalid_request",
+          "`purpose` must be batch: this gateway supports files for batches only. Send the content of other files in the request that refers to them.",
+          { field: "purpose" },
+        );
       if (fileName === undefined)
         throw new GatewayError("invalid_request", "`file` is missing. Send the file of requests in this field.", {
           field: "file",

@@ -19,7 +19,7 @@ import { batchCallerOf } from "./caller.ts";
 import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
 import { createElementStream } from "./element-stream.ts";
-import { readQuery } from "./query.ts";
+import { oneText, pageSize, readQuery } from "./query.ts";
 import { readElement, RequestMistake } from "./read-request.ts";
 import { describeMessageBatch } from "./shapes.ts";
 import type { UploadTurn } from "./uploads.ts";
@@ -90,9 +90,9 @@ export function messageBatchRoutes(scope: FastifyInstance, deps: BatchDeps): voi
 }
 
 const listQuery = z.object({
-  after_id: z.string().optional(),
-  before_id: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(1_000).default(20),
+  after_id: oneText,
+  before_id: oneText,
+  limit: pageSize({ max: 1_000, standard: 20 }),
 });
 
 async function batchOf({ database }: BatchDeps, accountId: string, id: string): Promise<Batch> {

@@ -7,9 +7,10 @@ import type { InFlight } from "../http/in-flight.ts";
 import { prepareApiScope } from "../http/api-scope.ts";
 import { batchRoutes } from "./batch-routes.ts";
 import { recognizeKeys } from "./caller.ts";
-import { answerBatchError, idHeaders } from "./failure.ts";
+import { answerBatchError, hasVersion, idHeaders } from "./failure.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { messageBatchRoutes } from "./message-routes.ts";
+import { recordMethods } from "./methods.ts";
 import { createUploads } from "./uploads.ts";
 
 /** OpenAI's files and batches, and Anthropic's batches of messages, for the holders of API keys (docs/batches.md). */
@@ -18,11 +19,25 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
     async (scope) => {
       prepareApiScope(scope);
       scope.setErrorHandler((error, request, reply) => answerBatchError(error, { request, reply, log: deps.log }));
-      scope.setNotFoundHandler(() => {
-        throw new GatewayError("not_found", `Unknown method and path. ${deps.publicBaseUrl}/dashboard/docs lists the endpoints.`);
+      const methods = recordMethods(scope);
+      scope.setNotFoundHandler(({ method, url }) => {
+        const allowed = methods.of(url);
+        if (allowed.length === 0)
+          throw new GatewayError(
+            "not_found",
+            `This path does not exist. ${deps.publicBaseUrl}/dashboard/docs lists the endpoints.`,
+          );
+        const accepted = allowed.filter((each) => each !== "HEAD").join(" and ");
+        throw new GatewayError("method_not_allowed", `This path accepts ${accepted}, not ${method}.`, {
+          headers: { allow: allowed.join(", ") },
+        });
       });
       scope.addHook("onSend", async (request, reply) => void reply.headers(idHeaders(request)));
       recognizeKeys(scope, deps);
+      scope.addHook("onRequest", async ({ headers }) => {
+        if (headers["content-encoding"] === undefined) return;
+        throw new GatewayError("invalid_request", COMPRESSED, { field: "content-encoding" });
+      });
       const { database, pepper, publicBaseUrl } = deps;
       const batches = {
         database,
@@ -31,7 +46,12 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
         uploads: createUploads(),
         room: createBatchRoom({ maxBytes: deps.maxBatchBytes ?? DEFAULT_MAX_BYTES }),
       };
-      fileRoutes(scope, batches);
+      await scope.register(async (files) => {
+        files.addHook("onRequest", async (request) => {
+          if (hasVersion(request)) throw new GatewayError("not_found", NO_FILES_OF_MESSAGES);
+        });
+        fileRoutes(files, batches);
+      });
       batchRoutes(scope, batches);
       messageBatchRoutes(scope, batches);
     },
@@ -40,3 +60,8 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
 }
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024 * 1024;
+
+const COMPRESSED = "Compressed request bodies are not supported. Send the body without `content-encoding`.";
+
+const NO_FILES_OF_MESSAGES =
+  "Files of the Messages interface are not supported. Send the content of images and documents in the request, with a source of type `base64` or `text`. POST /v1/messages/batches takes the requests of a batch themselves.";

@@ -343,6 +343,32 @@ test("requests that are no batches are refused with the field (S58, S17)", async
   expect((await refusal(openai(stack(), "sk-mg-wrong").files.list())).status).toBe(401);
   const unknown = await fetch(`${stack().baseUrl}/v1/files/a/b/c`, { headers: { "x-api-key": stack().apiKey } });
   expect(unknown.status).toBe(404);
+  const compressed = await post("/v1/batches", "{}", { ...json, "content-encoding": "gzip" });
+  expect(compressed).toMatchObject({ status: 400, error: { param: "content-encoding" } });
+});
+
+test("what is wrong with a list's parameters, and what they may be, is said (S58, S17)", async () => {
+  const messages = async (path: string) => {
+    const response = await fetch(`${stack().baseUrl}${path}`, { headers: { "x-api-key": stack().apiKey } });
+    return z.object({ error: z.looseObject({ message: z.string() }) }).parse(await response.json()).error.message;
+  };
+  const range = (most: string) => `\`limit\` must be a whole number from 1 to ${most}.`;
+  expect(await messages("/v1/files?limit=0")).toBe(range("10000"));
+  expect(await messages("/v1/batches?limit=many")).toBe(range("100"));
+  expect(await messages("/v1/messages/batches?limit=1001")).toBe(range("1000"));
+  expect(await messages("/v1/files?order=newest")).toBe("`order` must be asc or desc.");
+  expect(await messages("/v1/files?after=a&after=b")).toBe("`after` must be sent only once.");
+});
+
+test("a wrong method is 405 with those that a path has (S58, S20)", async () => {
+  const send = async (method: string, path: string) => {
+    const { status, headers } = await fetch(`${stack().baseUrl}${path}`, { method });
+    return [status, headers.get("allow")];
+  };
+  expect(await send("PUT", "/v1/files?purpose=batch")).toEqual([405, "GET, HEAD, POST"]);
+  expect(await send("PATCH", "/v1/files/file-x/")).toEqual([405, "DELETE, GET, HEAD"]);
+  expect(await send("GET", "/v1/batches/batch_x/cancel")).toEqual([405, "POST"]);
+  expect(await send("POST", "/v1/messages/batches/msgbatch_x/results")).toEqual([405, "GET, HEAD"]);
 });
 
 test("no client can have the batch price by sending what the gateway sends itself (S58)", async () => {

@@ -147,6 +147,17 @@ test("lists with mistakes are refused with the place, and leave nothing (S58)", 
   expect(kept).toEqual([]);
 });
 
+test("files of Anthropic's SDK are refused in its own format, with the remedy (S58, S17)", async () => {
+  const { files } = anthropic().beta;
+  const file = new File(["Hello"], "hello.txt");
+  const attempts = [() => files.upload({ file }), () => files.list(), () => files.delete("file_1")];
+  for (const attempt of attempts)
+    await expect(attempt()).rejects.toMatchObject({
+      status: 404,
+      error: { type: "error", error: { type: "not_found_error", message: expect.stringContaining("source of type `base64`") } },
+    });
+});
+
 test("an answer that was charged and then lost with its process is not charged again (S58)", async () => {
   const { id } = await anthropic().messages.batches.create({ requests: [ask("lost")] });
   await ended(id);
