@@ -17,6 +17,9 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["GET", "/v1/usage"],
 ];
 
+/** The dashboard's, so a gateway without one does not have them. */
+const OF_DASHBOARD = "With a dashboard also /v1/files, /v1/batches and /v1/messages/batches.";
+
 const BASE_ADDRESSES = "Anthropic-style clients need the base address without `/v1`, OpenAI-style clients with exactly one.";
 
 /** What other services have at such a path, and its equivalent here. */
@@ -40,18 +43,33 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
     "Deployment addresses belong to another service. POST to /v1/chat/completions with the name of a model as `model`.",
   ],
   [/:(generateContent|streamGenerateContent|countTokens)$/, "Gemini's interface is not supported. POST to /v1/chat/completions."],
-  [/^\/api\/(chat|generate|tags)$/, "Ollama's own interface is not supported. POST to /v1/chat/completions."],
+  [/^\/api\/(chat|generate|tags|show|ps|version)$/, "Ollama's own interface is not supported. POST to /v1/chat/completions."],
   [/^\/api\/embed(dings)?$/, "Ollama's own interface is not supported. POST to /v1/embeddings."],
+  [/^\/v[12]\/(chat|generate)$/, "Cohere's chat is not supported. POST to /v1/chat/completions."],
+  [/^\/v[12]\/embed$/, "Cohere's form of embeddings is not supported. POST to /v1/embeddings."],
+  [
+    /^(\/v1)?\/chat\/completions\/[^/]+$/,
+    "Chat completions are not stored. POST to /v1/chat/completions, or to /v1/responses of a model that stores responses.",
+  ],
+  [
+    /^(\/v1)?\/conversations(\/|$)/,
+    "Conversations are not stored. POST /v1/responses with the whole conversation in `input`, or with `previous_response_id` if the model stores responses.",
+  ],
+  [
+    /^(\/v1)?\/(organizations?|dashboard|me|credits|key|auth\/key)(\/|$)/,
+    "Administration is not part of this interface. GET /v1/balance and GET /v1/usage report what this key's account has and what the key used; the management API at /api/v1 has the rest.",
+  ],
+  [/^(\/v1)?\/(health|healthz|livez|readyz|ping|status|v1)$/, "GET / answers, without a key, while the gateway runs."],
   [
     /^(\/v1)?\/images\/variations$/,
     "Variations of images are not supported. POST /v1/images/edits changes images as a text says.",
   ],
   [
-    /^\/*(v1\/*)?(files|batches|messages\/+batches)(\/|$)/,
+    /^\/*(v1\/*)?(files|batch|batches|message_batches|messages\/+batches)(\/|$)/i,
     "Files and batches are at exactly /v1/files, /v1/batches and /v1/messages/batches, of a gateway with a dashboard.",
   ],
   [
-    /^(\/v1)?\/(images(?!.*\/(generations|edits)$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|uploads|fine_tuning|vector_stores|assistants|threads|realtime|conversations)(\/|$)/,
+    /^(\/v1)?\/(images(?!.*\/(generations|edits)$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|uploads|fine_tuning|vector_stores|assistants|threads|realtime|live|evals|containers|skills|agents|sessions|environments|memory_stores|chatkit|decisions)(\/|$)/,
     "That part of the interface is not supported: this gateway generates text, embeddings, images and speech, edits images, transcribes recordings, and ranks documents.",
   ],
 ];
@@ -69,6 +87,8 @@ function findMeant(path: string): string | null {
   const tidy = path.toLowerCase().replaceAll(/\/{2,}/g, "/");
   const exact = find((served) => served === tidy);
   if (exact !== null) return `This path does not exist. Send ${exact}, in lower case and with single slashes.`;
+  const plural = find((served) => served === `${tidy}s`);
+  if (plural !== null) return `This path does not exist. Send ${plural}.`;
   const unversioned = find((served) => served === `/v1${tidy}`);
   if (unversioned !== null) return `This path does not exist: \`/v1\` is missing. Send ${unversioned}. ${BASE_ADDRESSES}`;
   // A base address that ends with an endpoint, or begins with another service's folder.
@@ -82,5 +102,5 @@ function find(isMeant: (path: string) => boolean): string | null {
 }
 
 function listServed(): string {
-  return `Available: ${SERVED.map((served) => served.join(" ")).join(", ")}.`;
+  return `Available: ${SERVED.map((served) => served.join(" ")).join(", ")}. ${OF_DASHBOARD}`;
 }

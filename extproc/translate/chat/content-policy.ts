@@ -127,7 +127,11 @@ export const CONTENT_POLICIES = [
     "document: PDF or plain text; the file's name is its title",
     part({ type: "file", file: { filename: "a.pdf", file_data: PDF } }),
   ),
-  reject("messages[].content[].file.file_id", "the gateway stores no files", part({ type: "file", file: { file_id: "f" } })),
+  reject(
+    "messages[].content[].file.file_id",
+    "the gateway stores files of batches alone",
+    part({ type: "file", file: { file_id: "f" } }),
+  ),
   reject("messages[].content[].input_audio", "Messages has no audio", part({ type: "input_audio", input_audio: {} })),
   reject("messages[].content[].type", "any other type", part({ type: "video_url", video_url: { url: "https://x/a.mp4" } })),
   map(

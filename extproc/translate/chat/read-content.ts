@@ -56,7 +56,10 @@ function readFile(part: PartOf<"file">, at: FieldPath, context: ContentContext):
   const { filename, file_data: fileData } = part.file;
   const fileAt = below(at, "file");
   if (typeof fileData !== "string")
-    throw fieldError(fileAt, " refers to a stored file, and the gateway stores none. Send its content in `file_data`.");
+    throw fieldError(
+      fileAt,
+      " refers to a stored file; the gateway stores files of batches alone. Send its content in `file_data`.",
+    );
   return {
     type: "document",
     source: readFileData(fileData, below(fileAt, "file_data")),
