@@ -64,4 +64,4 @@ const DEFAULT_MAX_BYTES = 20 * 1024 * 1024 * 1024;
 const COMPRESSED = "Compressed request bodies are not supported. Send the body without `content-encoding`.";
 
 const NO_FILES_OF_MESSAGES =
-  "Files of the Messages interface are not supported. Send the content of images and documents in the request, with a source of type `base64` or `text`. POST /v1/messages/batches takes the requests of a batch themselves.";
+  "Anthropic's Files API is not supported. Send the content of images and documents in the request, in a source of type `base64` or `text`; for a batch, send its requests to POST /v1/messages/batches.";

@@ -129,7 +129,7 @@ export const CONTENT_POLICIES = [
   ),
   reject(
     "messages[].content[].file.file_id",
-    "the gateway stores files of batches alone",
+    "the gateway stores files for batches only",
     part({ type: "file", file: { file_id: "f" } }),
   ),
   reject("messages[].content[].input_audio", "Messages has no audio", part({ type: "input_audio", input_audio: {} })),

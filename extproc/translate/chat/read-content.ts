@@ -58,7 +58,7 @@ function readFile(part: PartOf<"file">, at: FieldPath, context: ContentContext):
   if (typeof fileData !== "string")
     throw fieldError(
       fileAt,
-      " refers to a stored file; the gateway stores files of batches alone. Send its content in `file_data`.",
+      " refers to a stored file; the gateway stores files for batches only. Send its content in `file_data`.",
     );
   return {
     type: "document",

@@ -78,7 +78,7 @@ export const CONTENT_POLICIES = [
   ),
   reject(
     "input[].content[].file_id",
-    "the gateway stores files of batches alone. Send the content itself",
+    "the gateway stores files for batches only. Send the content itself",
     saying({ type: "input_file", file_id: "f" }),
   ),
   reject(

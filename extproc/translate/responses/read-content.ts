@@ -58,5 +58,5 @@ function readFile(part: Extract<InputPart, { type: "input_file" }>, at: FieldPat
 }
 
 function stored(at: FieldPath): Error {
-  return fieldError(at, " refers to a stored file; the gateway stores files of batches alone. Send its content.");
+  return fieldError(at, " refers to a stored file; the gateway stores files for batches only. Send its content.");
 }
