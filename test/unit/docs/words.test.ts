@@ -19,6 +19,10 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bbegins?\s+again\b/i, "starts again"],
   [/\b(?:when|where)\s+(?:empty|absent|none\s+is|there\s+is\s+none)\b/i, "if empty"],
   [/\bstands?\s+(?:behind|beside)\b/i, "follows, or is next to"],
+  [/\bmend(s|ed|ing)?\b/i, "fix"],
+  [/\bwhatever\s+(?:its|their)\s+case\b/i, "ignoring case"],
+  [/\b(?:minutes?|seconds?|hours?)\s+of\s+sound\b/i, "of audio"],
+  [/\bin\s+good\s+order\b/i, "cleanly"],
   [/\b(the|a|an|of|to|in|is|are|and|or|for|with|it|this|be|by|on|at|as|from|not|if)\s+\1\b/i, "the word once"],
 ];
 
