@@ -75,8 +75,10 @@ function spanIdOf(requestId: string, attempt: number): Uint8Array {
 
 /** The status that the client got, otherwise how the answer ended; undefined if it succeeded. */
 function failureOf({ outcome, httpStatus }: TracedRequest): string | undefined {
-  if (outcome === "complete") return undefined;
-  return outcome === "failed" && httpStatus >= 400 ? String(httpStatus) : outcome;
+  const isError = httpStatus >= 400;
+  // An answer that the content check of its model refused is complete.
+  if (outcome === "complete") return isError ? String(httpStatus) : undefined;
+  return outcome === "failed" && isError ? String(httpStatus) : outcome;
 }
 
 function conventional(request: TracedRequest, { gateway, content }: SpanContext, failure: string | undefined): Attributes {

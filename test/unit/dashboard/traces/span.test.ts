@@ -65,6 +65,7 @@ test.for([
   ["failed", 200, "failed"],
   ["aborted", 200, "aborted"],
   ["truncated", 200, "truncated"],
+  ["complete", 403, "403"],
 ] as const)("a request that ended as %s with status %s is an error: %s", ([outcome, httpStatus, type]) => {
   const span = make({ outcome, httpStatus });
   expect(span.status).toMatchObject({ code: Status_StatusCode.ERROR, message: type });
