@@ -7,7 +7,8 @@ export const destinationName = z
   .string("Enter a name.")
   .trim()
   .min(1, "Enter a name.")
-  .max(64, "A name has at most 64 characters.");
+  .max(64, "A name has at most 64 characters.")
+  .regex(/^[^\0]*$/, "A name must not contain a NUL character.");
 
 function langfuseKey(which: "public" | "secret") {
   const sentence = `Enter the ${which} key of your Langfuse project.`;

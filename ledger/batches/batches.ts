@@ -85,11 +85,14 @@ const VISIBLE = "state <> 'arriving' AND (deleted_at IS NULL OR deleted_at > now
 /** Which batches a dialect's endpoints show: each has ids of its own. */
 export type BatchKind = "batch" | "msgbatch";
 
+const BATCH_ID = /^(msg)?batch_[0-9a-f]{32}$/;
+
+/** The id is as a client sent it: Postgres does not take every text. */
 export async function findBatch(
   database: Queryable,
   { accountId, id, kind }: { accountId: string; id: string; kind: BatchKind | "any" },
 ): Promise<Batch | undefined> {
-  if (kind !== "any" && !id.startsWith(`${kind}_`)) return undefined;
+  if (!BATCH_ID.test(id) || (kind !== "any" && !id.startsWith(`${kind}_`))) return undefined;
   const [batch] = await database.query({
     text: `SELECT ${COLUMNS} FROM batch WHERE account_id = $1 AND id = $2 AND ${VISIBLE}`,
     values: [accountId, id],

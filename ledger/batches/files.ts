@@ -47,7 +47,11 @@ export function resultFileId(batchId: string, part: "output" | "error"): string 
   return `file-${part}_${batchId.slice("batch_".length)}`;
 }
 
+const FILE_ID = /^file-((output|error)_)?[0-9a-f]{32}$/;
+
+/** @param id as a client sent it: Postgres does not take every text. */
 export async function findFile(database: Queryable, accountId: string, id: string): Promise<BatchFile | undefined> {
+  if (!FILE_ID.test(id)) return undefined;
   const [file] = await database.query({
     text: `${SELECT} WHERE account_id = $1 AND id = $2`,
     values: [accountId, id],

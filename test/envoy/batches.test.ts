@@ -332,6 +332,11 @@ test("requests that are no batches are refused with the field (S58, S17)", async
   expect(await post("/v1/batches", "{}", json)).toMatchObject({ status: 400, error: { param: "input_file_id" } });
   const wish = { input_file_id: "file-x", endpoint: "/v1/images/generations", completion_window: "24h" };
   expect(await post("/v1/batches", JSON.stringify(wish), json)).toMatchObject({ status: 400, error: { param: "endpoint" } });
+  // What Postgres does not take is no id.
+  const odd = { ...wish, endpoint: "/v1/chat/completions", input_file_id: "file-\0" };
+  expect(await post("/v1/batches", JSON.stringify(odd), json)).toMatchObject({ status: 404, error: { param: "input_file_id" } });
+  expect(await refusal(client.files.list({ after: "file-\0" }))).toMatchObject({ status: 404 });
+  expect(await refusal(client.batches.list({ after: "batch_\0" }))).toMatchObject({ status: 404 });
   const form = new FormData();
   form.set("file", new Blob(["{}"]), "x.jsonl");
   expect(await post("/v1/files", form)).toMatchObject({ status: 400, error: { param: "purpose" } });

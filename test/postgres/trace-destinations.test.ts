@@ -130,6 +130,7 @@ test("the management API does the same", async () => {
     ["POST", API, { ...langfuse, secret_key: "has space" }, "secret_key"],
     ["POST", API, { ...langfuse, kind: "zipkin" }, "kind"],
     ["POST", API, { kind: "otlp", name: "", url: receiver.url }, "name"],
+    ["POST", API, { kind: "otlp", name: "a\0b", url: receiver.url }, "name"],
     ["POST", API, { kind: "otlp", name: "n", url: receiver.url, headers: { host: "x" } }, "headers"],
     ["POST", API, { kind: "otlp", name: "n", url: receiver.url, headers: { "x-a": "b\r\nx-evil: c" } }, "headers"],
     ["POST", API, { kind: "otlp", name: "n", url: "nonsense" }, "url"],
