@@ -1,3 +1,4 @@
+import type { Profile } from "../../../contract/profile.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { editElements, editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { isSealed } from "../conversation/sealed-reasoning.ts";
@@ -34,11 +35,18 @@ export function answersUnthoughtCalls(messages: Buffer): boolean {
   return first !== undefined && !THINKING.has(textOf(first, "type"));
 }
 
-/** For `input`: omits items of reasoning that the gateway made. */
-export const leaveOwnReasoning: MemberEdit = (input) => {
-  if (input === undefined || !input.includes('"reasoning"')) return input;
-  return editElements(input, (item) => (isOwnReasoning(item) ? undefined : item));
-};
+/**
+ * For `input`: omits items of reasoning that the gateway made. For a server that takes no text, also those without encrypted
+ * content: it would look them up by their id, and answers 404 because it stored nothing. SDKs send them, because a missing `store`
+ * counts as true at OpenAI.
+ */
+export function leaveUnknownReasoning({ reasoningHistory }: Profile): MemberEdit {
+  const takesText = reasoningHistory !== "never";
+  return (input) => {
+    if (input === undefined || !input.includes('"reasoning"')) return input;
+    return editElements(input, (item) => (isUnknownReasoning(item, takesText) ? undefined : item));
+  };
+}
 
 const EMPTY_LENGTH = "[]".length;
 const NOTHING = Buffer.alloc(0);
@@ -50,9 +58,10 @@ function isForeignThinking(block: Buffer): boolean {
   return signature === "" || isGatewaySignature(signature) || isSealed(signature);
 }
 
-function isOwnReasoning(item: Buffer): boolean {
+function isUnknownReasoning(item: Buffer, takesText: boolean): boolean {
   if (textOf(item, "type") !== "reasoning") return false;
-  return isGatewayItem({ id: textOf(item, "id"), encrypted: textOf(item, "encrypted_content") });
+  const encrypted = textOf(item, "encrypted_content");
+  return (!takesText && encrypted === "") || isGatewayItem({ id: textOf(item, "id"), encrypted });
 }
 
 /** A member that is a string; empty if it is not one. */

@@ -13,7 +13,7 @@ import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import { refuseStored } from "../responses/stored.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 import { limitEdits } from "./output-limit.ts";
-import { leaveOwnReasoning } from "./own-reasoning.ts";
+import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
 import { createResponseSoFar } from "./response-so-far.ts";
@@ -87,7 +87,7 @@ function translateBody({ body, backend, outputTokens, storage = null }: Translat
     model: write(backend.upstreamModel),
     store: write(false),
     ...limitEdits(body, { field: "max_output_tokens", tokens: outputTokens }),
-    input: leaveOwnReasoning,
+    input: leaveUnknownReasoning(backend.profile),
   });
 }
 

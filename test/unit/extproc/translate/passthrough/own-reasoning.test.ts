@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PROFILES } from "../../../../../contract/profile.ts";
 import { createSigner } from "../../../../../extproc/translate/conversation/signature.ts";
 import { sealReasoning } from "../../../../../extproc/translate/conversation/sealed-reasoning.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
@@ -74,4 +75,22 @@ test("thinking of any other kind, or before the server's own calls, stays as req
   expect(sentMidway([OWN, USE], undefined)).toEqual({ content: [USE], thinking: undefined, dropped: [] });
   expect(sentMidway([SIGNED, OWN, USE], BUDGET)).toEqual({ content: [SIGNED, USE], thinking: BUDGET, dropped: [] });
   expect(sentMidway([SIGNED, USE], BUDGET)).toEqual({ content: [SIGNED, USE], thinking: BUDGET, dropped: [] });
+});
+
+/** What a Responses server gets of this input. */
+function sentInput(input: readonly object[], profile: keyof typeof PROFILES): unknown {
+  const request = { model: "upstream-model", input };
+  const options = { upstream: "responses", upstreamModel: "upstream-model", flags: PROFILES[profile] } as const;
+  const { upstream } = createTranslation("responses", inputFor(request, options));
+  const body: { input: unknown } = JSON.parse(upstream.body.toString());
+  return body.input;
+}
+
+test("a Responses server gets reasoning by its id alone only if it may read its text", () => {
+  const question = { type: "message", role: "user", content: "a" };
+  const encrypted = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAA" };
+  const byId = { type: "reasoning", id: "rs_2", summary: [{ type: "summary_text", text: "A" }], encrypted_content: null };
+  const empty = { type: "reasoning", id: "rs_3", summary: [] };
+  expect(sentInput([question, encrypted, byId, empty], "openai")).toEqual([question, encrypted]);
+  expect(sentInput([question, encrypted, byId, empty], "vllm")).toEqual([question, encrypted, byId, empty]);
 });
