@@ -121,8 +121,17 @@ function classify({ status, details, retry, upstream, client, model, provider }:
         : { kind: keptKind(details, upstream, client), details: keptDetails(details, upstream, client) }),
     });
   }
+  if (status === 404 && NO_SUCH_OBJECT.test(details.message))
+    return new GatewayError("not_found", callerText(renameModel(details.message, model)), { cause });
   return fail("upstream_error", "The model server sent no usable answer. Try again.");
 }
+
+/**
+ * What the request refers to by an id, such as `file_…`, `rs_…` or `cntr_…`. Any other 404 is about the path or the model, which
+ * the gateway chose.
+ */
+const NO_SUCH_OBJECT =
+  /^(?=.*\b(?:not found|no such|does not exist)\b)(?=.*\b(?:file|item|container|conversation)\b).*\b(?:file|item|rs|fc|msg|ws|cntr|container|conv)[_-]\w{8}/i;
 
 /** Messages has a 529, and no 422. */
 const OVERLOADED = { chat: 503, messages: 529 } as const satisfies Record<Dialect, number>;
@@ -146,7 +155,7 @@ function isAccountTrouble(status: number, { code, type, message }: ErrorDetails)
   return status === 400 && MISCONFIGURED.test(message);
 }
 
-/** 404, 405 and similar statuses concern the path and model name, which the gateway chose. */
+/** 404, 405 and similar statuses mostly concern the path and model name, which the gateway chose. */
 export function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
 }

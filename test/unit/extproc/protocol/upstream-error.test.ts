@@ -113,6 +113,23 @@ describe("the gateway's own problems are not passed on (S22)", () => {
     expect(error.message).not.toMatch(/sk-|incorrect/i);
   });
 
+  test.for([
+    "File not found: file_011CNha8iCJcU1wXNR6q4V8w",
+    "Item with id 'rs_68c2a2f7b2a08195a3c5d4' not found. Items are not persisted when `store` is set to false.",
+    "Container with id 'cntr_68c2a2f7b2a0' not found.",
+  ])("a 404 about what the request refers to is the caller's: %s", (message) => {
+    const error = read(404, { type: "error", error: { type: "not_found_error", message } });
+    expect(error).toMatchObject({ code: "not_found", status: 404, message, headers: { "x-should-retry": "false" } });
+  });
+
+  test.for(["File not found.", "model: file_converter_9000 not found", "The model `m` does not exist.", "Not Found"])(
+    "a 404 about the path or the model is a 502: %s",
+    (message) => {
+      const error = read(404, { type: "error", error: { type: "not_found_error", message } });
+      expect(error).toMatchObject({ code: "upstream_error", status: 502 });
+    },
+  );
+
   test("an empty upstream account is a 502, whatever its status", () => {
     expect(
       read(429, {
