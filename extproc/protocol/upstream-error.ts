@@ -114,6 +114,8 @@ function classify({ status, details, retry, upstream, client, model, provider }:
   if (isAboutRequest(status)) {
     return new GatewayError("invalid_request", callerText(renameModel(details.message, model)), {
       cause,
+      // Of these, only a conflict may be over later.
+      headers: status === 409 ? retry : {},
       status: status === 422 ? UNPROCESSABLE[dialectOf(client ?? "chat")] : status,
       ...(details.field === null ? {} : { field: details.field }),
       ...(upstream === undefined || client === undefined

@@ -27,7 +27,8 @@ export function findCredential(headers: ReadonlyMap<string, string>, keysUrl: st
 }
 
 function readBearer(authorization: string | undefined): string | undefined {
-  if (authorization === undefined || authorization.trim() === "") return undefined;
+  // An unset variable leaves the scheme alone, also beside a key in the other header.
+  if (authorization === undefined || /^\s*(bearer\s*)?$/i.test(authorization)) return undefined;
   const match = /^bearer +(\S.*)$/i.exec(authorization.trim());
   if (match?.[1] === undefined)
     throw new GatewayError(

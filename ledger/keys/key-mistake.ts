@@ -82,5 +82,6 @@ export function explainMissingKey(headers: ReadonlyMap<string, string>): string 
   if (header !== undefined) return `The header \`${header}\` is ignored.`;
   if (/[?&](api[-_]?key|key|token)=/i.test(headers.get(":path") ?? ""))
     return "A key in the URL is ignored, and logs may have recorded it: create a new one.";
+  if (headers.get("authorization")?.trim()) return "Nothing follows `Bearer`: a variable with the key may be unset.";
   return null;
 }

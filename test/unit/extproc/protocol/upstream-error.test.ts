@@ -142,6 +142,12 @@ describe("the gateway's own problems are not passed on (S22)", () => {
   });
 });
 
+test("a conflict keeps retry-after, and a bad request does not", () => {
+  const answer = (status: number) => read(status, { error: { message: "No." } }, new Map([["retry-after", "7"]]));
+  expect(answer(409).headers).toEqual({ "retry-after": "7" });
+  expect(answer(400).headers).toEqual({ "x-should-retry": "false" });
+});
+
 describe("429 and 5xx keep their class and retry-after (S22)", () => {
   const cases = [
     [408, "upstream_timeout", 504],
