@@ -17,7 +17,7 @@ export function failedTracesLetter({ to, accountName, name, url, link }: FailedT
     subject: `${toPersonName(accountName)}: a trace destination was disabled`,
     text: `Hello,
 
-The trace destination “${toPersonName(name)}” of the account “${toPersonName(accountName)}” on Model Gateway, at ${new URL(url).host}, accepted nothing for three days. It was disabled: it gets no more traces, and those that were waiting are left out.
+The trace destination “${toPersonName(name)}” of the account “${toPersonName(accountName)}” on Model Gateway, at ${new URL(url).host}, has accepted nothing for three days. It is now disabled: it gets no more traces, and those that were waiting are dropped.
 
 Its page shows what its server answered last. When it works again, enable it there:
 

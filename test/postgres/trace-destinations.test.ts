@@ -57,7 +57,7 @@ test("an owner adds, tests, changes, disables and deletes a destination on its p
   expect(refused.statusCode).toBe(400);
 
   await owner.post(`${path}/disable`);
-  expect((await owner.get(PATH)).body).toContain("disabled");
+  expect((await owner.get(PATH)).body).toContain(">Disabled<");
   expect((await owner.post(`${path}/test`)).body).toContain("accepted the test trace");
   await owner.post(`${path}/enable`);
   const member = await inAccount(accountId, "member");

@@ -43,20 +43,22 @@ function notes({ disabledBy, failingSince, problem, remark, nextAttemptAt, skipp
   const texts = [
     ...(disabledBy === "failures"
       ? [
-          html`It accepted nothing for three days, so it was disabled and gets no traces. Enable it when its server works again.
-          Last problem: ${problem ?? "unknown"}`,
+          html`Disabled after three days without an accepted trace. Enable it once its server works again. Last error:
+          ${problem ?? "unknown"}`,
         ]
       : []),
-    ...(disabledBy === "owner" ? [html`It gets no traces.`] : []),
+    ...(disabledBy === "owner" ? [html`Disabled: it gets no traces.`] : []),
     ...(isFailing
       ? [
-          html`Its server does not accept traces; the first failure was !${moment(failingSince)}. After three days without success
-          it is disabled. Next attempt: !${moment(nextAttemptAt)}. Last problem: ${problem ?? "unknown"}`,
+          html`The server does not accept traces (first failure: !${moment(failingSince)}). After three days without success, the
+          destination is disabled. Next attempt: !${moment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
         ]
       : []),
-    ...(disabledBy === null && !isFailing && remark !== null ? [html`The server remarked about the last traces: ${remark}`] : []),
+    ...(disabledBy === null && !isFailing && remark !== null ? [html`The server's remark on the last traces: ${remark}`] : []),
     ...(skipped > 0n
-      ? [html`${count(skipped)} requests were left out, because too many waited, or for more than three days.`]
+      ? [
+          html`${count(skipped)} requests were skipped, because too many were waiting or they had waited for more than three days.`,
+        ]
       : []),
   ];
   return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");

@@ -65,11 +65,11 @@ export function count(requests: bigint): string {
 }
 
 export function statusBadge({ disabledBy, failingSince }: Pick<TraceDestination, "disabledBy" | "failingSince">): string {
-  if (disabledBy === "owner") return html`<span class="badge disabled">disabled</span>`;
-  if (disabledBy === "failures") return html`<span class="badge failed" title="It accepted nothing for three days">failed</span>`;
+  if (disabledBy === "owner") return html`<span class="badge disabled">Disabled</span>`;
+  if (disabledBy === "failures") return html`<span class="badge failed" title="Accepted no traces for three days">Failed</span>`;
   return failingSince === null
-    ? html`<span class="badge active">active</span>`
-    : html`<span class="badge warn" title="Its server does not accept traces">failing</span>`;
+    ? html`<span class="badge active">Active</span>`
+    : html`<span class="badge warn" title="The server does not accept traces">Failing</span>`;
 }
 
 function addForms(visitor: Member, { destinations, hasContent, refused }: Omit<DestinationsView, "visitor">): string {
