@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { postCredit } from "../../ledger/credit/entries.ts";
 import { chatLine, createBatch, openai, uploadLines, useBatchModels } from "../support/batch-models.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -192,9 +193,12 @@ test("an account without credit uploads nothing, and reads and deletes what it h
   const poor = await stack().createAccount({ name: "penniless", creditNanoUsd: 1_000_000n });
   const client = openai(stack(), poor.apiKey);
   const file = await uploadLines(client, [chatLine("a")]);
-  await stack().database.execute("UPDATE account_balance SET posted_nano_usd = 0, version = version + 1 WHERE account_id = $1", [
-    poor.accountId,
-  ]);
+  await postCredit(stack().database, {
+    accountId: poor.accountId,
+    kind: "adjust",
+    amountNanoUsd: -1_000_000n,
+    reference: `spent by ${poor.accountId}`,
+  });
   const refused = await Promise.all([
     refusal(uploadLines(client, [chatLine("b")])),
     refusal(client.batches.create({ input_file_id: file.id, endpoint: "/v1/chat/completions", completion_window: "24h" })),
