@@ -2,11 +2,12 @@ import type { PromptSealer } from "../../ledger/prompt-log/content.ts";
 import {
   deleteRecord,
   deleteRecordsOfKey,
+  listRecords,
   noSuchRecord,
   readRecord,
   type PromptRecord,
 } from "../../ledger/prompt-log/records.ts";
-import { noteAction } from "../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { isRequestId } from "../../ledger/usage/request-id-time.ts";
 
@@ -51,13 +52,19 @@ export async function deletePrompt(
   });
 }
 
-/** Of all of a key's requests so far; the key is the account's. */
+/**
+ * Of all of a key's requests so far; the key is the account's.
+ * @throws GatewayError `rate_limited` if there are none, and the account has reached its changes of keys per 24 hours.
+ */
 export async function deletePromptsOfKey(
   database: Database,
   { keyId, ...actor }: PromptLogActor & { keyId: string },
 ): Promise<void> {
   const { accountId, personId, tokenId } = actor;
   await database.transaction(async (transaction) => {
+    const { records } = await listRecords(transaction, { accountId, keyId, limit: 1 });
+    // There may be some on their way here; but asked on and on, it would fill the audit log.
+    if (records.length === 0) await admitChange(transaction, "key", accountId);
     await deleteRecordsOfKey(transaction, { accountId, keyId, nowMs: Date.now() });
     await noteAction(transaction, { accountId, personId, tokenId, action: "key.prompt_log_deleted", subject: keyId });
   });

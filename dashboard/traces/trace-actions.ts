@@ -90,10 +90,14 @@ export function createTraceActions({ database, pepper, targetNetworks = "public"
       act(actor, "account.traces_enabled", async (transaction) =>
         shown(await enableDestination(transaction, { accountId: actor.accountId, id })),
       ),
-    disable: (actor, id) =>
-      act(actor, "account.traces_disabled", async (transaction) =>
+    async disable(actor, id) {
+      const found = await findDestination(database, { accountId: actor.accountId, id });
+      // What stops nothing leaves no row in the audit log: it is not limited.
+      if (found.disabledBy !== null) return found;
+      return act(actor, "account.traces_disabled", async (transaction) =>
         shown(await disableDestination(transaction, { accountId: actor.accountId, id }, "owner")),
-      ),
+      );
+    },
     delete: (actor, id) =>
       act(actor, "account.traces_removed", async (transaction) => {
         const { url } = await deleteDestination(transaction, { accountId: actor.accountId, id });

@@ -98,9 +98,15 @@ export function createWebhookActions({ database, pepper, targetNetworks = "publi
         return { url: result.endpoint.url, result };
       });
     },
-    change: (actor, id, { url, events, isDisabled }) => {
+    async change(actor, id, { url, events, isDisabled }) {
       const checked = url === undefined ? undefined : checkTargetUrl(url, targetNetworks, WORDS);
-      return act(actor, actionOf({ url, events, isDisabled }), async (transaction) => {
+      const action = actionOf({ url, events, isDisabled });
+      if (action === "account.webhook_disabled") {
+        const found = await findEndpoint(database, { accountId: actor.accountId, id });
+        // What stops nothing leaves no row in the audit log: it is not limited.
+        if (found.disabledBy !== null) return found;
+      }
+      return act(actor, action, async (transaction) => {
         const change = { url: checked, events, isDisabled };
         const result = await changeEndpoint(transaction, { accountId: actor.accountId, id }, change);
         return { url: result.url, result };

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import type { AppDeps } from "../../dashboard/app-deps.ts";
 import { findKey } from "../../ledger/keys/key-list.ts";
 import { createApiKey } from "../../ledger/keys/keys.ts";
@@ -110,6 +111,15 @@ test("all of a key's records are deleted from its page", async () => {
   expect((await ann.post(path)).statusCode).toBe(303);
   expect((await ann.get("/dashboard/prompt-log")).body).toContain("No recorded prompts");
   expect(await actions(database)).toEqual([`key.prompt_log_deleted ${keyId}`]);
+  // Without any, it counts as a change of the key; with some, it always works.
+  await database.execute(
+    `INSERT INTO audit_entry (id, account_id, person_id, action, subject)
+     SELECT uuidv7(), $1, $2, 'key.changed', $3 FROM generate_series(1, $4::int)`,
+    [accountId, ann.personId, keyId, ACCOUNT_BOUNDS.keyChangesADay],
+  );
+  expect((await ann.post(path)).statusCode).toBe(429);
+  await addPromptRecord(database, { accountId, keyId });
+  expect((await ann.post(path)).statusCode).toBe(303);
 });
 
 test("programs turn it on, list, read and delete (S60)", async () => {
