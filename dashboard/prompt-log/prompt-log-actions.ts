@@ -7,7 +7,7 @@ import {
   readRecord,
   type PromptRecord,
 } from "../../ledger/prompt-log/records.ts";
-import { admitChange, noteAction } from "../../ledger/people/audit.ts";
+import { admitChange, noteAction, noteReading } from "../../ledger/people/audit.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { isRequestId } from "../../ledger/usage/request-id-time.ts";
 
@@ -21,7 +21,7 @@ export interface PromptLogActor {
 }
 
 /**
- * The record of a request. That it was read is in the audit log before anything of it is known.
+ * The record of a request. That it was read is in the audit log before anything of it is known, once an hour for each reader.
  * @throws GatewayError `not_found` for a request of another account, too.
  */
 export async function readPrompt(
@@ -34,7 +34,7 @@ export async function readPrompt(
   return database.transaction(async (transaction) => {
     const found = await readRecord(transaction, sealer, { accountId, requestId });
     if (found === undefined) throw noSuchRecord();
-    await noteAction(transaction, { accountId, personId, tokenId, action: "prompt_log.read", subject: requestId });
+    await noteReading(transaction, { accountId, personId, tokenId, action: "prompt_log.read", subject: requestId });
     return found;
   });
 }

@@ -97,6 +97,23 @@ export async function noteAction(
   );
 }
 
+const HOUR_MS = 3_600_000;
+
+/** Unless the same was noted within the last hour: for reading, which may be repeated without end. */
+export async function noteReading(
+  database: Queryable,
+  { accountId, personId, tokenId = null, action, subject }: Action,
+): Promise<void> {
+  await database.execute(
+    `INSERT INTO audit_entry (id, account_id, person_id, token_id, action, subject)
+     SELECT $1, $2, $3, $4, $5, $6 WHERE NOT EXISTS (
+       SELECT FROM audit_entry WHERE account_id = $2 AND id >= $7 AND action = $5 AND subject = $6
+         AND person_id IS NOT DISTINCT FROM $3 AND token_id IS NOT DISTINCT FROM $4
+     )`,
+    [uuidv7(), accountId, personId, tokenId, action, subject, lowestIdAt(Date.now() - HOUR_MS)],
+  );
+}
+
 const BY = "coalesce(email, 'token ' || management_token.name) AS by";
 const SUBJECT = `action, subject, coalesce(key_of_subject.name, token_of_subject.name) AS "subjectName"`;
 const FROM = `FROM audit_entry LEFT JOIN person ON person.id = person_id

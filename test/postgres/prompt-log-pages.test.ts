@@ -57,7 +57,7 @@ test("an owner turns it on and off on a key's page; a member can neither choose 
   expect(await actions(database)).toEqual([`key.prompt_log_on ${keyId}`, `key.prompt_log_off ${keyId}`]);
 });
 
-test("a record is shown as a conversation, downloaded as it was sent, and each reading is in the audit log (S60)", async () => {
+test("a record is shown as a conversation, downloaded as it was sent, and its reader is in the audit log (S60)", async () => {
   const { database, ann, accountId, keyId } = await open();
   const request = JSON.stringify({ model: "modelx-v4-pro", messages: [{ role: "user", content: "Why is <b>Rome</b>\0 old?" }] });
   const answer = 'data: {"choices":[{"index":0,"delta":{"content":"Because"}}]}\n\ndata: [DONE]\n\n';
@@ -80,7 +80,8 @@ test("a record is shown as a conversation, downloaded as it was sent, and each r
     "cache-control": "no-store",
   });
   expect((await ann.get(`${path}/request`)).body).toBe(request);
-  expect(await actions(database)).toEqual(Array.from({ length: 3 }, () => `prompt_log.read ${requestId}`));
+  // Somebody who reads it again and again does not fill the audit log.
+  expect(await actions(database)).toEqual([`prompt_log.read ${requestId}`]);
 
   expect((await ann.post(`${path}/delete`)).statusCode).toBe(303);
   expect((await ann.get(path)).statusCode).toBe(404);

@@ -33,8 +33,8 @@ export interface PromptLogView {
 }
 
 const ABOUT = html`<p class="muted">
-  What requests of keys with a prompt log said, and what they were answered, for debugging. Only owners of this account see this
-  page; the <a href="/dashboard/settings">audit log</a> shows who opened a prompt.
+  Prompts and answers of keys that have a prompt log, for debugging. Only owners of this account see this page; the
+  <a href="/dashboard/settings">audit log</a> shows who opened which record.
 </p>`;
 
 const OFF = html`<p class="alert" role="status">

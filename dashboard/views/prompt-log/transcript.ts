@@ -29,7 +29,7 @@ export function transcriptParts({ id, transcript, file }: ShownTranscript): stri
   const isAllShown = turns.length === 0;
   return html`!${shown} !${room.characters > 0 ? "" : TOO_LONG} !${tools.length === 0 ? "" : toolList(tools)}
     !${rest === "" ? "" : folded({ id: `${id}-rest`, summary: "Other fields", text: rest, isOpen: false })}
-    !${folded({ id: `${id}-whole`, summary: isJson ? "All as JSON" : "As it was sent", text: whole, isOpen: isAllShown })}
+    !${folded({ id: `${id}-whole`, summary: isJson ? "Full JSON" : "As it was sent", text: whole, isOpen: isAllShown })}
     <p class="buttons"><a class="button" href="${file}" download>Download</a></p>`;
 }
 

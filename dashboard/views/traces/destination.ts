@@ -80,11 +80,11 @@ function facts(destination: TraceDestination): string {
   const { kind, headerNames, sent, rejected, skipped, waiting, acceptedAt } = destination;
   const terms: [string, string][] = [
     ["Kind", KIND_WORDS[kind]],
-    ["Prompts and answers", destination.includesContent ? "Sent, of keys that record them" : "Not sent"],
+    ["Prompts and answers", destination.includesContent ? "Sent for keys that record them" : "Not sent"],
     ["Requests sent", count(sent)],
     ["Waiting", count(waiting)],
     ["Refused by the server", count(rejected)],
-    ["Left out", count(skipped)],
+    ["Skipped", count(skipped)],
     ["Last accepted", acceptedAt === null ? "–" : moment(acceptedAt)],
     ...(kind === "otlp" ? [headerFact(headerNames)] : []),
   ];

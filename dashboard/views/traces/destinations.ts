@@ -108,7 +108,7 @@ export function otlpFields(form: FormState, { isNew, hasContent }: FieldOptions)
     name: "secret_headers",
     label: isNew ? "Headers" : "Replace the headers",
     rows: 3,
-    help: `One a line, as “name: value”. ${example} ${STORED}${isNew ? "" : " Empty: those that are stored stay."}`,
+    help: `One per line, as “name: value”. ${example} ${STORED}${isNew ? "" : " Leave empty to keep the stored ones."}`,
   };
   return html`!${field({ name: "name", id: "otlp-name", label: "Name", isRequired: true }, form)}
   !${field(
@@ -150,6 +150,6 @@ function contentField({ values }: FormState): string {
     <label class="check"
       ><input type="checkbox" name="include_content" value="yes" !${isOn ? "checked" : ""} />Send prompts and answers too</label
     >
-    <p class="help">Only of API keys whose prompts are recorded. Anyone who can read that system can then read them.</p>
+    <p class="help">Only for API keys whose prompts are recorded. Anyone with access to that system can then read them.</p>
   </div>`;
 }
