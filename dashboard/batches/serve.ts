@@ -35,7 +35,7 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
       scope.addHook("onSend", async (request, reply) => void reply.headers(idHeaders(request)));
       recognizeKeys(scope, deps);
       scope.addHook("onRequest", async ({ headers }) => {
-        if (headers["content-encoding"] === undefined) return;
+        if (/^(identity)?$/i.test(headers["content-encoding"] ?? "")) return;
         throw new GatewayError("invalid_request", COMPRESSED, { field: "content-encoding" });
       });
       const { database, pepper, publicBaseUrl } = deps;

@@ -13,6 +13,7 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { backOffMs, startRounds, type Rounds } from "../../runtime/wait.ts";
 import type { TargetNetworks } from "../outbound/networks.ts";
+import { startSending } from "../outbound/sending.ts";
 import type { BatchResult } from "./answer.ts";
 import { fillBatch, type TracedItem } from "./batch.ts";
 import { openContent } from "./content.ts";
@@ -52,48 +53,26 @@ const REFUSED_MS = 900_000;
 export function startTraceExports(deps: TraceExportDeps): Rounds {
   const { database, log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to export traces");
-  const sending = new Map<TraceExport, Promise<void>>();
-  let claiming: Promise<void> | undefined;
   const stopping = new AbortController();
-  let isAskedAgain = false;
-  let isStopping = false;
-
-  /** Sends everything that is due and has room: a destination that does not answer delays nobody else. */
-  async function send(): Promise<void> {
-    if (isStopping) return;
-    isAskedAgain = true;
-    claiming ??= claimAll().finally(() => (claiming = undefined));
-    await claiming;
-  }
-
-  async function claimAll(): Promise<void> {
-    while (isAskedAgain) {
-      isAskedAgain = false;
-      const limit = MAX_SENDING - sending.size;
-      if (limit === 0) return;
-      const inFlight = [...sending.keys()];
-      const failingLimit = MAX_FAILING - inFlight.filter(({ failures }) => failures > 0).length;
-      const busyDestinations = inFlight.map(({ id }) => id);
-      for (const claimed of await claimExports(database, { limit, failingLimit, busyDestinations }))
-        sending.set(claimed, sendOne(claimed));
-    }
-  }
-
-  async function sendOne(claimed: TraceExport): Promise<void> {
-    await exportBatch(claimed, { ...deps, signal: stopping.signal }).catch(onFailure);
-    sending.delete(claimed);
-    // If more waits for it, that need not wait for the next round; and now there is room for another one.
-    void send().catch(onFailure);
-  }
-
-  const rounds = startRounds(send, { everyMs, onFailure });
+  const sending = startSending<TraceExport>({
+    max: MAX_SENDING,
+    claim: (limit, inFlight) =>
+      claimExports(database, {
+        limit,
+        failingLimit: MAX_FAILING - inFlight.filter(({ failures }) => failures > 0).length,
+        busyDestinations: inFlight.map(({ id }) => id),
+      }),
+    async send(claimed) {
+      await exportBatch(claimed, { ...deps, signal: stopping.signal });
+      return true;
+    },
+    onFailure,
+  });
+  const rounds = startRounds(sending.sendDue, { everyMs, onFailure });
   return {
     async stop() {
-      isStopping = true;
-      await rounds.stop();
-      await claiming?.catch(onFailure);
       const timer = setTimeout(() => stopping.abort(), STOP_WITHIN_MS);
-      await Promise.all(sending.values());
+      await Promise.all([rounds.stop(), sending.stop()]);
       clearTimeout(timer);
     },
   };

@@ -10,6 +10,7 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
 import type { TargetNetworks } from "../outbound/networks.ts";
+import { startSending } from "../outbound/sending.ts";
 import { sendEvent } from "./send.ts";
 
 export interface DeliverDeps {
@@ -28,48 +29,22 @@ const MAX_SENDING = 32;
 export function startDeliveries(deps: DeliverDeps): Rounds {
   const { database, log, everyMs = EVERY_MS } = deps;
   const onFailure = (error: unknown) => log.warn({ err: error }, "failed to send webhook events");
-  const sending = new Map<Delivery, Promise<void>>();
-  let claiming: Promise<void> | undefined;
-  let isAskedAgain = false;
-  let isStopping = false;
-
-  /** Sends everything that is due and has room: an endpoint that does not answer delays nobody else. */
-  async function send(): Promise<void> {
-    if (isStopping) return;
-    isAskedAgain = true;
-    claiming ??= claimAll().finally(() => (claiming = undefined));
-    await claiming;
-  }
-
-  async function claimAll(): Promise<void> {
-    while (isAskedAgain) {
-      isAskedAgain = false;
-      const limit = MAX_SENDING - sending.size;
-      if (limit === 0) return;
-      const busyEndpoints = [...sending.keys()].map(({ endpointId }) => endpointId);
-      for (const delivery of await claimDeliveries(database, { limit, busyEndpoints })) sending.set(delivery, sendOne(delivery));
-    }
-  }
-
-  async function sendOne(delivery: Delivery): Promise<void> {
-    const isAccepted = await deliver(delivery, deps).catch(onFailure);
-    sending.delete(delivery);
-    // The endpoint's next event need not wait for the next round.
-    if (isAccepted === true) void send().catch(onFailure);
-  }
+  const sending = startSending<Delivery>({
+    max: MAX_SENDING,
+    claim: (limit, inFlight) => claimDeliveries(database, { limit, busyEndpoints: inFlight.map(({ endpointId }) => endpointId) }),
+    send: (delivery) => deliver(delivery, deps),
+    onFailure,
+  });
 
   async function round(): Promise<void> {
     await takeEarlierDeliveries(database);
-    await send();
+    await sending.sendDue();
   }
 
   const rounds = startRounds(round, { everyMs, onFailure });
   return {
     async stop() {
-      isStopping = true;
-      await rounds.stop();
-      await claiming?.catch(onFailure);
-      await Promise.all(sending.values());
+      await Promise.all([rounds.stop(), sending.stop()]);
     },
   };
 }

@@ -302,6 +302,10 @@ describe.for(CELLS)("a $client client of a $upstream server", (cell) => {
     const answer = await send(cell, gzipSync(short(cell)), { "content-encoding": "gzip" });
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining("content-encoding") });
   });
+
+  test("that says that its body is not compressed is understood", async () => {
+    expect(await send(cell, short(cell), { "content-encoding": "identity" })).toMatchObject({ status: 200 });
+  });
 });
 
 const EXPECTED_WARNINGS = [

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Interface } from "../../../contract/protocol.ts";
+import { contentCoding } from "../content-coding.ts";
 import { FORM_RULES, type FormKind } from "../form/form-rules.ts";
 import { isObject, parseObject, type JsonObject } from "./object.ts";
 import { EMBEDDINGS_BOUNDS, ExcessiveStructure, REQUEST_BOUNDS, tooMuchStructure, type Bounds } from "./bounds.ts";
@@ -21,7 +22,7 @@ export interface BodyFacts {
  */
 export function checkBodyComes(facts: BodyFacts, isEnd: boolean): void {
   if (isEnd) throw noBody(facts);
-  if (!facts.headers.has("content-encoding")) return;
+  if (contentCoding(facts.headers) === null) return;
   throw new GatewayError(
     "invalid_request",
     "Compressed request bodies are not supported. Send the body without `content-encoding`.",
