@@ -21,7 +21,14 @@ afterAll(async () => {
   await stack.stop();
 });
 
-async function ask(apiKey: string): Promise<{ status: number; code: unknown; retryAfter: string | null }> {
+interface Answer {
+  requestId: string | null;
+  status: number;
+  code: unknown;
+  retryAfter: string | null;
+}
+
+async function ask(apiKey: string): Promise<Answer> {
   const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
@@ -29,6 +36,7 @@ async function ask(apiKey: string): Promise<{ status: number; code: unknown; ret
   });
   const body: unknown = await response.json();
   return {
+    requestId: response.headers.get("x-request-id"),
     status: response.status,
     code: Reflect.get(Object(Reflect.get(Object(body), "error")), "code"),
     retryAfter: response.headers.get("retry-after"),
@@ -63,6 +71,12 @@ test(
       expect((await recorded()).get("stored")).toBeGreaterThan(0);
     });
     await stack.idle();
+    // Records are written in their order, behind the requests.
+    const last = await ask(stack.apiKey);
+    warmUps += 1;
+    await eventually(async () =>
+      expect(await stack.database.execute("SELECT FROM prompt_record WHERE request_id = $1", [last.requestId])).toBe(1),
+    );
     const before = await recorded();
     await stopDatabase();
     const endsAt = performance.now() + AWAY_MS;
@@ -76,7 +90,7 @@ test(
     });
     // The key is known, but no credit was leased for its account: the gateway cannot know its balance.
     const refused = await ask(cold.apiKey);
-    expect(refused).toEqual({ status: 503, code: "billing_unavailable", retryAfter: expect.stringMatching(/^\d+$/) });
+    expect(refused).toMatchObject({ status: 503, code: "billing_unavailable", retryAfter: expect.stringMatching(/^\d+$/) });
     // A key that is not known may have been made a moment ago.
     await sleep(15_000);
     expect(await ask(`sk-mg-000000000000${"0".repeat(43)}`)).toMatchObject({ status: 503, code: "billing_unavailable" });
