@@ -9,6 +9,7 @@ import { confirmPage } from "../confirm.ts";
 import { empty } from "../empty.ts";
 import { figure, grouped, usd } from "../figures.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
+import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { olderLink } from "../older-link.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
@@ -106,7 +107,7 @@ export function batchPage({ visitor, batch, keys }: BatchView): string {
       !${figure({ name: "Succeeded", value: grouped(String(succeeded)), note: lostNote({ errored, canceled, expired }) })}
       !${figure({ name: "Cost", value: usd(chargeNanoUsd), note: "For requests with a result" })}
     </div>
-    <dl class="facts card">!${facts(batch, keys).map(([term, words]) => fact(term, words))}</dl>
+    <dl class="facts card">!${factTerms(facts(batch, keys))}</dl>
     !${isAllowed(visitor.membership.role, "manageBatches") ? actions(batch) : ""}`;
   return layout({ title: "Batch", visitor, path: BATCHES_PATH, body, isNarrow: true });
 }
@@ -144,14 +145,6 @@ function facts(batch: Batch, keys: readonly NamedKey[]): [string, string][] {
     state === "ended" ? ["Ended", at(endedAt)] : ["Expires", at(dueAt)],
     ...(deletedAt === null ? [] : [["Kept until", at(deletedAt)] satisfies [string, string]]),
   ];
-}
-
-/** @param words HTML. */
-function fact(term: string, words: string): string {
-  return html`<div>
-    <dt>${term}</dt>
-    <dd>!${words}</dd>
-  </div>`;
 }
 
 function actions(batch: Batch): string {

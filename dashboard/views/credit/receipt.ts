@@ -2,6 +2,7 @@ import { html } from "ghtml";
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import { exactAmount } from "../../billing/amounts.ts";
 import type { Member } from "../../session/visitor.ts";
+import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { exactMoment } from "../time.ts";
 
@@ -36,17 +37,7 @@ export function receiptPage({ visitor, payment, paidAt, from, to }: ReceiptView)
       <a class="button" href="/dashboard/billing/receipts/${id}">Download PDF</a>
     </div>
     <div class="card">
-      <dl class="facts">
-        !${facts
-          .map(
-            ([term, value]) =>
-              html`<div>
-                <dt>${term}</dt>
-                <dd>!${value}</dd>
-              </div>`,
-          )
-          .join("")}
-      </dl>
+      <dl class="facts">!${factTerms(facts)}</dl>
       <p class="muted small">
         ${provider === "test" ? "A test payment: no money was charged." : "The payment provider issues the tax invoice, if there is one."}
       </p>

@@ -9,6 +9,7 @@ import { confirmPage } from "../confirm.ts";
 import { empty } from "../empty.ts";
 import { grouped } from "../figures.ts";
 import { INTERFACE_NAMES } from "../interface-names.ts";
+import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { olderLink } from "../older-link.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
@@ -141,7 +142,7 @@ export function promptPage({ visitor, record, isListed }: PromptView): string {
     <p>
       !${isListed ? html`<a href="${LOGS}/${requestId}"><code class="wrap">${requestId}</code></a>` : html`<code class="wrap">${requestId}</code>`}
     </p>
-    <dl class="facts card">!${facts.map(([term, words]) => fact(term, words)).join("")}</dl>
+    <dl class="facts card">!${factTerms(facts)}</dl>
     !${side({ title: "Request", text: request, transcript: readRequest(request, client), file: `${path}/request` })}
     !${answer === null ? NO_ANSWER : side({ title: "Answer", text: answer, transcript: readAnswer(answer, client), file: `${path}/answer` })}
     <p class="buttons"><a class="button danger" href="${path}/delete" data-dialog>Delete this record</a></p>`;
@@ -159,14 +160,6 @@ export function confirmDeletePromptPage({ visitor, requestId }: { visitor: Membe
     button: "Delete",
     cancel: path,
   });
-}
-
-/** @param words HTML. */
-function fact(term: string, words: string): string {
-  return html`<div>
-    <dt>${term}</dt>
-    <dd>!${words}</dd>
-  </div>`;
 }
 
 const NO_ANSWER = html`<section class="card">

@@ -7,6 +7,7 @@ import { endpointOf } from "../../traces/send.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { formProblem } from "../field.ts";
+import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { moment } from "../time.ts";
 import { count, KIND_WORDS, langfuseFields, otlpFields, statusBadge, TRACES_PATH } from "./destinations.ts";
@@ -89,17 +90,7 @@ function facts(destination: TraceDestination): string {
     ...(kind === "otlp" ? [headerFact(headerNames)] : []),
   ];
   return html`<section class="card">
-    <dl class="facts">
-      !${terms
-        .map(
-          ([term, words]) =>
-            html`<div>
-              <dt>${term}</dt>
-              <dd>!${words}</dd>
-            </div>`,
-        )
-        .join("")}
-    </dl>
+    <dl class="facts">!${factTerms(terms)}</dl>
   </section>`;
 }
 

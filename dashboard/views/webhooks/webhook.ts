@@ -8,6 +8,7 @@ import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem } from "../field.ts";
+import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { rowMenu } from "../menu.ts";
 import { olderLink } from "../older-link.ts";
@@ -132,17 +133,7 @@ export function deliveryPage({ visitor, endpoint, delivery }: DeliveryView): str
     </p>
     <h1>Event</h1>
     <section class="card">
-      <dl class="facts">
-        !${facts
-          .map(
-            ([term, words]) =>
-              html`<div>
-                <dt>${term}</dt>
-                <dd>!${words}</dd>
-              </div>`,
-          )
-          .join("")}
-      </dl>
+      <dl class="facts">!${factTerms(facts)}</dl>
       <div class="snippet">
         <pre tabindex="0" aria-label="Body"><code>${indented(sent)}</code></pre>
       </div>
