@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
-import { createProject, RUN } from "./test/support/projects.ts";
-import { keepTemporaryFilesInMemory } from "./test/support/temporary-directory.ts";
+import { createProject, RUN } from "./test/support/test-run/projects.ts";
+import { keepTemporaryFilesInMemory } from "./test/support/test-run/temporary-directory.ts";
 
 /** Every promise of the product. What `npm run test:night` adds is in files `*.night.test.ts`, and in long forms of others. */
 // Before any set-up: projects' own come before the run's.

@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { whyNoCluster } from "./test/support/cluster/prerequisites.ts";
-import { createProject, NIGHT_FILES, RUN } from "./test/support/projects.ts";
-import { keepTemporaryFilesInMemory } from "./test/support/temporary-directory.ts";
+import { createProject, NIGHT_FILES, RUN } from "./test/support/test-run/projects.ts";
+import { keepTemporaryFilesInMemory } from "./test/support/test-run/temporary-directory.ts";
 
 /**
  * What need not be proven again at every change: files named `*.night.test.ts`, the long forms of tests that `npm test` runs in
@@ -27,10 +27,18 @@ export default defineConfig({
     projects: [
       createProject("unit", { env }),
       createProject("golden", { include: ["**/*"], testTimeout: HOUR_MS }),
-      createProject("postgres", { env, include: [NIGHT_FILES, "model", "settle"], testTimeout: HOUR_MS }),
+      createProject("postgres", { env, include: [NIGHT_FILES, "credit/model", "credit/settle"], testTimeout: HOUR_MS }),
       createProject("envoy", {
         env,
-        include: [NIGHT_FILES, "bad-input", "damaged-journal", "extproc-ends", "fairness", "golden-streams", "rolling-restart"],
+        include: [
+          NIGHT_FILES,
+          "requests/bad-input",
+          "failures/damaged-journal",
+          "failures/extproc-ends",
+          "load/fairness",
+          "answers/golden-streams",
+          "failures/rolling-restart",
+        ],
         testTimeout: HOUR_MS,
       }),
       createProject("browser", { include: [NIGHT_FILES, "failures", "journey", "playground", "widths"], testTimeout: HOUR_MS }),

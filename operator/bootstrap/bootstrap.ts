@@ -120,7 +120,7 @@ export function buildBootstrap(options: BootstrapOptions): EnvoyConfig {
     memory_allocator_manager: memoryGivenBack(options),
     overload_manager: overloadManager(options),
     // Envoy drops a gRPC client that opened no stream for 50 s, and crashes when a stream opened before then ends: one answer of
-    // over a minute on a quiet gateway was enough (test/envoy/long-answer).
+    // over a minute on a quiet gateway was enough (test/envoy/answers/long).
     grpc_async_client_manager_config: { max_cached_entry_idle_duration: "315360000s" },
   };
 }

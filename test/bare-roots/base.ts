@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { access } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
-import { installOnce } from "../support/install-once.ts";
-import { MissingPrerequisite } from "../support/prerequisite.ts";
+import { installOnce } from "../support/test-run/install-once.ts";
+import { MissingPrerequisite } from "../support/test-run/prerequisite.ts";
 import { runLogged } from "./command.ts";
 import type { HostSettings } from "./host.ts";
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import { installOnce } from "../support/install-once.ts";
+import { installOnce } from "../support/test-run/install-once.ts";
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { markdownTable } from "../support/markdown-table.ts";
+import { markdownTable } from "../support/documents/markdown-table.ts";
 import { barChart, type BarGroup } from "./chart.ts";
 import { PAIRS } from "./pairs.ts";
 import type { Summary } from "./report.ts";

@@ -1,4 +1,4 @@
-import { markdownTable } from "../support/markdown-table.ts";
+import { markdownTable } from "../support/documents/markdown-table.ts";
 import type { Compared } from "./compare.ts";
 
 /** One gateway in one case: medians over its rounds. Delays are against no gateway at all. */

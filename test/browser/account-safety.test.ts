@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { makeKey, openAccountMenu, PASSWORD as OWN_PASSWORD, signIn } from "./harness-steps.ts";
 import { linkIn, signUpByMail, useService } from "./harness-service.ts";
-import { PASSWORD } from "../support/people.ts";
+import { PASSWORD } from "../support/dashboard/people.ts";
 
 /** What keeps an account with a card safe, as people meet it. */
 const openService = useService();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { PASSWORD } from "../support/people.ts";
+import { PASSWORD } from "../support/dashboard/people.ts";
 import { useService } from "./harness-service.ts";
 import { signIn } from "./harness-steps.ts";
 import { looks } from "./looks.ts";

@@ -10,7 +10,7 @@ import { chargeNanoUsd } from "../../ledger/money.ts";
 import { createPartitionsFor } from "../../ledger/postgres/partitions.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import type { Settlement } from "../../ledger/settlement/settlement.ts";
-import { PEPPER, settlementOf } from "../support/ledger.ts";
+import { PEPPER, settlementOf } from "../support/billing/ledger.ts";
 
 const DAYS = 30;
 /** Of requests of accounts that keep tags. */

@@ -7,10 +7,10 @@ import { relyingPartyOf } from "../../dashboard/passkeys/relying-party.ts";
 import { createPayments } from "../../dashboard/payments/payments.ts";
 import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { sharedChromium } from "../support/chromium/chromium.ts";
-import { openDashboard, type TestDashboard } from "../support/dashboard.ts";
+import { openDashboard, type TestDashboard } from "../support/dashboard/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
-import { PEPPER } from "../support/ledger.ts";
-import { useOwnPostgres } from "../support/postgres.ts";
+import { PEPPER } from "../support/billing/ledger.ts";
+import { useOwnPostgres } from "../support/billing/postgres.ts";
 import { visit, type Visit, type VisitOptions } from "./harness-visit.ts";
 
 /** The dashboard as a service has it, with a name and with mail that arrives: what `npm start` on an IP address has not. */

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
 import { sharedChromium } from "../support/chromium/chromium.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import { startTestStack, type TestStack } from "../support/stacks/stack.ts";
 import { visit, type Visit, type VisitOptions } from "./harness-visit.ts";
 
 /** The whole product for a file of tests, and a browser. */

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../ledger/credit/entries.ts";
-import { createPerson, PASSWORD } from "../support/people.ts";
+import { createPerson, PASSWORD } from "../support/dashboard/people.ts";
 import { gravePartsOf } from "./harness-axe.ts";
 import { answered, signIn, signUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";

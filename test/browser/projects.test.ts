@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { publishModels } from "../../ledger/models/catalogue.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
-import { catalogueModel, PRICE, settlementOf } from "../support/ledger.ts";
-import { PASSWORD } from "../support/people.ts";
+import { catalogueModel, PRICE, settlementOf } from "../support/billing/ledger.ts";
+import { PASSWORD } from "../support/dashboard/people.ts";
 import { useService } from "./harness-service.ts";
 import { makeKey, signIn } from "./harness-steps.ts";
 

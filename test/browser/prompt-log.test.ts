@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { findKey } from "../../ledger/keys/key-list.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
-import { catalogueModel, PRICE, settlementOf } from "../support/ledger.ts";
-import { PASSWORD } from "../support/people.ts";
-import { addPromptRecord } from "../support/prompt-records.ts";
+import { catalogueModel, PRICE, settlementOf } from "../support/billing/ledger.ts";
+import { PASSWORD } from "../support/dashboard/people.ts";
+import { addPromptRecord } from "../support/billing/prompt-records.ts";
 import { useService } from "./harness-service.ts";
 import { makeKey, signIn } from "./harness-steps.ts";
 

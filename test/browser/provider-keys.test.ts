@@ -4,8 +4,8 @@ import { publishSealing } from "../../ledger/provider-keys/sealing.ts";
 import { noteServed, readSealedKeys } from "../../ledger/provider-keys/served-keys.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { boxKey } from "../../runtime/sealed-box.ts";
-import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
-import { PASSWORD } from "../support/people.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/billing/ledger.ts";
+import { PASSWORD } from "../support/dashboard/people.ts";
 import { useService } from "./harness-service.ts";
 import { makeKey, signIn } from "./harness-steps.ts";
 

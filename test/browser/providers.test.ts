@@ -3,8 +3,8 @@ import { test } from "vitest";
 import { callbackPath } from "../../dashboard/oidc/paths.ts";
 import { providerDomains } from "../../dashboard/oidc/provider-domains.ts";
 import { createProvider } from "../../dashboard/oidc/create-provider.ts";
-import { startGithub, type TestGithub } from "../support/github-server.ts";
-import { startOidcProvider, type TestOidcProvider } from "../support/oidc-provider.ts";
+import { startGithub, type TestGithub } from "../support/servers/github-server.ts";
+import { startOidcProvider, type TestOidcProvider } from "../support/servers/oidc-provider.ts";
 import { signOut } from "./harness-steps.ts";
 import { useService, type TestService } from "./harness-service.ts";
 

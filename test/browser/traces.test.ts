@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { PASSWORD } from "../support/people.ts";
-import { answer, startOtlpReceiver } from "../support/otlp-receiver.ts";
+import { PASSWORD } from "../support/dashboard/people.ts";
+import { answer, startOtlpReceiver } from "../support/servers/otlp-receiver.ts";
 import { useService } from "./harness-service.ts";
 import { signIn } from "./harness-steps.ts";
 

@@ -36,7 +36,7 @@ import { publishSealing } from "../../ledger/provider-keys/sealing.ts";
 import { noteServed, readSealedKeys } from "../../ledger/provider-keys/served-keys.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { boxKey } from "../../runtime/sealed-box.ts";
-import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/ledger.ts";
+import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/billing/ledger.ts";
 import { gravePartsOf } from "./harness-axe.ts";
 import { useForAMonth } from "./harness-month.ts";
 import { signUpByMail, useService, type TestService } from "./harness-service.ts";

@@ -3,7 +3,7 @@ import type { Usage } from "../../contract/usage.ts";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { chargeNanoUsd } from "../../ledger/money.ts";
-import { CHARGE_COLUMNS, chargeShape, nestCharge, USAGE_WITH_PRICE } from "../support/charge-row.ts";
+import { CHARGE_COLUMNS, chargeShape, nestCharge, USAGE_WITH_PRICE } from "../support/billing/charge-row.ts";
 
 /** What the ledger says of a request. */
 export interface Booked {

@@ -4,7 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { countKeys } from "../../ledger/keys/key-list.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
-import { createPerson } from "../support/people.ts";
+import { createPerson } from "../support/dashboard/people.ts";
 import type { JudgedPage } from "./pages.ts";
 import type { ProcessFault } from "./process-faults.ts";
 

@@ -1,6 +1,6 @@
 import { freePort } from "../../local/process/ports.ts";
 import { pick, type Random } from "../support/random.ts";
-import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/backend-manifests.ts";
+import { makeBackendManifests, type TestBackend, type TestModelOfMany } from "../support/stacks/backend-manifests.ts";
 import { SPARE } from "./upstream.ts";
 
 const SINGLE = ["single-chat", "single-messages", "single-responses"] as const;

@@ -1,4 +1,4 @@
-import { markdownTable } from "../support/markdown-table.ts";
+import { markdownTable } from "../support/documents/markdown-table.ts";
 import type { Result } from "./upstream-faults.ts";
 
 export interface Row {

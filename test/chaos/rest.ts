@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import { scrape } from "../support/metrics.ts";
+import { scrape } from "../support/stacks/metrics.ts";
 import type { Plane, SupervisedStack } from "../support/supervised/supervised-stack.ts";
 import { countOpenLeases } from "./books.ts";
 import type { Upstream } from "./upstream.ts";

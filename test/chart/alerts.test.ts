@@ -8,7 +8,7 @@ import * as z from "zod";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { findKubeTools } from "../support/kube/tools.ts";
-import { findPromtool } from "../support/promtool.ts";
+import { findPromtool } from "../support/tools/promtool.ts";
 import { ALERT_CASES, type Series } from "./alert-cases.ts";
 import { CHART, EXTERNAL_DATABASE, NAMESPACE, parseObjects, RELEASE } from "./harness-render.ts";
 

@@ -8,9 +8,9 @@ import { CLIENT_TLS, INTERNAL_TLS } from "../../charts/generate/bootstrap.ts";
 import { MAX_REQUEST_BYTES } from "../../contract/headers.ts";
 import { buildBootstrap } from "../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../operator/bootstrap/envoy-config.ts";
-import { validateBootstrap } from "../support/envoy-process.ts";
+import { validateBootstrap } from "../support/stacks/envoy-process.ts";
 import { useHelm } from "../support/kube/use-helm.ts";
-import { makeCertificates } from "../support/tls-certificates.ts";
+import { makeCertificates } from "../support/servers/tls-certificates.ts";
 import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render, type Values } from "./harness-render.ts";
 
 const helm = useHelm();

@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { cacheDirectory } from "../../local/cache-directory.ts";
-import { installOnce } from "../support/install-once.ts";
+import { installOnce } from "../support/test-run/install-once.ts";
 
 /** All that decides what the bill says. */
 const INPUTS = [".ci/sbom", ".npmrc", "package.json", "package-lock.json"];

@@ -4,10 +4,10 @@ import path from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
 import { ROOT } from "../../charts/generate/outputs.ts";
-import { COMPILE_CACHE } from "../support/compile-cache.ts";
+import { COMPILE_CACHE } from "../support/test-run/compile-cache.ts";
 import { eventually } from "../support/eventually.ts";
 import type { KubeApi } from "../support/kube/api.ts";
-import { mountSecret } from "../support/mounted-secret.ts";
+import { mountSecret } from "../support/stacks/mounted-secret.ts";
 import { podsOf, type Container, type Pod } from "./harness-pods.ts";
 import { parseObjects } from "./harness-render.ts";
 

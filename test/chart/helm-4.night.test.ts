@@ -1,6 +1,6 @@
 import process from "node:process";
 import { beforeAll, expect, test } from "vitest";
-import { findHelm4 } from "../support/helm-4.ts";
+import { findHelm4 } from "../support/tools/helm-4.ts";
 import { createCommand } from "../support/kube/commands.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { CHART, NAME, NAMESPACE, RELEASE } from "./harness-render.ts";

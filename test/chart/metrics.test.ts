@@ -11,7 +11,7 @@ import { createTraceEvents } from "../../dashboard/traces/events.ts";
 import { createOperatorEvents } from "../../operator/events.ts";
 import { createKubeEvents } from "../../operator/kube/events.ts";
 import { createLog } from "../../runtime/log.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import { startTestStack, type TestStack } from "../support/stacks/stack.ts";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { CHART } from "./harness-render.ts";
 

@@ -12,8 +12,8 @@ import { freePort, LOOPBACK } from "../../local/process/ports.ts";
 import { buildSnapshot } from "../../operator/xds/snapshot.ts";
 import { clientTlsSecret } from "../../operator/bootstrap/tls/client.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeCertificates, type TlsCertificates } from "../support/tls-certificates.ts";
-import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/xds-stack.ts";
+import { makeCertificates, type TlsCertificates } from "../support/servers/tls-certificates.ts";
+import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/stacks/xds-stack.ts";
 import { ROOT } from "../../charts/generate/outputs.ts";
 
 const run = promisify(execFile);

@@ -11,7 +11,7 @@ import { ROOT } from "../../charts/generate/outputs.ts";
 import { stamp } from "../../charts/release/stamp.ts";
 import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
-import { REPOSITORY } from "../support/repository-files.ts";
+import { REPOSITORY } from "../support/documents/repository-files.ts";
 import { billOfMaterials } from "./harness-bill.ts";
 import { imagePackages } from "./harness-image.ts";
 import { podsOf } from "./harness-pods.ts";

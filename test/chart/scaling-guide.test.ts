@@ -8,7 +8,7 @@ import * as z from "zod";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { useHelm } from "../support/kube/use-helm.ts";
-import { findPromtool } from "../support/promtool.ts";
+import { findPromtool } from "../support/tools/promtool.ts";
 import { EXTERNAL_DATABASE, NAME, NAMESPACE, only, render } from "./harness-render.ts";
 
 /** What docs/kubernetes.md says about scaling by requests in flight, with Prometheus' own evaluation of its queries. */

@@ -7,9 +7,9 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { makeBackendManifests } from "../support/backend-manifests.ts";
+import { makeBackendManifests } from "../support/stacks/backend-manifests.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import type { TestProduct } from "../support/product.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /**

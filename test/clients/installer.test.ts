@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { fetchInstaller, type Installer } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import type { TestProduct } from "../support/product.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** The installer's own promises (S31, S33), with the program that Envoy serves. */

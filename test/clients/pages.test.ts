@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TOOLS } from "../../clients/table.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import type { TestProduct } from "../support/product.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** What everybody may read about tools, through Envoy (S31, S32). */

@@ -5,9 +5,9 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import { codeBlocks } from "../support/markdown-code.ts";
-import { REPOSITORY } from "../support/repository-files.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import { codeBlocks } from "../support/documents/markdown-code.ts";
+import { REPOSITORY } from "../support/documents/repository-files.ts";
+import { startTestStack, type TestStack } from "../support/stacks/stack.ts";
 
 /** What a newcomer copies from the README, run word for word. */
 const run = promisify(execFile);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { findClientPackages } from "../support/clients/packages.ts";
-import { createPerson } from "../support/people.ts";
+import { createPerson } from "../support/dashboard/people.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** SCIM as an independent checker for Python sees it, through Envoy. test/postgres has what it means for an account. */

@@ -10,9 +10,9 @@ import { fetchInstaller } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
 import { expectResults } from "../support/clients/results.ts";
-import { COMPILE_CACHE } from "../support/compile-cache.ts";
-import { clearJournal } from "../support/simulator-journal.ts";
-import type { TestProduct } from "../support/product.ts";
+import { COMPILE_CACHE } from "../support/test-run/compile-cache.ts";
+import { clearJournal } from "../support/servers/simulator-journal.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 import { WEATHER } from "./conversation/conversation.ts";
 
@@ -79,8 +79,8 @@ const OF_AIDER: Surroundings = {
   version: (name) => pinnedIn("python/aider.txt", name),
 };
 
-const VERCEL = "test/envoy/clients-vercel.test.ts";
-const LANGCHAIN = "test/envoy/clients-langchain.test.ts";
+const VERCEL = "test/envoy/sdks/vercel.test.ts";
+const LANGCHAIN = "test/envoy/sdks/langchain.test.ts";
 /** Aider is built on LiteLLM. */
 const AIDER = "test/clients/tools.test.ts";
 

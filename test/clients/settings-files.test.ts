@@ -8,7 +8,7 @@ import type { Operation } from "../../clients/operations.ts";
 import { fetchInstaller, type Installer } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import type { TestProduct } from "../support/product.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /**

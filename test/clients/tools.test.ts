@@ -9,8 +9,8 @@ import { fetchInstaller, noteIn, type Installer } from "../support/clients/insta
 import { createMachine, type Machine } from "../support/clients/machine.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
 import { expectResults } from "../support/clients/results.ts";
-import { clearJournal } from "../support/simulator-journal.ts";
-import type { TestProduct } from "../support/product.ts";
+import { clearJournal } from "../support/servers/simulator-journal.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 import { casesOf, type Case } from "./cases.ts";
 

@@ -10,8 +10,8 @@ import { addMember } from "../../ledger/people/members.ts";
 import { createManagementToken } from "../../ledger/people/management-tokens.ts";
 import { LOOPBACK } from "../../local/process/ports.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
-import { createPerson } from "../support/people.ts";
-import type { TestProduct } from "../support/product.ts";
+import { createPerson } from "../support/dashboard/people.ts";
+import type { TestProduct } from "../support/stacks/product.ts";
 import { borrowStack } from "../support/shared-stacks/borrow.ts";
 
 /** Traces from a request to its receiver, which reads them with OpenTelemetry's own messages for Python. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { trialStep } from "../chart/harness-guide.ts";
-import { findHelm4 } from "../support/helm-4.ts";
+import { findHelm4 } from "../support/tools/helm-4.ts";
 import { useCluster } from "../support/cluster/use-cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { failures, startLoad, warmUp } from "./load.ts";

@@ -1,4 +1,4 @@
-// The receiver of OpenTelemetry's Collector, which the night run sends traces to; built by test/support/collector-receiver.ts. To
+// The receiver of OpenTelemetry's Collector, which the night run sends traces to; built by test/support/servers/collector-receiver.ts. To
 // update it: change the versions in the first part, all of one release, then `go mod tidy`.
 module modelgateway.dev/test/collector-tools
 

@@ -1,7 +1,7 @@
 import process from "node:process";
 import { expect } from "vitest";
 import { checkLedger } from "../../ledger/upkeep/check.ts";
-import type { TestStack } from "../support/stack.ts";
+import type { TestStack } from "../support/stacks/stack.ts";
 import { seeded, type Random } from "../support/random.ts";
 
 /** The usual run tries the same inputs on every machine; by night a fuzzer runs for so many seconds. */

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import { startTestStack, type TestStack } from "../support/stacks/stack.ts";
 import { readCorpus } from "./harness-corpus.ts";
 import { mutate } from "./harness-mutate.ts";
 import { expectSound, fuzz } from "./harness-run.ts";

@@ -1,8 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PROTOCOLS, type Protocol } from "../../contract/protocol.ts";
-import { makeManifests, SIMULATOR_URLS } from "../support/manifests-folder.ts";
-import { startTestStack, type TestStack } from "../support/stack.ts";
+import { makeManifests, SIMULATOR_URLS } from "../support/stacks/manifests-folder.ts";
+import { startTestStack, type TestStack } from "../support/stacks/stack.ts";
 import { readCorpus } from "./harness-corpus.ts";
 import { mutate } from "./harness-mutate.ts";
 import { below, pick, seeded } from "../support/random.ts";

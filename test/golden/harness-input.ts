@@ -10,7 +10,7 @@ import { FORM_RULES } from "../../extproc/protocol/form/form-rules.ts";
 import { parseBody } from "../../extproc/protocol/json/parse-body.ts";
 import { createTranslation } from "../../extproc/translate/choose.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
-import { catalogueModel } from "../support/ledger.ts";
+import { catalogueModel } from "../support/billing/ledger.ts";
 import { GOLDEN_NOW_SECONDS, GOLDEN_REQUEST_ID, textOf } from "./harness-run.ts";
 
 const BY_TOKENS: Price = {

@@ -4,7 +4,7 @@ import { readUpstreamError } from "../../extproc/protocol/upstream-error.ts";
 import { readFinishReason, writeFinishReason } from "../../extproc/translate/chat/stop-reason.ts";
 import { readStopReason, writeStopReason } from "../../extproc/translate/messages/stop-reason.ts";
 import { readStopReason as readIncomplete } from "../../extproc/translate/responses/stop-reason.ts";
-import { code, markdownTable } from "../support/markdown-table.ts";
+import { code, markdownTable } from "../support/documents/markdown-table.ts";
 
 const STOP_REASONS = [
   "end_turn",

@@ -2,8 +2,8 @@ import { toGatewayError } from "../../contract/errors.ts";
 import type { Profile } from "../../contract/profile.ts";
 import { rawMembers } from "../../extproc/protocol/json/raw-members.ts";
 import type { Policy } from "../../extproc/translate/policy.ts";
-import { code, markdownTable } from "../support/markdown-table.ts";
-import { exampleRequest, policiesOf, translateRequest, type PolicyDirection } from "../support/policy-direction.ts";
+import { code, markdownTable } from "../support/documents/markdown-table.ts";
+import { exampleRequest, policiesOf, translateRequest, type PolicyDirection } from "../support/documents/policy-direction.ts";
 
 const ACTIONS = { map: "mapped", emulate: "emulated", drop: "dropped", reject: "refused" } as const;
 

@@ -1,5 +1,5 @@
 import { PROFILE_NAMES, profileSchema, PROFILES, type Profile } from "../../contract/profile.ts";
-import { code, markdownTable } from "../support/markdown-table.ts";
+import { code, markdownTable } from "../support/documents/markdown-table.ts";
 
 const FLAGS = profileSchema.keyof().options;
 

@@ -8,7 +8,7 @@ import {
   MESSAGES_VIA_RESPONSES,
   RESPONSES_VIA_CHAT,
   RESPONSES_VIA_MESSAGES,
-} from "../support/policy-direction.ts";
+} from "../support/documents/policy-direction.ts";
 import { errorTable, finishTable, incompleteTable, stopTable, upstreamErrorTable } from "./page-answers.ts";
 import { contentExamples, contentTable, fieldOutcomes, fieldTable } from "./page-policies.ts";
 import { flagTable, presetTable } from "./page-profiles.ts";

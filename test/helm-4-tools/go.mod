@@ -1,4 +1,4 @@
-// Helm 4, beside Helm 3 of test/kube-tools; built by test/support/helm-4.ts. 4.1 is the newest that the Go of
+// Helm 4, beside Helm 3 of test/kube-tools; built by test/support/tools/helm-4.ts. 4.1 is the newest that the Go of
 // test/support/go-tools/requirements.txt can build. To update it: `go get helm.sh/helm/v4/cmd/helm@VERSION`, then `go mod tidy`.
 module modelgateway.dev/test/helm-4-tools
 

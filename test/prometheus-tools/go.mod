@@ -1,4 +1,4 @@
-// promtool, which the tests under test/chart run over the alerts; built by test/support/promtool.ts. To update it: change its
+// promtool, which the tests under test/chart run over the alerts; built by test/support/tools/promtool.ts. To update it: change its
 // version in the second part, then `go mod tidy`.
 module modelgateway.dev/test/prometheus-tools
 

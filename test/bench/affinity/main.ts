@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { createPromptCache } from "../../../local/simulator/prompt-cache.ts";
 import { startSimulator } from "../../../local/simulator/simulator.ts";
-import { makeBackendManifests } from "../../support/backend-manifests.ts";
-import { startTestStack } from "../../support/stack.ts";
+import { makeBackendManifests } from "../../support/stacks/backend-manifests.ts";
+import { startTestStack } from "../../support/stacks/stack.ts";
 
 /**
  * `npm run bench:affinity`: conversations over a Model of four equal servers, each with a prompt cache of its own. How much

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { stringify } from "yaml";
 import { createApiKey } from "../../../ledger/keys/keys.ts";
-import { startTestStack } from "../../support/stack.ts";
+import { startTestStack } from "../../support/stacks/stack.ts";
 import { benchModel } from "../gateways/bench-stack.ts";
 import { drive, type Driven } from "../load/drive.ts";
 import { startFlood, type Flooded, type FloodRequest } from "../load/flood.ts";

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
-import { startTestStack, type TestStack } from "../../support/stack.ts";
+import { startTestStack, type TestStack } from "../../support/stacks/stack.ts";
 import { modelOf } from "../pairs.ts";
 
 const CREDIT_NANO_USD = 1_000_000_000_000_000n;

@@ -1,4 +1,4 @@
-import type { TestStack } from "../../support/stack.ts";
+import type { TestStack } from "../../support/stacks/stack.ts";
 import { pathOf } from "../pairs.ts";
 import { startBenchStack } from "./bench-stack.ts";
 import type { Gateway } from "./gateway.ts";

@@ -8,8 +8,8 @@ import { apiKey, model } from "../../kube/operator/resources.ts";
 import { installAccess, TEAM } from "../../kube/operator/install.ts";
 import { startStage } from "../../kube/operator/stage.ts";
 import { startKubeApi, type KubeApi } from "../../support/kube/api.ts";
-import { markdownTable } from "../../support/markdown-table.ts";
-import { scrape } from "../../support/metrics.ts";
+import { markdownTable } from "../../support/documents/markdown-table.ts";
+import { scrape } from "../../support/stacks/metrics.ts";
 
 /** How long the operator takes for many Models and ApiKeys on this machine, and how much memory. */
 const MODELS = 500;

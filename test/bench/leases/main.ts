@@ -6,8 +6,8 @@ import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { createLeaseBank, type LeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
-import { createCustomer, seedLedger } from "../../support/ledger.ts";
-import { markdownTable } from "../../support/markdown-table.ts";
+import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
+import { markdownTable } from "../../support/documents/markdown-table.ts";
 import { readUse } from "../processes.ts";
 import { measureLimits } from "./limits.ts";
 

@@ -1,7 +1,7 @@
 import { eventually } from "../../support/eventually.ts";
-import { askLong } from "../../support/long-prompts.ts";
-import { scrape } from "../../support/metrics.ts";
-import { startTestStack } from "../../support/stack.ts";
+import { askLong } from "../../support/wire/long-prompts.ts";
+import { scrape } from "../../support/stacks/metrics.ts";
+import { startTestStack } from "../../support/stacks/stack.ts";
 
 /**
  * `npm run bench:memory`: what extproc holds when it is idle, and while it streams answers to prompts of 4 MiB. The first

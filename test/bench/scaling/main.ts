@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
-import { markdownTable } from "../../support/markdown-table.ts";
+import { markdownTable } from "../../support/documents/markdown-table.ts";
 import { readFamily } from "../../support/supervised/process-facts.ts";
 import type { Gateway } from "../gateways/gateway.ts";
 import { startModelGateway } from "../gateways/model-gateway.ts";

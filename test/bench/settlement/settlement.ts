@@ -7,7 +7,7 @@ import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import { createSettler } from "../../../ledger/settlement/settler.ts";
 import { startPostgres } from "../../../local/postgres.ts";
 import { readUse } from "../processes.ts";
-import { createCustomer, seedLedger, settlementOf, type Customer } from "../../support/ledger.ts";
+import { createCustomer, seedLedger, settlementOf, type Customer } from "../../support/billing/ledger.ts";
 
 export interface SettlementBench {
   /** How many accounts share the load evenly. */

@@ -1,5 +1,5 @@
-import { soak } from "../../support/soak-load.ts";
-import { startTestStack } from "../../support/stack.ts";
+import { soak } from "../../support/stacks/soak-load.ts";
+import { startTestStack } from "../../support/stacks/stack.ts";
 
 /**
  * `npm run bench:soak`: what 22,000 requests leave behind in extproc, and how often its garbage was collected. Objects that

@@ -1,6 +1,6 @@
 import { publishModels } from "../../../ledger/models/catalogue.ts";
 import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
-import { catalogueModel, PRICE } from "../../support/ledger.ts";
+import { catalogueModel, PRICE } from "../../support/billing/ledger.ts";
 import { daysBefore } from "../../../contract/days.ts";
 
 /** How far back usage is kept and asked for. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
-import { makeCertificates } from "../../support/tls-certificates.ts";
+import { makeCertificates } from "../../support/servers/tls-certificates.ts";
 import { apiKey, model, secret } from "./resources.ts";
 import { PATIENCE } from "./stage.ts";
 import { useStage } from "./use-stage.ts";

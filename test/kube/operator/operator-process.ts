@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import process from "node:process";
-import { COMPILE_CACHE } from "../../support/compile-cache.ts";
+import { COMPILE_CACHE } from "../../support/test-run/compile-cache.ts";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { freePort } from "../../../local/process/ports.ts";
 import { OPERATOR, TEAM } from "./install.ts";

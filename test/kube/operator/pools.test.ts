@@ -4,8 +4,8 @@ import { startFakePicker, type FakePicker } from "../../support/pools/picker.ts"
 import { untilEstablished } from "../../support/kube/crds.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
 import { eventually } from "../../support/eventually.ts";
-import { makeCompletion } from "../../support/completions.ts";
-import { startRecordingUpstream, type RecordingUpstream } from "../../support/recording-upstream.ts";
+import { makeCompletion } from "../../support/servers/completions.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../../support/servers/recording-upstream.ts";
 import { applyAccess, installAccess, TEAM } from "./install.ts";
 import { applyModelServer, inferencePool, pickerService, type PodState } from "./pool-resources.ts";
 import { apiKey, model } from "./resources.ts";

@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
-import { makeAuthority } from "../../support/tls-certificates.ts";
+import { makeAuthority } from "../../support/servers/tls-certificates.ts";
 import { installAccess } from "./install.ts";
 import { apiKey, model } from "./resources.ts";
 import { PATIENCE, startStage, type Stage } from "./stage.ts";

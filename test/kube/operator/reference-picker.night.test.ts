@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../local/process/ports.ts";
-import { makeCompletion, makeCompletionStream } from "../../support/completions.ts";
+import { makeCompletion, makeCompletionStream } from "../../support/servers/completions.ts";
 import { eventually } from "../../support/eventually.ts";
 import { untilEstablished } from "../../support/kube/crds.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
 import { findPoolDefinitions } from "../../support/pools/definitions.ts";
 import { findReferencePicker, startReferencePicker, type ReferencePicker } from "../../support/pools/reference-picker.ts";
-import { startRecordingUpstream, type RecordingUpstream } from "../../support/recording-upstream.ts";
+import { startRecordingUpstream, type RecordingUpstream } from "../../support/servers/recording-upstream.ts";
 import { applyAccess, installAccess, TEAM } from "./install.ts";
 import { applyModelServer, inferencePool, pickerService } from "./pool-resources.ts";
 import { apiKey, model } from "./resources.ts";

@@ -8,7 +8,7 @@ import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { startPostgres, type Postgres } from "../../../local/postgres.ts";
 import { eventually } from "../../support/eventually.ts";
-import { copyPostgresTemplate } from "../../support/postgres-template.ts";
+import { copyPostgresTemplate } from "../../support/billing/postgres-template.ts";
 import { OPERATOR } from "./install.ts";
 import { startOperatorProcess, type OperatorProcess } from "./operator-process.ts";
 import { apiKey, model } from "./resources.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { chromium, type Browser } from "playwright-core";
 import * as z from "zod";
 import { cacheDirectory } from "../../../local/cache-directory.ts";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 
 const run = promisify(execFile);
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import type { InterfaceName } from "../../../clients/tool.ts";
-import { readJournal } from "../simulator-journal.ts";
-import type { TestProduct } from "../product.ts";
+import { readJournal } from "../servers/simulator-journal.ts";
+import type { TestProduct } from "../stacks/product.ts";
 
 const rowSchema = z.strictObject({ interface: z.string(), outcome: z.string(), isEstimated: z.boolean() });
 

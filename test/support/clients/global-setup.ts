@@ -1,5 +1,5 @@
 import process from "node:process";
-import { inBackground } from "../background.ts";
+import { inBackground } from "../test-run/background.ts";
 import { findClientPackages } from "./packages.ts";
 
 /** Fetches the packages, once, while files of other projects run. */

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
-import { startRecordingProxy, type RecordingProxy } from "../recording-proxy.ts";
+import { startRecordingProxy, type RecordingProxy } from "../servers/recording-proxy.ts";
 
 /** A program's output and exit status. */
 export interface Ran {

@@ -6,8 +6,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDirectory } from "../../../local/cache-directory.ts";
-import { installOnce } from "../install-once.ts";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { installOnce } from "../test-run/install-once.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 import { createPythonEnvironment } from "../python/python.ts";
 
 const run = promisify(execFile);

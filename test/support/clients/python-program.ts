@@ -4,7 +4,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll } from "vitest";
 import * as z from "zod";
-import type { TestProduct } from "../product.ts";
+import type { TestProduct } from "../stacks/product.ts";
 import { borrowStack } from "../shared-stacks/borrow.ts";
 import { findClientPackages, type ClientPackages } from "./packages.ts";
 

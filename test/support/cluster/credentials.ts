@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
-import { makeAuthority } from "../tls-certificates.ts";
+import { makeAuthority } from "../servers/tls-certificates.ts";
 import { API_SERVICE_ADDRESS, API_URL, NODE, NODE_ADDRESS } from "./addresses.ts";
 
 /** A user of the API server and its rights. */

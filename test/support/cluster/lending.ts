@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import * as z from "zod";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 import type { ClusterFacts, RunningCluster } from "./cluster.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { access } from "node:fs/promises";
 import process from "node:process";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 
 /** Bit of CAP_SYS_ADMIN, which making namespaces and mounting need. */
 const SYS_ADMIN = 1n << 21n;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
-import { REPOSITORY } from "../repository-files.ts";
+import { REPOSITORY } from "../documents/repository-files.ts";
 
 const words = z.array(z.string()).default([]);
 

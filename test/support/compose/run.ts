@@ -5,8 +5,8 @@ import path from "node:path";
 import process from "node:process";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../local/process/ports.ts";
-import { COMPILE_CACHE } from "../compile-cache.ts";
-import { REPOSITORY } from "../repository-files.ts";
+import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
+import { REPOSITORY } from "../documents/repository-files.ts";
 import { mountsOf, type ComposeFile, type ComposeService } from "./file.ts";
 
 export interface ServiceRunner {

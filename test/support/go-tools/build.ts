@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 import { findGo } from "./go.ts";
 import type { GoTools } from "./programs.ts";
 

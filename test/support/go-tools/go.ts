@@ -5,7 +5,7 @@ import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { cacheDirectory } from "../../../local/cache-directory.ts";
-import { installOnce } from "../install-once.ts";
+import { installOnce } from "../test-run/install-once.ts";
 import { installPinnedPackages } from "../python/python.ts";
 
 const run = promisify(execFile);

@@ -5,7 +5,7 @@ import path from "node:path";
 import { startChild, type Child } from "../../../local/process/child.ts";
 import { freePort, LOOPBACK } from "../../../local/process/ports.ts";
 import { eventually } from "../eventually.ts";
-import { makeCertificates } from "../tls-certificates.ts";
+import { makeCertificates } from "../servers/tls-certificates.ts";
 import { SELDOM_COLLECTED, SERVER_STOP_STEPS, withLog } from "./server.ts";
 
 /** Settings that all starts of the API server share. */

@@ -1,7 +1,7 @@
 import process from "node:process";
 import type { TestProject } from "vitest/node";
-import { inBackground } from "../background.ts";
-import { findPromtool } from "../promtool.ts";
+import { inBackground } from "../test-run/background.ts";
+import { findPromtool } from "../tools/promtool.ts";
 import { findKubeTools } from "./tools.ts";
 
 /** Builds the tools, once, while files of other projects run. */

@@ -1,7 +1,7 @@
 import { access, constants, readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 import { findGoTools, type FindGoToolsOptions } from "../go-tools/go-tools.ts";
 import type { GoTools } from "../go-tools/programs.ts";
 import { kubernetesVersion, linkedKubernetes } from "./linked.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import * as z from "zod";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 import { findGo } from "../go-tools/go.ts";
 
 const run = promisify(execFile);

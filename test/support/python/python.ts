@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { errorCode } from "../../../runtime/error-code.ts";
-import { MissingPrerequisite } from "../prerequisite.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
 
 const run = promisify(execFile);
 const WITHIN_MS = 15 * 60_000;

@@ -8,9 +8,9 @@ import * as z from "zod";
 import { parseNanoUsd } from "../../../ledger/money.ts";
 import { listServed } from "../../../local/served.ts";
 import { eventually } from "../eventually.ts";
-import { MissingPrerequisite } from "../prerequisite.ts";
-import { openBooks, type TestProduct } from "../product.ts";
-import { SAMPLE_MANIFESTS } from "../stack.ts";
+import { MissingPrerequisite } from "../test-run/prerequisite.ts";
+import { openBooks, type TestProduct } from "../stacks/product.ts";
+import { SAMPLE_MANIFESTS } from "../stacks/stack.ts";
 import { answerSchema, poolSocket, RETURNED, type LentStack } from "./messages.ts";
 
 export interface BorrowOptions {

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { startStack } from "../../../local/stack.ts";
-import { copyPostgresTemplate } from "../postgres-template.ts";
-import { SETTLE_EVERY_MS, WORKERS } from "../stack.ts";
+import { copyPostgresTemplate } from "../billing/postgres-template.ts";
+import { SETTLE_EVERY_MS, WORKERS } from "../stacks/stack.ts";
 import type { LentStack } from "./messages.ts";
 
 /** One stack of the pool. */

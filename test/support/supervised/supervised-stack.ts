@@ -10,7 +10,7 @@ import { dashboardPart, envoyPart, extprocPart, operatorPart } from "../../../lo
 import { startPostgres } from "../../../local/postgres.ts";
 import { startPart, type Part, type PartContext } from "../../../local/process/part.ts";
 import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
-import { COMPILE_CACHE } from "../compile-cache.ts";
+import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
 import { createMember, type Member } from "./member.ts";
 
 /** An Envoy and its extproc, like a gateway pod in a cluster. */

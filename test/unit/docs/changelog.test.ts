@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { REPOSITORY } from "../../support/repository-files.ts";
+import { REPOSITORY } from "../../support/documents/repository-files.ts";
 
 test("the changelog begins with unreleased changes, followed by the package's version", async () => {
   const { version } = z.object({ version: z.string() }).parse(JSON.parse(await source("package.json")));

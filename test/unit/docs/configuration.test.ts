@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createCommand } from "../../../local/options.ts";
-import { tablesBelow } from "../../support/markdown-tree.ts";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { tablesBelow } from "../../support/documents/markdown-tree.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /** docs/configuration.md against the sources that read the environment. */
 let page: string;

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /** The head of each page in docs/decisions, and the index made of these heads. */
 const HEAD = /^# (.+)\n\n- Status: (accepted|superseded by \d{4})\n- Date: (\d{4}-\d\d-\d\d)\n\n/;

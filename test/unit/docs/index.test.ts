@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { readMarkdown } from "../../support/markdown-links.ts";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { readMarkdown } from "../../support/documents/markdown-links.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 test.for([
   ["docs/README.md", ["docs/*.md", "docs/*.yaml", "*.md"]],

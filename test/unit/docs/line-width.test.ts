@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { visit } from "unist-util-visit";
 import { expect, test } from "vitest";
-import { parseMarkdown } from "../../support/markdown-tree.ts";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { parseMarkdown } from "../../support/documents/markdown-tree.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 const MAX_COLUMNS = 100;
 

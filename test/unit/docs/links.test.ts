@@ -1,8 +1,8 @@
 import { access, readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { readMarkdown, type MarkdownPage } from "../../support/markdown-links.ts";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { readMarkdown, type MarkdownPage } from "../../support/documents/markdown-links.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 // Half a megabyte of Markdown is parsed: seconds on a busy machine.
 test("every relative link in a Markdown file leads to a file, and every anchor to a heading", { timeout: 60_000 }, async () => {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
 import { expect, test } from "vitest";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /** Words of this house that a newcomer would have to learn, and what the field calls them. Names are matched in kebab case. */
 const HOUSE_WORDS: readonly (readonly [name: RegExp, instead: string])[] = [

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { isAllowed, PERMISSIONS } from "../../../dashboard/permissions.ts";
-import { tablesBelow } from "../../support/markdown-tree.ts";
-import { REPOSITORY } from "../../support/repository-files.ts";
+import { tablesBelow } from "../../support/documents/markdown-tree.ts";
+import { REPOSITORY } from "../../support/documents/repository-files.ts";
 
 test("the page of permissions matches the code's table", async () => {
   const page = await readFile(path.join(REPOSITORY, "docs/permissions.md"), "utf8");

@@ -3,8 +3,8 @@ import path from "node:path";
 import { toString } from "mdast-util-to-string";
 import { visit } from "unist-util-visit";
 import { beforeAll, expect, test } from "vitest";
-import { parseMarkdown } from "../../support/markdown-tree.ts";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { parseMarkdown } from "../../support/documents/markdown-tree.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /** docs/promises.md against what code, tests and docs cite. */
 interface Promised {

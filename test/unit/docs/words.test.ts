@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /** Phrases that slipped into pages more than once, and the words to write instead (docs/decisions/0059). */
 const PHRASES: readonly (readonly [RegExp, string])[] = [

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { AccessLogChoice, RefusedRequest } from "../../../extproc/access-log.ts";
 import { createEvents } from "../../../extproc/events.ts";
 import type { Settlement } from "../../../ledger/settlement/settlement.ts";
-import { captureLog } from "../../support/log.ts";
+import { captureLog } from "../../support/stacks/log.ts";
 
 function startEvents(accessLog: AccessLogChoice = "all") {
   const { log, lines } = captureLog();

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createOperatorEvents } from "../../../operator/events.ts";
-import { captureLog } from "../../support/log.ts";
+import { captureLog } from "../../support/stacks/log.ts";
 
 const lineSchema = z.looseObject({ level: z.string(), msg: z.string(), failures: z.number() });
 

@@ -8,8 +8,8 @@ import * as z from "zod";
 import { composeBootstrap } from "../../../local/compose/bootstrap.ts";
 import { prepareVolumes, VOLUMES } from "../../../local/compose/volumes.ts";
 import { mountsOf, programOf, readComposeFile, type ComposeFile } from "../../support/compose/file.ts";
-import { tablesBelow } from "../../support/markdown-tree.ts";
-import { REPOSITORY } from "../../support/repository-files.ts";
+import { tablesBelow } from "../../support/documents/markdown-tree.ts";
+import { REPOSITORY } from "../../support/documents/repository-files.ts";
 
 let compose: ComposeFile;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /** A long form that the night run does not know would never run. */
 test("the night run has every test with a long form, and names no test that is gone", async () => {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
 import { analyse } from "scslre";
 import { expect, test } from "vitest";
-import { REPOSITORY, repositoryFiles } from "../../support/repository-files.ts";
+import { REPOSITORY, repositoryFiles } from "../../support/documents/repository-files.ts";
 
 /**
  * Some regular expressions take quadratic time or worse: `/\/+$/` took seconds for a path of 60,000 slashes and a letter. In

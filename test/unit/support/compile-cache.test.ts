@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { COMPILE_CACHE, forgetEarlierWeeks } from "../../support/compile-cache.ts";
+import { COMPILE_CACHE, forgetEarlierWeeks } from "../../support/test-run/compile-cache.ts";
 
 test("only what this week's programs compiled is kept", async () => {
   const directory = await mkdtemp(path.join(tmpdir(), "compiled-"));

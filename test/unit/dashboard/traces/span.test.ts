@@ -9,7 +9,7 @@ import {
   type AnyValue,
   type Span,
 } from "../../../../runtime/gen/otlp/traces_pb.js";
-import { tracedRequest } from "../../../support/traced-request.ts";
+import { tracedRequest } from "../../../support/billing/traced-request.ts";
 
 const gateway = { host: "gateway.example.com", port: 443 };
 const make = (changes: Parameters<typeof tracedRequest>[0] = {}, kind: DestinationKind = "otlp") =>

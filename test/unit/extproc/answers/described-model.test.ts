@@ -2,7 +2,7 @@ import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import type { Model } from "openai/resources/models";
 import { expect, test } from "vitest";
 import { describeForChat, describeForMessages } from "../../../../extproc/answers/described-model.ts";
-import { catalogueModel } from "../../../support/ledger.ts";
+import { catalogueModel } from "../../../support/billing/ledger.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 23);
 /** 3 USD, 0.30 USD, 3.75 USD and 15 USD per million tokens. */

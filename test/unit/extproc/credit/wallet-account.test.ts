@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { sizeOf } from "../../../support/hold-size.ts";
-import { never, openWallet, outcomeOf, startWallet } from "../../../support/wallet.ts";
+import { sizeOf } from "../../../support/billing/hold-size.ts";
+import { never, openWallet, outcomeOf, startWallet } from "../../../support/billing/wallet.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

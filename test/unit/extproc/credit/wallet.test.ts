@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { sizeOf } from "../../../support/hold-size.ts";
-import { never, openWallet, outcomeOf } from "../../../support/wallet.ts";
+import { sizeOf } from "../../../support/billing/hold-size.ts";
+import { never, openWallet, outcomeOf } from "../../../support/billing/wallet.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

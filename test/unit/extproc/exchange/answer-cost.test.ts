@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { addCost, withCost } from "../../../../extproc/exchange/answer-cost.ts";
 import type { Interface } from "../../../../contract/protocol.ts";
-import { scriptedTranslation } from "../../../support/stream-translation.ts";
+import { scriptedTranslation } from "../../../support/wire/stream-translation.ts";
 
 const NANO_USD = 12_345n;
 

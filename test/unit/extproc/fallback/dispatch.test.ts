@@ -7,8 +7,8 @@ import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
-import { formHeaders, writeForm } from "../../../support/forms.ts";
-import { catalogueModel } from "../../../support/ledger.ts";
+import { formHeaders, writeForm } from "../../../support/dashboard/forms.ts";
+import { catalogueModel } from "../../../support/billing/ledger.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = z.function({ input: [] }).parse(runInNewContext("gc"));

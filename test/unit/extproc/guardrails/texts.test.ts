@@ -6,7 +6,7 @@ import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { encodeThought } from "../../../../extproc/translate/responses/thought.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
-import { formHeaders, writeForm } from "../../../support/forms.ts";
+import { formHeaders, writeForm } from "../../../support/dashboard/forms.ts";
 
 /** What a guardrail's hook gets to read (S55). */
 function read(body: object | string, client: Interface = "chat") {

@@ -8,8 +8,8 @@ import { openJournal } from "../../../../extproc/journal/journal.ts";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
 import { settleLost, type Checkpoint } from "../../../../extproc/journal/record.ts";
 import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
-import { makeRoot, NO_DAMAGE, startOf } from "../../../support/journal.ts";
-import { settlementOf } from "../../../support/ledger.ts";
+import { makeRoot, NO_DAMAGE, startOf } from "../../../support/billing/journal.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
 
 const SEGMENT = "00000001.journal";
 

@@ -5,8 +5,8 @@ import { expect, test, vi } from "vitest";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
 import type { SegmentFiles } from "../../../../extproc/journal/segments.ts";
 import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
-import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/journal.ts";
-import { settlementOf } from "../../../support/ledger.ts";
+import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/billing/journal.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
 
 const customer = { accountId: "acme", keyId: "key" };
 const usage = { inputTokens: 10, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 5, reasoningTokens: 0 };

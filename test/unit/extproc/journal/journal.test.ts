@@ -2,8 +2,8 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
-import { NO_DAMAGE, openTestJournal as open, startOf } from "../../../support/journal.ts";
-import { settlementOf } from "../../../support/ledger.ts";
+import { NO_DAMAGE, openTestJournal as open, startOf } from "../../../support/billing/journal.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
 
 const USAGE = { inputTokens: 100, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 50, reasoningTokens: 0 };
 const customer = { accountId: "acme", keyId: "key" };

@@ -3,8 +3,8 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { LABEL_BOUNDS, tagDimension } from "../../../../contract/labels.ts";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
-import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/journal.ts";
-import { settlementOf } from "../../../support/ledger.ts";
+import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/billing/journal.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
 
 const customer = { accountId: "acme", keyId: "key" };
 const LABELS = [

@@ -3,8 +3,8 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
 import { encodeRun, type StartedRun } from "../../../../extproc/journal/record.ts";
-import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/journal.ts";
-import { PRICE, settlementOf } from "../../../support/ledger.ts";
+import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/billing/journal.ts";
+import { PRICE, settlementOf } from "../../../support/billing/ledger.ts";
 
 /** Requests that were sent with an account's own key: they owe a fee, whichever version reads the journal (S59). */
 const customer = { accountId: "acme", keyId: "key" };

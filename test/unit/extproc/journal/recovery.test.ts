@@ -9,9 +9,9 @@ import { openJournal } from "../../../../extproc/journal/journal.ts";
 import type { JournalDamage } from "../../../../extproc/journal/read-journal.ts";
 import { recoverJournals, type RecoveryDeps } from "../../../../extproc/journal/recovery.ts";
 import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
-import { makeRoot, openTestJournal, startOf } from "../../../support/journal.ts";
-import { settlementOf } from "../../../support/ledger.ts";
-import { captureLog } from "../../../support/log.ts";
+import { makeRoot, openTestJournal, startOf } from "../../../support/billing/journal.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
+import { captureLog } from "../../../support/stacks/log.ts";
 
 const customer = { accountId: "acme", keyId: "key" };
 

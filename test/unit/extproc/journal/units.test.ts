@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { NO_USAGE } from "../../../../contract/usage.ts";
 import { decodeRecord, encodeEnd, encodeRun, encodeStart } from "../../../../extproc/journal/record.ts";
 import { readJournal } from "../../../../extproc/journal/read-journal.ts";
-import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/journal.ts";
-import { PRICE, settlementOf } from "../../../support/ledger.ts";
+import { NO_DAMAGE, openTestJournal, startOf } from "../../../support/billing/journal.ts";
+import { PRICE, settlementOf } from "../../../support/billing/ledger.ts";
 
 const customer = { accountId: "acme", keyId: "key" };
 const BY_SEARCH = { ...PRICE, unitPicoUsd: 2_000_000_000n };

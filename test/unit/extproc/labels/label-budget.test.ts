@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createLabelBudget } from "../../../../extproc/labels/label-budget.ts";
-import { settlementOf } from "../../../support/ledger.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
 
 const customer = { accountId: "acme", keyId: "key" };
 const labels = () => [{ dimension: "tag:team", value: "x".repeat(100) }];

@@ -27,7 +27,7 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
   };
 }
 
-/** It never takes a turn: over several processes see test/postgres/limits-shared.test.ts. */
+/** It never takes a turn: over several processes see test/postgres/limits/shared.test.ts. */
 function startOne() {
   const clock = { now: START_MS };
   const unused = () => Promise.reject(new Error("no turn is taken"));

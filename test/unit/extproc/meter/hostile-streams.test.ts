@@ -7,7 +7,7 @@ import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { isObject } from "../../../../extproc/protocol/json/object.ts";
 import { objectsIn } from "../../../../extproc/translate/readable-output.ts";
 import { chargeNanoUsd } from "../../../../ledger/money.ts";
-import { PRICE } from "../../../support/ledger.ts";
+import { PRICE } from "../../../support/billing/ledger.ts";
 import { inputFor } from "../translate/input.ts";
 
 const PROMPT = 1_000;

@@ -6,9 +6,9 @@ import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { chargeNanoUsd, type Price } from "../../../../ledger/money.ts";
-import { formHeaders, writeForm, type FormPart } from "../../../support/forms.ts";
-import { BY_QUALITY, EACH_PRICE } from "../../../support/image-models.ts";
-import { catalogueModel } from "../../../support/ledger.ts";
+import { formHeaders, writeForm, type FormPart } from "../../../support/dashboard/forms.ts";
+import { BY_QUALITY, EACH_PRICE } from "../../../support/servers/image-models.ts";
+import { catalogueModel } from "../../../support/billing/ledger.ts";
 
 /** What edits of images cost, and which forms of them are read (S46). */
 const BY_TOKENS: Price = { ...EACH_PRICE, unitPicoUsd: 0n, inputPicoUsd: 8_000_000n, outputPicoUsd: 30_000_000n };

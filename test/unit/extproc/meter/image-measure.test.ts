@@ -4,7 +4,7 @@ import { sizeInput } from "../../../../extproc/meter/input-size.ts";
 import { readImageAnswer } from "../../../../extproc/protocol/image-generation/answer.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { chargeNanoUsd, type Price } from "../../../../ledger/money.ts";
-import { BY_QUALITY, EACH_PRICE } from "../../../support/image-models.ts";
+import { BY_QUALITY, EACH_PRICE } from "../../../support/servers/image-models.ts";
 
 const BY_TOKENS: Price = { ...EACH_PRICE, unitPicoUsd: 0n, inputPicoUsd: 5_000_000n, outputPicoUsd: 40_000_000n };
 

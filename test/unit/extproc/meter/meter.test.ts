@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { countCharacters } from "../../../../extproc/meter/characters.ts";
 import { createMeter, type Meter } from "../../../../extproc/meter/meter.ts";
 import { chargeNanoUsd } from "../../../../ledger/money.ts";
-import { PRICE } from "../../../support/ledger.ts";
+import { PRICE } from "../../../support/billing/ledger.ts";
 
 /** Our own count of the prompt, and the most that a report can say. */
 const PROMPT = 1_000;

@@ -3,8 +3,8 @@ import type { Checkpoint } from "../../../../extproc/journal/record.ts";
 import { startRunWatch, type RunWatch } from "../../../../extproc/meter/run-watch.ts";
 import { createWallet } from "../../../../extproc/credit/wallet.ts";
 import { createLog } from "../../../../runtime/log.ts";
-import { sizeOf } from "../../../support/hold-size.ts";
-import { startTestRun } from "../../../support/run.ts";
+import { sizeOf } from "../../../support/billing/hold-size.ts";
+import { startTestRun } from "../../../support/billing/run.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -4,8 +4,8 @@ import type { Usage } from "../../../../contract/usage.ts";
 import { createMeter, type Meter } from "../../../../extproc/meter/meter.ts";
 import type { Hold } from "../../../../extproc/credit/hold.ts";
 import { chargeNanoUsd } from "../../../../ledger/money.ts";
-import { PRICE } from "../../../support/ledger.ts";
-import { silentEvents, startTestRun, type TestRunOptions } from "../../../support/run.ts";
+import { PRICE } from "../../../support/billing/ledger.ts";
+import { silentEvents, startTestRun, type TestRunOptions } from "../../../support/billing/run.ts";
 
 const HELD = 1_000_000_000_000n;
 

@@ -5,7 +5,7 @@ import { maxSoundBytes } from "../../../../extproc/meter/speech-measure.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { chargeNanoUsd, type Price } from "../../../../ledger/money.ts";
-import { catalogueModel } from "../../../support/ledger.ts";
+import { catalogueModel } from "../../../support/billing/ledger.ts";
 
 /** 15 USD per million characters. */
 const PRICE: Price = {

@@ -6,8 +6,8 @@ import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import type { StreamTranslation } from "../../../../extproc/translate/translation.ts";
 import { chargeNanoUsd, parsePricePerMinute, type Price } from "../../../../ledger/money.ts";
 import { pricePerMinute } from "../../../../dashboard/money.ts";
-import { BOUNDARY, formHeaders, wavFile, writeForm, type FormPart } from "../../../support/forms.ts";
-import { catalogueModel } from "../../../support/ledger.ts";
+import { BOUNDARY, formHeaders, wavFile, writeForm, type FormPart } from "../../../support/dashboard/forms.ts";
+import { catalogueModel } from "../../../support/billing/ledger.ts";
 
 /** What transcriptions cost (S54). */
 const NO_PRICE: Price = {

@@ -4,7 +4,7 @@ import { GatewayError } from "../../../../contract/errors.ts";
 import type { ProviderKeys } from "../../../../contract/provider-key.ts";
 import { providerOf, withProviderKey } from "../../../../extproc/route/provider-key.ts";
 import type { WorldModel } from "../../../../extproc/world/world.ts";
-import { catalogueModel, PRICE } from "../../../support/ledger.ts";
+import { catalogueModel, PRICE } from "../../../support/billing/ledger.ts";
 
 const ORIGIN = "https://api.example.com";
 const FEE = { requestPicoUsd: 1n, millionths: 2n };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { withFinalResponse } from "../../../../extproc/exchange/final-response.ts";
 import type { StreamTranslation } from "../../../../extproc/translate/translation.ts";
-import { scriptedTranslation } from "../../../support/stream-translation.ts";
+import { scriptedTranslation } from "../../../support/wire/stream-translation.ts";
 
 const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
 const response = { id: "resp_1", output: [] };

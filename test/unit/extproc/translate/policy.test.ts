@@ -11,7 +11,7 @@ import {
   RESPONSES_VIA_MESSAGES,
   translateRequest,
   type PolicyDirection,
-} from "../../../support/policy-direction.ts";
+} from "../../../support/documents/policy-direction.ts";
 
 /** What these decide is in the answer, needs a cache mark beside it, or is what every request to messages asks for. */
 const UNSEEN_UPSTREAM = ["model", "stream_options", "prompt_cache_retention", "n", "include", "metadata"];

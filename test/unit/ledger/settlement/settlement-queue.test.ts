@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Settlement } from "../../../../ledger/settlement/settlement.ts";
 import { createSettlementQueue, type SettlementQueue } from "../../../../ledger/settlement/settlement-queue.ts";
-import { settlementOf } from "../../../support/ledger.ts";
+import { settlementOf } from "../../../support/billing/ledger.ts";
 
 function settlementsOf(accountId: string, count: number): Settlement[] {
   return Array.from({ length: count }, () => settlementOf({ accountId, keyId: "key" }));

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:https";
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { createKubeClient, type KubeClient } from "../../../../operator/kube/client.ts";
-import { makeCertificates, type TlsCertificates } from "../../../support/tls-certificates.ts";
+import { makeCertificates, type TlsCertificates } from "../../../support/servers/tls-certificates.ts";
 
 /** The client against a server of the test's own: what a real API server does not do on demand. */
 let tls: TlsCertificates;

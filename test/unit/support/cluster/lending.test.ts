@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { borrowCluster, lendCluster } from "../../../support/cluster/lending.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { MissingPrerequisite } from "../../../support/prerequisite.ts";
+import { MissingPrerequisite } from "../../../support/test-run/prerequisite.ts";
 
 const FACTS = { directory: "/d", pid: 1, kubectl: "/k", helm: "/h", kubeconfig: "/c", relay: "/r" };
 const WITHIN_MS = 10_000;

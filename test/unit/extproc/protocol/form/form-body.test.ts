@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../../contract/errors.ts";
 import { parseForm } from "../../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../../extproc/protocol/form/form-rules.ts";
-import { BOUNDARY, formHeaders, writeForm, type FormPart } from "../../../../support/forms.ts";
+import { BOUNDARY, formHeaders, writeForm, type FormPart } from "../../../../support/dashboard/forms.ts";
 
 /** Forms of transcriptions (S54). */
 const FILE: FormPart = ["file", { filename: "speech.mp3", bytes: Buffer.from("\r\n--not the boundary\r\n\0\xff", "latin1") }];

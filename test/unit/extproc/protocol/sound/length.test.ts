@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { soundLength } from "../../../../../extproc/protocol/sound/length.ts";
-import { mp3File, wavFile } from "../../../../support/forms.ts";
+import { mp3File, wavFile } from "../../../../support/dashboard/forms.ts";
 
 /** How long a recording is, by its bytes alone (S54). */
 const FRAME_SECONDS = 1_152 / 44_100;

@@ -5,7 +5,7 @@ import { createMeter, type MeteredUsage } from "../../../../../extproc/meter/met
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { statusMeant } from "../../../../../extproc/protocol/aws-error.ts";
 import { createTokenCount } from "../../../../../extproc/translate/count-tokens/token-count.ts";
-import { encodeChunk, encodeException, encodeMessage, toEventStream } from "../../../../support/event-stream.ts";
+import { encodeChunk, encodeException, encodeMessage, toEventStream } from "../../../../support/wire/event-stream.ts";
 import { inputFor } from "../input.ts";
 
 /** Anthropic's models on Bedrock: the request's envelope, and streams compared with Anthropic's own (S51). */

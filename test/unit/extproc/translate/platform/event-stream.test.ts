@@ -5,7 +5,7 @@ import {
   IDLE_MESSAGE,
   type EventStreamReader,
 } from "../../../../../extproc/translate/platform/event-stream.ts";
-import { encodeMessage, encodePrelude, frame } from "../../../../support/event-stream.ts";
+import { encodeMessage, encodePrelude, frame } from "../../../../support/wire/event-stream.ts";
 
 /** Frames of AWS's event streams (S51). */
 

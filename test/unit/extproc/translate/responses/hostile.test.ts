@@ -5,7 +5,7 @@ import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { readEnding } from "../../../../golden/harness-terminal.ts";
-import { missingFieldsOf, wrongTypesOf } from "../../../../support/wrong-types.ts";
+import { missingFieldsOf, wrongTypesOf } from "../../../../support/wire/wrong-types.ts";
 import { inputFor } from "../input.ts";
 
 /** Uses every field and every kind of item that the translation reads. */

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { MissingPrerequisite } from "../../../../support/prerequisite.ts";
+import { MissingPrerequisite } from "../../../../support/test-run/prerequisite.ts";
 
 beforeAll(() => {
   throw new MissingPrerequisite("The hook needs a thing: install it.");

@@ -1,5 +1,5 @@
 import { describe, beforeAll, expect, test } from "vitest";
-import { MissingPrerequisite } from "../../../../support/prerequisite.ts";
+import { MissingPrerequisite } from "../../../../support/test-run/prerequisite.ts";
 
 test("passes", () => expect(1).toBe(1));
 test("lacks something", () => {

@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["*.case.ts"],
-    reporters: ["../../../../support/closing-line.ts"],
+    reporters: ["../../../../support/test-run/closing-line.ts"],
     globalSetup: "./global-setup.ts",
   },
 });

@@ -1,0 +1,84 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { formatNanoUsd } from "../../../ledger/money.ts";
+import { makeCompletion, makeCompletionStream } from "../../support/servers/completions.ts";
+import { onlyRow } from "../../support/billing/settlement.ts";
+import { DEAR, useScriptedModels } from "../../support/servers/scripted-models.ts";
+
+/** Status and headers of a model server, in front of an answer that would be charged. */
+let answer: (response: ServerResponse) => void = () => {};
+const stack = useScriptedModels(
+  (_request, response) => answer(response),
+  (url) => [
+    { name: "single", backends: [{ name: "only", protocol: "chat", url }], pricing: DEAR },
+    {
+      name: "several",
+      backends: ["first", "spare"].map((name, priority) => ({ name, protocol: "chat", url, priority })),
+      pricing: DEAR,
+    },
+  ],
+);
+
+interface Asked {
+  model: string;
+  isStream: boolean;
+}
+
+const EACH = ["single", "several"].flatMap((model) => [true, false].map((isStream) => ({ model, isStream })));
+
+function ask({ model, isStream }: Asked): Promise<Response> {
+  return fetch(`${stack().baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack().apiKey}` },
+    body: JSON.stringify({ model, stream: isStream, max_tokens: 100, messages: [{ role: "user", content: "hi" }] }),
+  });
+}
+
+const rowOf = (response: Response) => onlyRow(stack(), response.headers.get("x-request-id") ?? "");
+
+function send(response: ServerResponse, { isStream }: Asked, { status = 200, headers = {} } = {}): void {
+  const type = isStream ? "text/event-stream" : "application/json";
+  response.writeHead(status, { "content-type": type, ...headers }).end(isStream ? makeCompletionStream() : makeCompletion());
+}
+
+describe.for(EACH)("$model, stream: $isStream", (asked) => {
+  test("a status that forbids a body is an error, and free (S38)", async () => {
+    answer = (response) => send(response, asked, { status: 205 });
+    const response = await ask(asked);
+    expect(response.status).toBe(502);
+    expect(await response.json()).toMatchObject({ error: { message: "The model server's answer is empty." } });
+    expect(await rowOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+
+  test("a server's headers are not passed on, whatever their names (S17)", async () => {
+    const headers = {
+      "x-internal": "secret",
+      "x-envoy-internal": "secret",
+      "x-envoy-ratelimited": "true",
+      "x-envoy-upstream-service-time": "9",
+      "x-gateway-local-reply": "secret",
+      "x-gateway-try-next": "1",
+      "x-gateway-cost": "secret",
+      "x-request-id": "secret",
+    };
+    answer = (response) => send(response, asked, { headers });
+    const response = await ask(asked);
+    await response.text();
+    expect(response.status).toBe(200);
+    const row = await rowOf(response);
+    expect(row).toMatchObject({ outcome: "complete", isEstimated: false });
+    expect([...response.headers].filter(([name, value]) => /^x-(envoy|gateway)-/.test(name) || value === "secret")).toEqual(
+      asked.isStream ? [] : [["x-gateway-cost", formatNanoUsd(row.chargeNanoUsd)]],
+    );
+  });
+
+  test("a server's error is attributed to the server, even if it claims to come from the gateway (S22)", async () => {
+    answer = (response) =>
+      response
+        .writeHead(422, { "content-type": "application/json", "x-gateway-local-reply": "cluster_not_found" })
+        .end('{"error":{"message":"`top_p` is too high"}}');
+    const response = await ask(asked);
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining("`top_p` is too high") } });
+  });
+});

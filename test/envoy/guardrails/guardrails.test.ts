@@ -1,0 +1,237 @@
+import { readdir, readFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import path from "node:path";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { makeCompletion, makeCompletionStream } from "../../support/servers/completions.ts";
+import { postForm } from "../../support/dashboard/form-requests.ts";
+import type { FormPart } from "../../support/dashboard/forms.ts";
+import { scrape } from "../../support/stacks/metrics.ts";
+import { eventually } from "../../support/eventually.ts";
+import { DEAR, useScriptedModels } from "../../support/servers/scripted-models.ts";
+
+/** A hook checks the text of each request before a model server gets it (S55, docs/decisions/0081). */
+const KEY = "px-hook-Zk3v9QmT7wLr2YbN";
+const checkSchema = z.strictObject({ model: z.string().optional(), input: z.array(z.string()) });
+
+interface Asked {
+  texts: string[];
+  model: string | undefined;
+  authorization: string | undefined;
+  names: string[];
+}
+
+/** What hook and model server were asked, by the marker in the text: tests may run side by side. */
+const checks = new Map<string, Asked>();
+const served = new Set<string>();
+let leftBehind = 0;
+
+const markerIn = (text: string) => /marker-\d+/.exec(text)?.[0] ?? "";
+
+function judge(response: ServerResponse, texts: readonly string[]): void {
+  const all = texts.join("\n");
+  const reply = (status: number, body: string) => response.writeHead(status, { "content-type": "application/json" }).end(body);
+  if (all.includes("do-stall")) return void response.on("close", () => (leftBehind += 1));
+  if (all.includes("do-fail")) return void reply(500, "{}");
+  if (all.includes("do-lie")) return void reply(200, '{"results":[]}');
+  if (all.includes("do-break"))
+    return void response.writeHead(200, { "content-length": "100" }).write("{", () => response.destroy());
+  const results = texts.map((text) => ({
+    flagged: text.includes("forbidden"),
+    categories: { violence: text.includes("forbidden"), hate: false },
+  }));
+  reply(200, JSON.stringify({ id: "modr-1", model: "m", results }));
+}
+
+const stack = useScriptedModels(
+  (request, response, body) => {
+    if (request.url === "/v1/moderations") {
+      const { input, model } = checkSchema.parse(JSON.parse(body));
+      const { authorization } = request.headers;
+      checks.set(markerIn(body), { texts: input, model, authorization, names: Object.keys(request.headers) });
+      return judge(response, input);
+    }
+    served.add(markerIn(body));
+    if (request.url?.endsWith("/embeddings") === true) {
+      const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
+      const usage = { prompt_tokens: 2, total_tokens: 2 };
+      return void response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ object: "list", data, model: "m", usage }));
+    }
+    const isStream = body.includes('"stream":true');
+    response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
+    response.end(isStream ? makeCompletionStream() : makeCompletion());
+  },
+  (url) => {
+    const backend = { name: "only", protocol: "chat", url, credential: KEY } as const;
+    const guardrail = { url: `${url}/v1/moderations`, model: "omni", credentialRef: { name: "guarded-only" } };
+    const hook = { url: guardrail.url };
+    return [
+      { name: "guarded", backends: [backend], pricing: DEAR, guardrail },
+      { name: "hurried", backends: [backend], pricing: DEAR, guardrail: { ...hook, timeout: "500ms" } },
+      { name: "open", backends: [backend], pricing: DEAR, guardrail: { ...hook, timeout: "500ms", onFailure: "Allow" } },
+      { name: "unguarded", backends: [backend], pricing: DEAR },
+      { name: "embeds", backends: [backend], interfaces: ["Embeddings"], pricing: { inputPerMillion: "100.00" }, guardrail },
+      { name: "draws", backends: [backend], interfaces: ["ImageGeneration"], pricing: { perImage: "1.00" }, guardrail },
+      { name: "speaks", backends: [backend], interfaces: ["Speech"], pricing: { charactersPerMillion: "100.00" }, guardrail },
+    ];
+  },
+);
+
+let markers = 0;
+const newMarker = () => `marker-${(markers += 1)}`;
+
+const INTERFACES = [
+  { path: "/v1/chat/completions", model: "guarded", toBody: (text: string) => ({ messages: [{ role: "user", content: text }] }) },
+  {
+    path: "/v1/messages",
+    model: "guarded",
+    toBody: (text: string) => ({ max_tokens: 16, messages: [{ role: "user", content: [{ type: "text", text }] }] }),
+  },
+  { path: "/v1/responses", model: "guarded", toBody: (text: string) => ({ input: text }) },
+  { path: "/v1/embeddings", model: "embeds", toBody: (text: string) => ({ input: [text] }) },
+  { path: "/v1/images/generations", model: "draws", toBody: (text: string) => ({ prompt: text }) },
+  { path: "/v1/audio/speech", model: "speaks", toBody: (text: string) => ({ input: text, voice: "alloy" }) },
+];
+
+function send(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  return fetch(stack().baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack().apiKey}` },
+    body: JSON.stringify(body),
+    signal,
+  });
+}
+
+const chat = (model: string, content: string, more: object = {}, signal?: AbortSignal) =>
+  send("/v1/chat/completions", { model, messages: [{ role: "user", content }], ...more }, signal);
+
+const CASES = INTERFACES.flatMap((each) => [
+  { ...each, more: {} },
+  ...(each.model === "guarded" ? [{ ...each, more: { stream: true } }] : []),
+]);
+const WORDS = "this model's content check (violence)";
+
+test.for(CASES)(
+  "a refused text reaches no model server and costs nothing: $path $more",
+  async ({ path, model, toBody, more }) => {
+    const marker = newMarker();
+    await stack().idle();
+    const before = await stack().balanceNanoUsd();
+    const response = await send(path, { model, ...toBody(`${marker} forbidden`), ...more });
+    expect(response.status).toBe(400);
+    expect(response.headers.get("x-should-retry")).toBe("false");
+    const isMessages = path === "/v1/messages";
+    const stable = isMessages ? { details: { code: "content_policy_violation" } } : { code: "content_policy_violation" };
+    expect(await response.json()).toMatchObject({
+      error: { type: "invalid_request_error", message: expect.stringContaining(WORDS), ...stable },
+    });
+    expect(checks.get(marker)?.texts.join()).toContain(marker);
+    expect(served.has(marker)).toBe(false);
+    await stack().idle();
+    expect(await stack().balanceNanoUsd()).toBe(before);
+    expect(await stack().entriesOf(response.headers.get("x-request-id") ?? "")).toEqual([]);
+  },
+);
+
+test("a refused prompt of a form reaches no model server, and its picture is not checked", async () => {
+  const marker = newMarker();
+  const form: FormPart[] = [
+    ["model", "draws"],
+    ["image", { filename: "a.png", bytes: Buffer.from("forbidden") }],
+  ];
+  const path = "/v1/images/edits";
+  const refused = await postForm(stack(), [...form, ["prompt", `${marker} forbidden`]], { path });
+  expect(refused.status).toBe(400);
+  expect(JSON.parse(refused.text).error).toMatchObject({ param: "prompt", code: "content_policy_violation" });
+  expect(checks.get(marker)?.texts).toEqual([`${marker} forbidden`]);
+  expect(served.has(marker)).toBe(false);
+  const other = newMarker();
+  await postForm(stack(), [...form, ["prompt", `${other} fine`]], { path });
+  expect(served.has(other)).toBe(true);
+});
+
+const SERVED = CASES.filter(({ model }) => model === "guarded" || model === "embeds");
+test.for(SERVED)("an allowed text is answered: $path $more", async ({ path, model, toBody, more }) => {
+  const marker = newMarker();
+  const response = await send(path, { model, ...toBody(`${marker} fine`), ...more });
+  expect(response.status).toBe(200);
+  await response.text();
+  expect(checks.get(marker)).toMatchObject({ model: "omni", authorization: `Bearer ${KEY}` });
+  expect(served.has(marker)).toBe(true);
+});
+
+test("the hook gets the text, and no key, address or id of the client", async () => {
+  const marker = newMarker();
+  await (await chat("guarded", marker)).text();
+  expect(checks.get(marker)?.texts).toEqual([marker]);
+  expect(checks.get(marker)?.names.toSorted()).toEqual(["accept", "authorization", "content-length", "content-type", "host"]);
+});
+
+test.for<(text: string) => object>([
+  (text) => ({ role: "user", content: `data:image/png;base64,${text}` }),
+  (text) => ({ role: text, content: "Hello." }),
+  (text) => ({ role: "assistant", tool_calls: [{ id: text, type: "function", function: { name: "a", arguments: "{}" } }] }),
+])("what only looks like a picture or an id is checked: %s", async (toMessage) => {
+  const marker = newMarker();
+  const response = await send("/v1/chat/completions", { model: "guarded", messages: [toMessage(`${marker}_forbidden`)] });
+  expect(await response.json()).toMatchObject({ error: { code: "content_policy_violation" } });
+  expect(served.has(marker)).toBe(false);
+});
+
+test("a Model without a guardrail asks no hook", async () => {
+  const marker = newMarker();
+  const response = await chat("unguarded", `${marker} forbidden`);
+  expect(response.status).toBe(200);
+  expect(checks.has(marker)).toBe(false);
+});
+
+test.for(["do-stall", "do-fail", "do-lie", "do-break"])("without a verdict, a request is refused: %s", async (behaviour) => {
+  const marker = newMarker();
+  const response = await chat("hurried", `${marker} ${behaviour}`);
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("2");
+  expect(await response.json()).toMatchObject({ error: { type: "server_error", code: "guardrail_unavailable" } });
+  expect(served.has(marker)).toBe(false);
+});
+
+test.for(["do-stall", "do-fail", "do-lie", "do-break"])("or passes, if its Model says so: %s", async (behaviour) => {
+  const marker = newMarker();
+  const response = await chat("open", `${marker} ${behaviour}`);
+  expect(response.status).toBe(200);
+  expect(served.has(marker)).toBe(true);
+  expect((await chat("open", `${newMarker()} forbidden`)).status).toBe(400);
+});
+
+test("a request holds its credit while it is checked, and a client that leaves ends the check", async () => {
+  const marker = newMarker();
+  const before = leftBehind;
+  const leaving = new AbortController();
+  const gone = chat("guarded", `${marker} do-stall`, {}, leaving.signal).catch(() => "gone");
+  await eventually(() => expect(checks.has(marker)).toBe(true));
+  expect(await metric("gateway_open_holds")).toBeGreaterThan(0);
+  leaving.abort();
+  await eventually(() => expect(leftBehind).toBe(before + 1), { withinMs: 1_500 });
+  expect(await gone).toBe("gone");
+  await stack().idle();
+  expect(served.has(marker)).toBe(false);
+});
+
+test("checks and refusals are counted, and no text is logged", async () => {
+  const page = await (await fetch(`${stack().extprocAdminUrl}/metrics`)).text();
+  for (const result of ["allowed", "refused"])
+    expect(page).toMatch(
+      new RegExp(`^gateway_guardrail_checks_total\\{.*model="guarded",part="request",result="${result}".*\\} [1-9]`, "m"),
+    );
+  expect(page).toMatch(/^gateway_guardrail_checks_total\{.*model="open",part="request",result="failed_allowed".*\} [1-9]/m);
+  expect(page).toMatch(/^gateway_refusals_total\{.*code="content_refused".*\} [1-9]/m);
+  const names = await readdir(stack().directory.logs);
+  const logs = await Promise.all(names.map((name) => readFile(path.join(stack().directory.logs, name), "utf8")));
+  expect(logs.join()).toContain("no verdict of the guardrail");
+  expect(logs.join()).not.toContain("marker-");
+});
+
+async function metric(name: string): Promise<number> {
+  return (await scrape(stack().extprocAdminUrl)).get(name) ?? 0;
+}

@@ -1,0 +1,185 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { endOne } from "../../../dashboard/batches/end.ts";
+import { prepareOne } from "../../../dashboard/batches/prepare.ts";
+import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
+import { createAccount } from "../../../ledger/accounts/accounts.ts";
+import { cancelBatch, createBatch, endBatchesOf, findBatch, listBatches } from "../../../ledger/batches/batches.ts";
+import { createBatchContent } from "../../../ledger/batches/content.ts";
+import { beginUpload, deleteFile, resultFileId } from "../../../ledger/batches/files.ts";
+import { startBatch } from "../../../ledger/batches/requests.ts";
+import { createBatchRoom } from "../../../ledger/batches/room.ts";
+import { dropExpiredBatches } from "../../../ledger/batches/upkeep.ts";
+import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
+import { PEPPER, seedLedger } from "../../support/billing/ledger.ts";
+import { usePostgres } from "../../support/billing/postgres.ts";
+
+/** What batches take of the database and of the process that reads them (S58). */
+const postgres = usePostgres();
+
+const content = createBatchContent(PEPPER);
+const MEBIBYTE = 1024 ** 2;
+const room = createBatchRoom({ maxBytes: 4_096 * MEBIBYTE });
+const line = (id: number) =>
+  `${JSON.stringify({ custom_id: `r${id}`, method: "POST", url: "/v1/chat/completions", body: { model: "m" } })}\n`;
+
+async function createFrom(database: Database, accountId: string, text: string): Promise<string> {
+  const plain = Buffer.from(text);
+  const upload = await beginUpload(database, { accountId, bytes: plain.length, room, content });
+  await upload.add(plain);
+  await upload.complete("requests.jsonl");
+  const batch = { accountId, keyId: "key", kind: "batch", interface: "chat", inputFileId: upload.fileId } as const;
+  const id = await createBatch(database, { ...batch, bytes: plain.length, room });
+  await prepareOne({ database, content });
+  return id;
+}
+
+async function bytesOf(database: Database, id: string): Promise<number> {
+  const row = z.strictObject({ bytes: z.bigint().transform(Number) });
+  const [found] = await database.query({ text: "SELECT bytes FROM batch WHERE id = $1", values: [id], row });
+  return found?.bytes ?? 0;
+}
+
+test("a batch takes room for its requests until its results are deleted, and then has none of them (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const requests = 300;
+  const id = await createFrom(database, accountId, Array.from({ length: requests }, (_, index) => line(index)).join(""));
+  expect(await bytesOf(database, id)).toBeGreaterThan(requests * 512);
+  await cancelBatch(database, { accountId, id, kind: "batch" });
+  await endOne({ database, content });
+  await deleteFile(database, accountId, resultFileId(id, "error"));
+  await dropExpiredBatches(database);
+  const rows = await database.query({
+    text: "SELECT count(*)::integer AS rows FROM batch_request WHERE batch_id = $1",
+    values: [id],
+    row: z.strictObject({ rows: z.int() }),
+  });
+  expect(rows).toEqual([{ rows: 0 }]);
+  expect(await bytesOf(database, id)).toBe(0);
+  expect(await findBatch(database, { accountId, id, kind: "batch" })).toMatchObject({ requests, canceled: requests });
+});
+
+/** Batches that have ended, of an account. */
+async function addEnded(database: Database, accountId: string, batches: number, bytes = 0): Promise<void> {
+  await database.execute(
+    `INSERT INTO batch (id, account_id, key_id, interface, state, bytes, due_at, ended_at, created_at, deleted_at)
+     SELECT 'batch_' || replace(uuidv7()::text, '-', ''), $1, 'key', 'chat', 'ended', $3, now(), now(),
+       now() - make_interval(days => 2, secs => $2 - number), now() + interval '1 day' FROM generate_series(1, $2) AS number`,
+    [accountId, batches, bytes],
+  );
+}
+
+const NEW = { keyId: "key", kind: "msgbatch", interface: "messages", bytes: 0 } as const;
+
+test("in place of the oldest finished batch of an account, another is created (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  await addEnded(database, accountId, ACCOUNT_BOUNDS.batches);
+  const [oldest] = (await listBatches(database, accountId, { kind: "any", limit: ACCOUNT_BOUNDS.batches })).slice(-1);
+  const id = await createBatch(database, { ...NEW, accountId, room });
+  expect(oldest && (await findBatch(database, { accountId, id: oldest.id, kind: "any" }))).toBeUndefined();
+  expect(await listBatches(database, accountId, { kind: "any", limit: ACCOUNT_BOUNDS.batches + 1 })).toHaveLength(
+    ACCOUNT_BOUNDS.batches - 1,
+  );
+  await dropExpiredBatches(database);
+  await startBatch(database, { batchId: id, requests: 1, bytes: 1 });
+  expect(await listBatches(database, accountId, { kind: "any", limit: 1 })).toMatchObject([{ id }]);
+});
+
+test("an account takes no more room than it leaves to others (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const small = createBatchRoom({ maxBytes: 100 * MEBIBYTE });
+  const upload = (bytes: number) => beginUpload(database, { accountId, bytes, room: small, content });
+  await upload(30 * MEBIBYTE);
+  await upload(15 * MEBIBYTE);
+  await expect(upload(15 * MEBIBYTE)).rejects.toMatchObject({ code: "overloaded" });
+  await createAccount(database, { id: "other", name: "Other" });
+  await beginUpload(database, { accountId: "other", bytes: 20 * MEBIBYTE, room: small, content });
+});
+
+async function countReads(transaction: Queryable): Promise<number> {
+  const [row] = await transaction.query({
+    text: "SELECT (seq_tup_read + idx_tup_fetch)::bigint AS rows FROM pg_stat_xact_user_tables WHERE relname = 'batch'",
+    row: z.strictObject({ rows: z.bigint().transform(Number) }),
+  });
+  return row?.rows ?? 0;
+}
+
+test("a batch is created without reading those of all other accounts each time (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  await createAccount(database, { id: "other", name: "Other" });
+  await addEnded(database, "other", 2_000, 2);
+  await database.execute("ANALYZE batch");
+  let nowMs = 0;
+  const own = createBatchRoom({ maxBytes: 4_000, nowMs: () => nowMs });
+  const rowsRead = (wish: { bytes: number }) =>
+    database.transaction(async (transaction) => {
+      // Of this connection, since it reported them last.
+      const before = await countReads(transaction);
+      await own.take(transaction, { accountId, kind: "batch", ...wish });
+      return (await countReads(transaction)) - before;
+    });
+  await expect(rowsRead({ bytes: 1 })).rejects.toMatchObject({ code: "overloaded" });
+  expect(await rowsRead({ bytes: 0 })).toBeLessThan(100);
+  await database.execute("DELETE FROM batch");
+  nowMs = 11_000;
+  await rowsRead({ bytes: 900 });
+  expect(await rowsRead({ bytes: 900 })).toBeLessThan(100);
+  await expect(rowsRead({ bytes: 1_500 })).rejects.toMatchObject({ code: "overloaded" });
+});
+
+test("a file that expires while a batch is created from it is refused, or stays until its requests were read (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const upload = await beginUpload(database, { accountId, bytes: 1_000, room, content });
+  await upload.add(Buffer.from(line(1)));
+  await upload.complete("requests.jsonl");
+  const batch = { accountId, keyId: "key", kind: "batch", interface: "chat", inputFileId: upload.fileId, bytes: 1_000 } as const;
+  const creating = Promise.withResolvers<void>();
+  const slow = {
+    async take() {
+      await database.execute("UPDATE batch_file SET expires_at = clock_timestamp() WHERE id = $1", [upload.fileId]);
+      creating.resolve();
+    },
+  };
+  await expect(createBatch(database, { ...batch, room: slow })).rejects.toMatchObject({ code: "not_found" });
+  await creating.promise;
+  await database.execute("UPDATE batch_file SET expires_at = now() + interval '1 day' WHERE id = $1", [upload.fileId]);
+  const id = await createBatch(database, { ...batch, room });
+  await deleteFile(database, accountId, upload.fileId).catch(() => {});
+  await database.execute("UPDATE batch_file SET expires_at = now() WHERE id = $1", [upload.fileId]);
+  await dropExpiredBatches(database);
+  await prepareOne({ database, content });
+  expect(await findBatch(database, { accountId, id, kind: "batch" })).toMatchObject({ state: "running", requests: 1 });
+});
+
+test("of a file with too many lines, or too many JSON values in one, the rest is not read (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const find = (id: string) => findBatch(database, { accountId, id, kind: "batch" });
+
+  const empty = await createFrom(database, accountId, `${line(1)}${"\n".repeat(100_000)}${line(1)}`);
+  expect(await find(empty)).toMatchObject({
+    state: "ended",
+    errors: [{ message: "The file has more than 100000 lines. Split it into several files.", line: 100_001 }],
+  });
+  const values = line(1).replace('"m"', `"m","x":[${"{},".repeat(250_000)}{}]`);
+  const excessive = await createFrom(database, accountId, values);
+  expect((await find(excessive))?.errors).toMatchObject([{ message: "The line must have at most 400000 JSON values.", line: 1 }]);
+  const commas = await createFrom(database, accountId, line(1).replace('"m"', `"m","x":"\\"${"{,[".repeat(250_000)}"`));
+  expect(await find(commas)).toMatchObject({ state: "running", errors: [] });
+});
+
+test("a batch that ends after its account was closed is deleted (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const id = await createFrom(database, accountId, line(1));
+  await endBatchesOf(database, accountId);
+  while (await endOne({ database, content }));
+  await dropExpiredBatches(database);
+  const text = "SELECT id FROM batch WHERE id = $1";
+  expect(await database.query({ text, values: [id], row: z.unknown() })).toEqual([]);
+});

@@ -1,0 +1,234 @@
+import { v7 as uuidv7 } from "uuid";
+import { expect, test } from "vitest";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
+import { checkLedger } from "../../../ledger/upkeep/check.ts";
+import type { Database } from "../../../ledger/postgres/database.ts";
+import { postCredit } from "../../../ledger/credit/entries.ts";
+import { GatewayError } from "../../../contract/errors.ts";
+import { growLease, growLeases } from "../../../ledger/leases/grow-leases.ts";
+import type { LeaseRules } from "../../../ledger/leases/lease.ts";
+import { endLeasesOf, LeasesKeptError, reapLeases, renewLeases, returnLeases } from "../../../ledger/leases/leases.ts";
+import { settle } from "../../../ledger/settlement/settle.ts";
+import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
+import { usePostgres } from "../../support/billing/postgres.ts";
+
+const postgres = usePostgres();
+const RULES: LeaseRules = { ttlMs: 45_000, minNanoUsd: 10_000n, maxNanoUsd: 400_000n };
+const EXPIRED: LeaseRules = { ...RULES, ttlMs: -60_000 };
+
+async function accountWith(database: Database, amountNanoUsd: bigint) {
+  const customer = await seedLedger(database);
+  await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd, reference: "start" });
+  return customer;
+}
+
+const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({
+  leaseId,
+  accountId: "acme",
+  holder,
+  neededNanoUsd: 0n,
+  wantedNanoUsd,
+});
+
+test("a lease takes half of the free credit, within its bounds, and grows", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  const first = await growLease(database, request(leaseId), RULES);
+  expect(first).toEqual({
+    isOpen: true,
+    addedNanoUsd: 400_000n,
+    grantedNanoUsd: 400_000n,
+    spendableNanoUsd: 1_000_000n,
+    freeNanoUsd: 600_000n,
+    leasedByOthersNanoUsd: 0n,
+  });
+  expect((await growLease(database, request(leaseId), RULES)).addedNanoUsd).toBe(300_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(700_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a request that needs more than the slice gets it, and never more than the credit", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  expect((await growLease(database, request(leaseId, 900_000n), RULES)).addedNanoUsd).toBe(900_000n);
+  expect((await growLease(database, request(leaseId, 900_000n), RULES)).addedNanoUsd).toBe(100_000n);
+  expect((await growLease(database, request(leaseId, 1n), RULES)).addedNanoUsd).toBe(0n);
+});
+
+test("if credit falls short of a request, its lease gets nothing: others may need it (S37)", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  const grow = (neededNanoUsd: bigint, wantedNanoUsd: bigint) =>
+    growLease(database, { ...request(leaseId), neededNanoUsd, wantedNanoUsd }, RULES);
+  expect(await grow(1_000_001n, 2_000_000n)).toMatchObject({ isOpen: false, addedNanoUsd: 0n, freeNanoUsd: 1_000_000n });
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
+  expect((await grow(300_000n, 2_000_000n)).addedNanoUsd).toBe(1_000_000n);
+});
+
+test("shares are smaller if other processes use the account", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  await growLease(database, request(uuidv7(), 0n, "one"), RULES);
+  const second = await growLease(database, request(uuidv7(), 0n, "two"), RULES);
+  expect(second).toMatchObject({ addedNanoUsd: 150_000n, leasedByOthersNanoUsd: 400_000n });
+});
+
+test("any number of processes that grow concurrently never lease more than the credit", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const grants = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => growLease(database, request(uuidv7(), 60_000n, `holder-${index}`), RULES)),
+  );
+  expect(grants.reduce((sum, { addedNanoUsd }) => sum + addedNanoUsd, 0n)).toBe(1_000_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(1_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a charge lowers balance and lease together; the part beyond the lease comes only from the balance", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId, 100_000n), { ...RULES, maxNanoUsd: 0n });
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 10_000n });
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 820_000n, leasedNanoUsd: 0n });
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a repeated settlement takes nothing from the lease", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), RULES);
+  const settlement = settlementOf(customer, { leaseId });
+  await settle(database, [settlement]);
+  await settle(database, [settlement, settlement]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 310_000n });
+});
+
+test("a returned lease frees its rest, once, and cannot grow again", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), RULES);
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await returnLeases(database, [{ leaseId, accountId: "acme" }])).toBe(310_000n);
+  expect(await returnLeases(database, [{ leaseId, accountId: "acme" }])).toBe(0n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
+  expect(await growLease(database, request(leaseId, 1n), RULES)).toMatchObject({ isOpen: false, addedNanoUsd: 0n });
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a lease that is not renewed is reaped after its grace period; its late settlement is charged to the balance", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const [dead, alive] = [uuidv7(), uuidv7()];
+  await growLease(database, request(dead, 0n, "one"), EXPIRED);
+  await growLease(database, request(alive, 0n, "two"), RULES);
+  expect(await reapLeases(database, { graceMs: 600_000 })).toBe(0n);
+  expect(await reapLeases(database, { graceMs: 10_000 })).toBe(400_000n);
+  expect(await renewLeases(database, [dead, alive], RULES)).toEqual(new Set([alive]));
+
+  await settle(database, [settlementOf(customer, { leaseId: dead })]);
+  expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 150_000n });
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a renewed lease is not reaped", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), EXPIRED);
+  await renewLeases(database, [leaseId], RULES);
+  expect(await reapLeases(database, { graceMs: 0 })).toBe(0n);
+});
+
+test("the leases of an ended process end together", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  await growLease(database, request(uuidv7(), 0n, "one"), RULES);
+  await growLease(database, request(uuidv7(), 0n, "two"), RULES);
+  expect(await endLeasesOf(database, "one")).toBe(400_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(150_000n);
+});
+
+test("an overdraft is leased like credit", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 50_000n);
+  await database.execute("UPDATE account_balance SET overdraft_nano_usd = 50000 WHERE account_id = 'acme'");
+  expect((await growLease(database, request(uuidv7(), 100_000n), RULES)).addedNanoUsd).toBe(100_000n);
+});
+
+test("concurrent growing, settling, renewing, returning and reaping leave no difference and no deadlock", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 50_000_000n);
+  const work = Array.from({ length: 60 }, async (_, index) => {
+    const leaseId = uuidv7();
+    const holder = `holder-${index % 7}`;
+    await growLease(database, request(leaseId, 90_000n, holder), index % 5 === 0 ? EXPIRED : RULES);
+    await Promise.all([
+      settle(database, [settlementOf(customer, { leaseId }), settlementOf(customer)]),
+      renewLeases(database, [leaseId], RULES),
+      reapLeases(database, { graceMs: 0 }),
+    ]);
+    if (index % 3 === 0) await returnLeases(database, [{ leaseId, accountId: "acme" }]);
+    if (index % 11 === 0) await endLeasesOf(database, holder);
+  });
+  await Promise.all(work);
+  expect(await checkLedger(database)).toEqual([]);
+  expect((await readBalance(database, "acme")).postedNanoUsd).toBe(50_000_000n - 120n * 90_000n);
+});
+
+test("leases of several accounts begin and end in one batch, even if one account does not exist", async () => {
+  const { database } = await postgres.migrated();
+  const ids = ["acme", "zenith", "nobody", "mid"];
+  await accountWith(database, 1_000_000n);
+  for (const accountId of ["zenith", "mid"]) {
+    await createCustomer(database, accountId);
+    await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1_000_000n, reference: accountId });
+  }
+  const leases = ids.map((accountId) => ({ leaseId: uuidv7(), accountId }));
+  const requests = leases.map((lease) => ({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 100_000n }));
+  const outcomes = await growLeases(database, { holder: "one", requests }, RULES);
+  expect(outcomes.map((outcome) => (outcome instanceof GatewayError ? outcome.code : outcome.addedNanoUsd))).toEqual([
+    400_000n,
+    400_000n,
+    "not_found",
+    400_000n,
+  ]);
+  expect(await checkLedger(database)).toEqual([]);
+  const existing = leases.filter(({ accountId }) => accountId !== "nobody");
+  expect(await returnLeases(database, existing)).toBe(1_200_000n);
+  expect((await readBalance(database, "zenith")).leasedNanoUsd).toBe(0n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("two leases of one account in a batch never take more than it has", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const requests = [700_000n, 700_000n].map((wantedNanoUsd) => ({
+    leaseId: uuidv7(),
+    accountId: "acme",
+    neededNanoUsd: 0n,
+    wantedNanoUsd,
+  }));
+  const outcomes = await growLeases(database, { holder: "one", requests }, RULES);
+  expect(outcomes).toMatchObject([{ addedNanoUsd: 700_000n }, { addedNanoUsd: 300_000n, freeNanoUsd: 0n }]);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(1_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a return that never reached the database leaves its leases in force, and reports that", async () => {
+  const { database, connect } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId), RULES);
+  const away = connect("away");
+  await away.close();
+  await expect(returnLeases(away, [{ leaseId, accountId: "acme" }])).rejects.toThrow(LeasesKeptError);
+  expect(await renewLeases(database, [leaseId], RULES)).toEqual(new Set([leaseId]));
+});

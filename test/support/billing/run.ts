@@ -1,0 +1,101 @@
+import { Registry } from "prom-client";
+import { createEvents, type Events, type EventsDeps } from "../../../extproc/events.ts";
+import { createMeter, type Meter } from "../../../extproc/meter/meter.ts";
+import { startRun, type Run, type RunDeps } from "../../../extproc/meter/run.ts";
+import type { RunWatch } from "../../../extproc/meter/run-watch.ts";
+import type { Hold } from "../../../extproc/credit/hold.ts";
+import type { Settlement } from "../../../ledger/settlement/settlement.ts";
+import { createLog } from "../../../runtime/log.ts";
+import type { Price } from "../../../ledger/money.ts";
+import { catalogueModel, PRICE } from "./ledger.ts";
+
+export interface TestRunOptions extends Partial<Omit<RunDeps, "runWatch">> {
+  hold: Hold;
+  meter?: Meter;
+  price?: Price;
+  runWatch?: Pick<RunWatch, "begin">;
+}
+
+/** A run without Envoy and a database, on a hold of the caller's. */
+export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ...options }: TestRunOptions): {
+  run: Run;
+  settled: Settlement[];
+} {
+  const settled: Settlement[] = [];
+  const model = catalogueModel("modelx-v4-pro");
+  const [backend] = model.backends;
+  if (backend === undefined) throw new Error("the model has a backend");
+  const clock = { nowMs: () => Date.now() };
+  const run = startRun(
+    {
+      requestId: "01900000-0000-7000-8000-000000000000",
+      caller: {
+        key: {
+          publicId: "key",
+          accountId: "acme",
+          secretHash: Buffer.alloc(32),
+          previousSecret: null,
+          isDisabled: false,
+          isUnreadable: false,
+          expiresAt: null,
+          allowedModels: null,
+          allowedAddresses: null,
+          allowedOrigins: null,
+          limits: {},
+          hasPromptLog: false,
+        },
+        account: {
+          accountId: "acme",
+          isSuspended: false,
+          postedNanoUsd: 1_000_000n,
+          overdraftNanoUsd: 0n,
+          version: 1n,
+          limits: {},
+        },
+      },
+      model: { ...model, notice: {}, price: { ...price, id: 1n, version: 1, schedule: [], batch: null } },
+      backend,
+      protocol: "chat",
+      isStream: true,
+      startedMs: clock.nowMs(),
+      meter,
+      reservation: { hold, outputTokens: 1_000, limited: { headers: {}, end() {}, cancel() {} } },
+    },
+    {
+      clock,
+      events: silentEvents(),
+      settler: { add: (settlement) => settled.push(settlement) },
+      journal: { start() {}, checkpoint() {}, end() {} },
+      departures: { forgives: () => true },
+      runWatch: { begin: () => ({ noteAlive: () => 0, over() {} }) },
+      ...options,
+    },
+  );
+  return { run, settled };
+}
+
+/** Events that go nowhere. */
+export function silentEvents(): Events {
+  const log = createLog({ process: "test", level: "silent" });
+  return createEvents({ log, accessLog: "all", metrics: new Registry(), gauges: gaugesOfNothing() });
+}
+
+/** Of a process that does nothing. */
+export function gaugesOfNothing(): EventsDeps["gauges"] {
+  return {
+    openStreams: () => 0,
+    queuedSettlements: () => 0,
+    refusedSettlements: () => 0,
+    openHolds: () => 0,
+    heldNanoUsd: () => 0n,
+    journalBytes: () => 0,
+    isJournalFailing: () => false,
+    damagedJournals: () => 0,
+    ledgerDifferences: () => 0,
+    lateSeconds: () => 0,
+    bodyBytes: () => 0,
+    storedBytes: () => 0,
+    promptLogBytes: () => 0,
+    unreadableRows: () => ({ account: 0, key: 0, model: 0 }),
+  };
+}
