@@ -3,6 +3,7 @@ import { ATTEMPTS_CLUSTER, RELAY_CLUSTER } from "../../contract/headers.ts";
 import type { BrokenAnswer } from "../broken-answers.ts";
 import { tooLate } from "../fallback/attempts.ts";
 import { contentCoding, decodeIfPossible } from "../protocol/content-coding.ts";
+import { retryHeaders } from "../protocol/retry-after.ts";
 import { isMissingEndpoint, missingEndpoint, readUpstreamError } from "../protocol/upstream-error.ts";
 import { providerOf } from "../route/provider-key.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
@@ -109,7 +110,7 @@ export interface UpstreamErrorAnswer {
 }
 
 export function upstreamError(
-  { protocol: client }: ExchangeContext,
+  { protocol: client, deps }: ExchangeContext,
   { run, dispatch }: Forwarded,
   { status, headers, body: received }: UpstreamErrorAnswer,
 ): GatewayError {
@@ -121,5 +122,6 @@ export function upstreamError(
   const { upstreamModel, protocol: upstream } = backend;
   const model = { upstream: upstreamModel, client: run.model.name };
   const provider = providerOf(backend);
-  return dispatch.described(readUpstreamError({ status, headers, body, upstream, client, model, provider }));
+  const retry = retryHeaders(headers, deps.clock.nowMs());
+  return dispatch.described(readUpstreamError({ status, headers, body, retry, upstream, client, model, provider }));
 }

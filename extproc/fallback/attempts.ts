@@ -2,10 +2,10 @@ import type { Backend, CatalogueModel } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { DEFAULT_FIRST_BYTE_MS } from "../exchange/deadlines.ts";
 import type { Events } from "../events.ts";
+import { readRetryAfterMs } from "../protocol/retry-after.ts";
 import { isAboutRequest, isMissingEndpoint } from "../protocol/upstream-error.ts";
 import type { BackendHealth } from "../route/backend-health.ts";
 import type { AnswerTranslation, Translation } from "../translate/translation.ts";
-import { readRetryAfterMs } from "./retry-after.ts";
 
 /**
  * One request's sequence of attempts at its Model's backends: the exchange begins it, Envoy's attempts run through it one by one.

@@ -12,6 +12,8 @@ export interface UpstreamFailure {
   /** Response headers by lower-case name. */
   headers: ReadonlyMap<string, string>;
   body: Buffer;
+  /** When the client may try again, by `retryHeaders`. */
+  retry?: Readonly<Record<string, string>>;
   /** The protocol that the upstream speaks; proxies in front of it answer in their own formats. */
   upstream: Protocol;
   /** The caller's protocol: messages has a 529 and no 422. */
@@ -41,17 +43,18 @@ export interface ErrorReader {
  * about the account's own key name it; 429 and
  * 5xx keep their class and `retry-after`. The upstream's class names, hosts and keys stay internal.
  */
-export function readUpstreamError({ status, headers, body, upstream, client, model, provider }: UpstreamFailure): GatewayError {
+export function readUpstreamError({
+  status,
+  headers,
+  body,
+  retry = {},
+  upstream,
+  client,
+  model,
+  provider,
+}: UpstreamFailure): GatewayError {
   const details = readErrorDetails(body.toString("utf8"));
-  return classify({
-    status: statusMeant(status, headers),
-    details,
-    retry: retryHeaders(headers),
-    upstream,
-    client,
-    model,
-    provider,
-  });
+  return classify({ status: statusMeant(status, headers), details, retry, upstream, client, model, provider });
 }
 
 /**
@@ -180,14 +183,4 @@ function statusOfType(type: string): number {
   if (/too.?large/i.test(type)) return 413;
   if (/invalid.?(?:request|prompt)|bad.?request|validation|context/i.test(type)) return 400;
   return 502;
-}
-
-/** Forwarded if they have the form that SDKs read: seconds, milliseconds or an HTTP date. */
-function retryHeaders(headers: ReadonlyMap<string, string>): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of ["retry-after", "retry-after-ms"]) {
-    const value = headers.get(name);
-    if (value !== undefined && /^[A-Za-z0-9 ,:.]{1,40}$/.test(value)) kept[name] = value;
-  }
-  return kept;
 }

@@ -8,7 +8,7 @@ export interface BackendHealth {
   /** A request is sent; after a rest, it is the probe. */
   began(cluster: string): void;
   succeeded(cluster: string): void;
-  /** @param retryAfterMs requested by the server, null if it requested none. */
+  /** @param retryAfterMs requested by the server (protocol/retry-after.ts), null if it requested none. */
   failed(cluster: string, failure: NonNullable<HealthNews["failure"]>): void;
   /** The client left before an answer: no conclusion is possible. */
   abandoned(cluster: string): void;
@@ -40,8 +40,6 @@ interface Trouble extends Rest {
 const FAILURES_BEFORE_REST = 3;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
-/** A server may request an hour for a limit per minute. */
-const LONGEST_ASKED_MS = 600_000;
 /** The end of a probe that never reports. */
 const PROBE_MS = 60_000;
 /** Clusters appear and disappear with their Models; those that never answered again are forgotten, oldest first. */
@@ -71,7 +69,7 @@ export function createBackendHealth({ clock, notify = () => {} }: BackendHealthD
     // Many concurrent requests fail together: that is one failure, and the rest period has begun.
     if (!isAsked && trouble !== undefined && clock.nowMs() < trouble.untilMs) return;
     const failures = (trouble?.failures ?? 0) + 1;
-    const restMs = isAsked ? Math.min(retryAfterMs, LONGEST_ASKED_MS) : restAfter(isRateLimit ? failures + 2 : failures);
+    const restMs = isAsked ? retryAfterMs : restAfter(isRateLimit ? failures + 2 : failures);
     const untilMs = restMs === 0 ? 0 : clock.nowMs() + restMs;
     troubles.delete(cluster);
     troubles.set(cluster, { failures, untilMs, isAsked, probeUntilMs: 0 });

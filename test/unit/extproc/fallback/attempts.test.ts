@@ -3,7 +3,6 @@ import type { Backend } from "../../../../contract/catalogue.ts";
 import { GatewayError } from "../../../../contract/errors.ts";
 import { PROFILES } from "../../../../contract/profile.ts";
 import { startAttempts, withTried } from "../../../../extproc/fallback/attempts.ts";
-import { readRetryAfterMs } from "../../../../extproc/fallback/retry-after.ts";
 import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
 import type { Translation } from "../../../../extproc/translate/translation.ts";
 
@@ -144,16 +143,4 @@ test("a bug in a translation is not mistaken for a request that cannot be expres
     throw new TypeError("a bug");
   };
   expect(() => setUp(broken)).toThrow(TypeError);
-});
-
-test.for([
-  [{ "retry-after": "7" }, 7_000],
-  [{ "retry-after": "0.5" }, 500],
-  [{ "retry-after-ms": "250", "retry-after": "7" }, 250],
-  [{ "retry-after": "Thu, 01 Jan 1970 00:00:09 GMT" }, 8_000],
-  [{ "retry-after": "Thu, 01 Jan 1970 00:00:00 GMT" }, 0],
-  [{ "retry-after": "soon" }, null],
-  [{}, null],
-] as const)("retry-after %j is %s ms", ([headers, expected]) => {
-  expect(readRetryAfterMs(new Map(Object.entries(headers)), 1_000)).toBe(expected);
 });
