@@ -49,6 +49,9 @@ interface Subject {
   counters: ReadonlyMap<LimitKind, Counter>;
 }
 
+/** SDKs sleep until `retry-after`: nobody wants to wait longer than this for an answer, instead of for an error. */
+const MAX_WAIT_SECONDS = 600;
+
 const UNLIMITED: LimitedRequest = { headers: {}, end() {}, cancel() {} };
 
 export function createLimits({ clock, turns }: LimitsDeps): Limits {
@@ -97,7 +100,11 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
         "rate_limited",
         `This ${noun} ${counter.definition.reached(counter.limit)} Try again in ${waitSeconds} s.`,
         {
-          headers: { "retry-after": String(waitSeconds), ...headersOf(limited, protocol) },
+          headers: {
+            "retry-after": String(waitSeconds),
+            ...(waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
+            ...headersOf(limited, protocol),
+          },
         },
       );
     }
