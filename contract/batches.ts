@@ -20,6 +20,8 @@ export const BATCH_BOUNDS = {
   windowHours: 24,
   /** Files after their upload, and batches with their results after their end. */
   keptDays: 30,
+  /** The shortest time that a client may ask for instead. */
+  minKeptSeconds: 3_600,
 } as const;
 
 /** Interfaces whose requests may come in batches. */

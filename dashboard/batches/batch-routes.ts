@@ -8,6 +8,7 @@ import { findFile, noSuchFile } from "../../ledger/batches/files.ts";
 import { batchCallerOf } from "./caller.ts";
 import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
+import { expiresAfter } from "./expires-after.ts";
 import { oneText, pageSize, readJson, readQuery } from "./query.ts";
 import { describeBatch } from "./shapes.ts";
 
@@ -35,6 +36,7 @@ const newBatch = z.object(
       .refine((metadata) => Object.keys(metadata).length <= 16, "must have at most 16 entries")
       .refine((metadata) => Object.entries(metadata).flat().every(isStorable), "must be valid text without NUL")
       .nullish(),
+    output_expires_after: expiresAfter.nullish(),
   },
   "must be a JSON object",
 );
@@ -50,7 +52,7 @@ export function batchRoutes(scope: FastifyInstance, deps: BatchDeps): void {
   scope.post("/batches", async (request) => {
     const { accountId, keyId } = batchCallerOf(request);
     await checkBatchCredit(deps, accountId);
-    const { input_file_id, endpoint, metadata = null } = readJson(request.body, newBatch);
+    const { input_file_id, endpoint, metadata, output_expires_after } = readJson(request.body, newBatch);
     const file = await findFile(database, accountId, input_file_id);
     if (file === undefined) throw noSuchFile("input_file_id");
     if (file.purpose !== "batch")
@@ -63,7 +65,8 @@ export function batchRoutes(scope: FastifyInstance, deps: BatchDeps): void {
       kind: "batch",
       interface: endpoint,
       inputFileId: input_file_id,
-      metadata,
+      metadata: metadata ?? null,
+      resultsKeptSeconds: output_expires_after ?? null,
       bytes: file.bytes,
       room,
     });

@@ -20,7 +20,8 @@ import { batchCallerOf } from "./caller.ts";
 import { checkBatchCredit } from "./credit.ts";
 import type { BatchDeps } from "./deps.ts";
 import { boundaryOf, readFormStream, type PartHeader, type PartSink } from "./form-stream.ts";
-import { oneText, pageSize, readQuery } from "./query.ts";
+import { expiresAfter, expiresAfterOf, isExpiresAfter } from "./expires-after.ts";
+import { oneText, pageSize, readJson, readQuery } from "./query.ts";
 import { describeFile } from "./shapes.ts";
 import type { UploadTurn } from "./uploads.ts";
 
@@ -30,6 +31,7 @@ const MAX_FILE_BYTES = BATCH_BOUNDS.mebibytes * MEBIBYTE;
 const MAX_FORM_BYTES = MAX_FILE_BYTES + 64 * 1024;
 const MAX_FIELD_BYTES = 1_024;
 const MAX_NAME_CHARACTERS = 256;
+const KEPT_SECONDS = BATCH_BOUNDS.keptDays * 86_400;
 const WHAT = "A file";
 
 type FileRequest = FastifyRequest<{ Params: { id: string } }>;
@@ -115,10 +117,12 @@ async function receiveFile(deps: BatchDeps, request: FastifyRequest, turn: Uploa
   }
 }
 
+const expiry = z.object({ expires_after: expiresAfter.optional() });
+
 interface FileForm {
   onPart(header: PartHeader): PartSink;
-  /** @returns the file's name. @throws GatewayError unless the fields are those of a file for batches. */
-  end(): string;
+  /** @throws GatewayError unless the fields are those of a file for batches. */
+  end(): { name: string; keptSeconds: number };
 }
 
 function createFileForm(upload: Upload): FileForm {
@@ -166,11 +170,11 @@ function createFileForm(upload: Upload): FileForm {
       return fileSink();
     },
     end() {
-      const unsupported = [...fields.keys()].find((name) => name !== "purpose")?.split("[", 1)[0];
+      const unsupported = [...fields.keys()].find((name) => name !== "purpose" && !isExpiresAfter(name));
       if (unsupported !== undefined)
         throw new GatewayError(
           "invalid_request",
-          `Send only \`purpose\` and \`file\`: files are kept for ${BATCH_BOUNDS.keptDays} days, and DELETE /v1/files/{id} deletes one earlier.`,
+          "Send only `purpose`, `file`, `expires_after[anchor]` and `expires_after[seconds]`.",
           { field: unsupported.slice(0, MAX_NAME_CHARACTERS) },
         );
       if (fields.get("purpose") !== "batch")
@@ -183,7 +187,8 @@ function createFileForm(upload: Upload): FileForm {
         throw new GatewayError("invalid_request", "`file` is missing. Send the file of requests in this field.", {
           field: "file",
         });
-      return fileName;
+      const { expires_after = KEPT_SECONDS } = readJson({ expires_after: expiresAfterOf(fields) }, expiry);
+      return { name: fileName, keptSeconds: expires_after };
     },
   };
 }

@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { ROW_BYTES } from "./requests.ts";
 import { noSuchFile } from "./files.ts";
+import { HAVE_RESULTS_EXPIRED, RESULTS_EXPIRE_AT } from "./results-expiry.ts";
 import type { BatchRoom } from "./room.ts";
 
 /** A batch of an account: requests that the gateway sends one by one. */
@@ -35,8 +36,10 @@ export interface Batch {
   endingAt: Date | null;
   endedAt: Date | null;
   dueAt: Date;
-  /** When it is deleted with its results; null until it has ended. */
+  /** When it is deleted; null until it has ended. */
   deletedAt: Date | null;
+  /** When its results are deleted, at the latest with it. */
+  resultsExpireAt: Date | null;
 }
 
 /** Why a batch failed. */
@@ -73,13 +76,15 @@ const batchRow: z.ZodType<Batch> = z.strictObject({
   endedAt: z.date().nullable(),
   dueAt: z.date(),
   deletedAt: z.date().nullable(),
+  resultsExpireAt: z.date().nullable(),
 });
 
 const COLUMNS = `id, account_id AS "accountId", key_id AS "keyId", interface, input_file_id AS "inputFileId", metadata, state,
   stopped_by AS "stoppedBy", errors, requests, succeeded, errored, canceled, expired, output_bytes AS "outputBytes",
-  error_bytes AS "errorBytes", output_deleted AS "isOutputDeleted", error_deleted AS "isErrorDeleted",
+  error_bytes AS "errorBytes", output_deleted OR ${HAVE_RESULTS_EXPIRED} AS "isOutputDeleted",
+  error_deleted OR ${HAVE_RESULTS_EXPIRED} AS "isErrorDeleted",
   charge_nano_usd AS "chargeNanoUsd", created_at AS "createdAt", started_at AS "startedAt", ending_at AS "endingAt",
-  ended_at AS "endedAt", due_at AS "dueAt", deleted_at AS "deletedAt"`;
+  ended_at AS "endedAt", due_at AS "dueAt", deleted_at AS "deletedAt", ${RESULTS_EXPIRE_AT} AS "resultsExpireAt"`;
 const VISIBLE = "state <> 'arriving' AND (deleted_at IS NULL OR deleted_at > now())";
 
 /** Which batches a dialect's endpoints show: each has ids of its own. */
@@ -149,6 +154,8 @@ export interface NewBatch {
   inputFileId?: string;
   metadata?: Readonly<Record<string, string>> | null;
   betas?: string | null;
+  /** null: as long as the batch. */
+  resultsKeptSeconds?: number | null;
   /** As many as the file or the list with its requests has, or may have. */
   bytes: number;
   room: BatchRoom;
@@ -159,15 +166,15 @@ const SHORTEST_REQUEST_BYTES = 32;
 
 /** @returns its id. @throws GatewayError as `BatchRoom`; `not_found` if the file is gone. */
 export async function createBatch(database: Database, batch: NewBatch): Promise<string> {
-  const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, room } = batch;
+  const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, resultsKeptSeconds = null, room } = batch;
   const bytes = batch.bytes + ROW_BYTES * Math.min(BATCH_BOUNDS.requests, Math.ceil(batch.bytes / SHORTEST_REQUEST_BYTES));
   const id = `${kind}_${randomBytes(16).toString("hex")}`;
   await database.transaction(async (transaction) => {
     await room.take(transaction, { accountId, kind: "batch", bytes });
     if (inputFileId !== null) await keepFile(transaction, accountId, inputFileId);
     await transaction.execute(
-      `INSERT INTO batch (id, account_id, key_id, interface, input_file_id, metadata, betas, state, bytes, due_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(hours => $10))`,
+      `INSERT INTO batch (id, account_id, key_id, interface, input_file_id, metadata, betas, state, bytes, due_at, results_kept_seconds)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(hours => $10), $11)`,
       [
         id,
         accountId,
@@ -179,6 +186,7 @@ export async function createBatch(database: Database, batch: NewBatch): Promise<
         inputFileId === null ? "arriving" : "preparing",
         bytes,
         BATCH_BOUNDS.windowHours,
+        resultsKeptSeconds,
       ],
     );
   });

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { BATCH_BOUNDS } from "../../contract/batches.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { BatchContent } from "./content.ts";
+import { RESULTS_EXPIRE_AT } from "./results-expiry.ts";
 import type { BatchRoom } from "./room.ts";
 
 /** A file of an account, as clients see it: an uploaded one, or the results of a batch. */
@@ -28,8 +28,8 @@ const fileRow = z.strictObject({
 /** Results have no rows of their own: their ids are made from that of their batch. */
 const RESULT_FILES = (["output", "error"] as const).map(
   (part) => `SELECT 'file-${part}_' || substr(id, 7) AS id, id || '_${part}.jsonl' AS name, ${part}_bytes AS bytes,
-      'batch_output' AS purpose, ended_at AS created_at, deleted_at AS expires_at, account_id
-    FROM batch WHERE state = 'ended' AND interface <> 'messages' AND ${part}_bytes > 0 AND NOT ${part}_deleted AND deleted_at > now()`,
+      'batch_output' AS purpose, ended_at AS created_at, ${RESULTS_EXPIRE_AT} AS expires_at, account_id
+    FROM batch WHERE state = 'ended' AND interface <> 'messages' AND ${part}_bytes > 0 AND NOT ${part}_deleted AND ${RESULTS_EXPIRE_AT} > now()`,
 );
 const FILES = `(SELECT id, name, bytes, 'batch' AS purpose, created_at, expires_at, account_id
     FROM batch_file WHERE is_complete AND expires_at > now() UNION ALL ${RESULT_FILES.join(" UNION ALL ")}) AS file`;
@@ -99,8 +99,8 @@ export interface Upload {
   readonly fileId: string;
   /** Adds the next part. */
   add(content: Buffer): Promise<void>;
-  /** The file exists from then on. @returns it. */
-  complete(name: string): Promise<BatchFile>;
+  /** The file exists from then on, for so long. @returns it. */
+  complete(file: { name: string; keptSeconds: number }): Promise<BatchFile>;
   /** Nothing of it stays. */
   abandon(): Promise<void>;
 }
@@ -135,11 +135,11 @@ export async function beginUpload(
         content.sealFile({ fileId, part: number }, plain),
       ]);
     },
-    async complete(name) {
+    async complete({ name, keptSeconds }) {
       await database.execute(
-        `UPDATE batch_file SET name = $2, bytes = $3, is_complete = true, created_at = now(), expires_at = now() + make_interval(days => $4)
+        `UPDATE batch_file SET name = $2, bytes = $3, is_complete = true, created_at = now(), expires_at = now() + make_interval(secs => $4)
          WHERE id = $1`,
-        [fileId, name, received, BATCH_BOUNDS.keptDays],
+        [fileId, name, received, keptSeconds],
       );
       const file = await findFile(database, accountId, fileId);
       if (file === undefined) throw new Error("An uploaded file is gone.");

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import { removeRequests } from "./preparing.ts";
+import { HAVE_RESULTS_EXPIRED } from "./results-expiry.ts";
 
 const AT_ONCE = 20;
 /** Of each half of a call, so that a process can stop: the next one continues. */
@@ -9,10 +10,14 @@ const PARTS_AT_ONCE = 20;
 
 const idRow = z.strictObject({ id: z.string() });
 
-/** Deletes files and batches whose time is over, and what uploads that broke off have left; a bounded number at a time. */
+/** Deletes files, batches and results whose time is over, and what uploads that broke off have left; a bounded number at a time. */
 export async function dropExpiredBatches(database: Queryable): Promise<void> {
   await database.execute(
     "UPDATE batch SET deleted_at = now() WHERE state = 'arriving' AND created_at < now() - interval '1 hour'",
+  );
+  await database.execute(
+    `UPDATE batch SET output_deleted = true, error_deleted = true
+     WHERE results_kept_seconds IS NOT NULL AND state = 'ended' AND NOT (output_deleted AND error_deleted) AND ${HAVE_RESULTS_EXPIRED}`,
   );
   const untilMs = Date.now() + MAX_WORK_MS;
   while ((await dropBatches(database)) && Date.now() < untilMs);
@@ -66,7 +71,7 @@ async function removeParts(database: Queryable, fileId: string): Promise<void> {
   }
 }
 
-/** Results whose file was deleted. */
+/** Results whose file was deleted, or has expired. */
 async function clearResults(database: Queryable, part: "output" | "error", states: string): Promise<void> {
   const batches = await database.query({
     text: `SELECT id FROM batch WHERE ${part}_deleted AND ${part}_bytes > 0 LIMIT $1`,

@@ -135,7 +135,7 @@ function problems({ errors }: Batch): string {
 }
 
 function facts(batch: Batch, keys: readonly NamedKey[]): [string, string][] {
-  const { keyId, createdAt, startedAt, endedAt, dueAt, deletedAt, state } = batch;
+  const { keyId, createdAt, startedAt, endedAt, dueAt, deletedAt, resultsExpireAt, state } = batch;
   const at = (time: Date | null) => (time === null ? "–" : exactMoment(time));
   return [
     ["Endpoint", html`<code>${CLIENT_PATHS[batch.interface]}</code>`],
@@ -144,6 +144,9 @@ function facts(batch: Batch, keys: readonly NamedKey[]): [string, string][] {
     ["Started", at(startedAt)],
     state === "ended" ? ["Ended", at(endedAt)] : ["Expires", at(dueAt)],
     ...(deletedAt === null ? [] : [["Kept until", at(deletedAt)] satisfies [string, string]]),
+    ...(resultsExpireAt?.getTime() === deletedAt?.getTime()
+      ? []
+      : [["Results kept until", at(resultsExpireAt)] satisfies [string, string]]),
   ];
 }
 

@@ -6,7 +6,7 @@ import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { createAccount } from "../../../ledger/accounts/accounts.ts";
 import { cancelBatch, createBatch, endBatchesOf, findBatch, listBatches } from "../../../ledger/batches/batches.ts";
 import { createBatchContent } from "../../../ledger/batches/content.ts";
-import { beginUpload, deleteFile, resultFileId } from "../../../ledger/batches/files.ts";
+import { beginUpload, deleteFile, findFile, resultFileId } from "../../../ledger/batches/files.ts";
 import { startBatch } from "../../../ledger/batches/requests.ts";
 import { createBatchRoom } from "../../../ledger/batches/room.ts";
 import { dropExpiredBatches } from "../../../ledger/batches/upkeep.ts";
@@ -23,13 +23,18 @@ const room = createBatchRoom({ maxBytes: 4_096 * MEBIBYTE });
 const line = (id: number) =>
   `${JSON.stringify({ custom_id: `r${id}`, method: "POST", url: "/v1/chat/completions", body: { model: "m" } })}\n`;
 
-async function createFrom(database: Database, accountId: string, text: string): Promise<string> {
+async function createFrom(
+  database: Database,
+  accountId: string,
+  text: string,
+  wish: { resultsKeptSeconds?: number } = {},
+): Promise<string> {
   const plain = Buffer.from(text);
   const upload = await beginUpload(database, { accountId, bytes: plain.length, room, content });
   await upload.add(plain);
-  await upload.complete("requests.jsonl");
+  await upload.complete({ name: "requests.jsonl", keptSeconds: 3_600 });
   const batch = { accountId, keyId: "key", kind: "batch", interface: "chat", inputFileId: upload.fileId } as const;
-  const id = await createBatch(database, { ...batch, bytes: plain.length, room });
+  const id = await createBatch(database, { ...batch, ...wish, bytes: plain.length, room });
   await prepareOne({ database, content });
   return id;
 }
@@ -131,12 +136,29 @@ test("a batch is created without reading those of all other accounts each time (
   await expect(rowsRead({ bytes: 1_500 })).rejects.toMatchObject({ code: "overloaded" });
 });
 
+test("results that expire before their batch are deleted, and take no room any more (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const id = await createFrom(database, accountId, line(1), { resultsKeptSeconds: 3_600 });
+  await cancelBatch(database, { accountId, id, kind: "batch" });
+  await endOne({ database, content });
+  const error = resultFileId(id, "error");
+  await dropExpiredBatches(database);
+  expect(await findFile(database, accountId, error)).toBeDefined();
+  await database.execute("UPDATE batch SET ended_at = now() - interval '1 hour' WHERE id = $1", [id]);
+  expect(await findFile(database, accountId, error)).toBeUndefined();
+  expect(await bytesOf(database, id)).toBeGreaterThan(0);
+  await dropExpiredBatches(database);
+  expect(await bytesOf(database, id)).toBe(0);
+  expect(await findBatch(database, { accountId, id, kind: "batch" })).toMatchObject({ state: "ended", isErrorDeleted: true });
+});
+
 test("a file that expires while a batch is created from it is refused, or stays until its requests were read (S58)", async () => {
   const { database } = await postgres.migrated();
   const { accountId } = await seedLedger(database);
   const upload = await beginUpload(database, { accountId, bytes: 1_000, room, content });
   await upload.add(Buffer.from(line(1)));
-  await upload.complete("requests.jsonl");
+  await upload.complete({ name: "requests.jsonl", keptSeconds: 3_600 });
   const batch = { accountId, keyId: "key", kind: "batch", interface: "chat", inputFileId: upload.fileId, bytes: 1_000 } as const;
   const creating = Promise.withResolvers<void>();
   const slow = {
