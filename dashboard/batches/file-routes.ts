@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { create as contentDisposition } from "content-disposition";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { BATCH_BOUNDS } from "../../contract/batches.ts";
@@ -66,13 +67,13 @@ export function fileRoutes(scope: FastifyInstance, deps: BatchDeps): void {
   scope.get("/files/:id", async (request: FileRequest) => describeFile(await fileOf(deps, request)));
 
   scope.get("/files/:id/content", { config: { isDownload: true } }, async (request: FileRequest, reply) => {
-    const { id, bytes } = await fileOf(deps, request);
+    const { id, name, bytes } = await fileOf(deps, request);
     const results = resultFileOf(id);
     const pieces = results === undefined ? readFileParts(database, id, content) : readResults(database, { ...results, content });
     return reply
       .type("application/octet-stream")
       .header("content-length", bytes)
-      .header("content-disposition", "attachment")
+      .header("content-disposition", contentDisposition(name))
       .send(Readable.from(pieces, { objectMode: false }));
   });
 

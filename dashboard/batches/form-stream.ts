@@ -1,3 +1,4 @@
+import { decodeExtended } from "content-disposition";
 import { GatewayError } from "../../contract/errors.ts";
 
 /** Where the content of one part goes. */
@@ -89,13 +90,24 @@ function readHeader(text: string): PartHeader {
   const line = text.split("\r\n").find((each) => /^content-disposition\s*:/i.test(each)) ?? "";
   const name = parameterOf(line, "name");
   if (name === undefined) throw broken();
-  return { name, fileName: parameterOf(line, "filename") ?? null };
+  return { name, fileName: fileNameOf(line) ?? null };
+}
+
+/** Some clients send it in two forms, of which `filename*` has all letters (RFC 8187). */
+function fileNameOf(line: string): string | undefined {
+  const extended = parameterOf(line, "filename\\*");
+  return (extended === undefined ? undefined : decodeExtended(extended)) ?? parameterOf(line, "filename");
 }
 
 function parameterOf(line: string, name: string): string | undefined {
   const quoted = new RegExp(`;\\s*${name}="((?:[^"\\\\]|\\\\.)*)"`, "i").exec(line)?.[1];
-  if (quoted !== undefined) return quoted.replaceAll(/\\(.)/g, "$1");
+  if (quoted !== undefined) return quoted.replaceAll(/\\(["\\])|%(22|0D|0A)/gi, unescape);
   return new RegExp(`;\\s*${name}=([^\\s;"]+)`, "i").exec(line)?.[1];
+}
+
+/** Browsers and most libraries escape quotes and line breaks with percent signs, and nothing else; others use backslashes. */
+function unescape(_escape: string, character: string | undefined, hexadecimal: string): string {
+  return character ?? String.fromCodePoint(Number.parseInt(hexadecimal, 16));
 }
 
 function broken(): GatewayError {

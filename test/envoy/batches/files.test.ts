@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { chatLine, openai, uploadLines, useBatchModels } from "../../support/servers/batch-models.ts";
 import { eventually } from "../../support/eventually.ts";
 
-/** Files for batches: how long they are kept (S58). */
+/** Files for batches: their names, and how long they are kept (S58). */
 const server = useBatchModels();
 const { stack } = server;
 const LONG = { withinMs: 60_000, everyMs: 200 };
@@ -99,4 +99,25 @@ test("the results of a batch expire when its sender asks, and the batch stays (S
   const after = await client.batches.retrieve(id);
   expect(after).toMatchObject({ status: "completed", output_file_id: null, error_file_id: null });
   expect(after.request_counts).toEqual({ total: 2, completed: 1, failed: 1 });
+});
+
+test.for([
+  ['a "quoted" name.jsonl', String.raw`attachment; filename="a \"quoted\" name.jsonl"`],
+  ["Übung 日本.jsonl", `attachment; filename="?bung ??.jsonl"; filename*=UTF-8''%C3%9Cbung%20%E6%97%A5%E6%9C%AC.jsonl`],
+  ["100%22.jsonl", `attachment; filename="100\\".jsonl"`],
+  ["two\r\nlines.jsonl", "attachment; filename=twolines.jsonl"],
+] as const)("the name %j of a file is kept, and is the name of its download (S58)", async ([name, disposition]) => {
+  const client = openai(stack());
+  const file = await client.files.create({ purpose: "batch", file: await toFile(Buffer.from("{}"), name) });
+  const download = await client.files.content(file.id);
+  expect(download.headers.get("content-disposition")).toBe(disposition);
+});
+
+test("a file's name in answers has its quotes, and no line breaks (S58)", async () => {
+  const client = openai(stack());
+  const upload = async (name: string) =>
+    (await client.files.create({ purpose: "batch", file: await toFile(Buffer.from("{}"), name) })).filename;
+  expect(await upload('a "quoted" name.jsonl')).toBe('a "quoted" name.jsonl');
+  expect(await upload("Übung 日本 🎉.jsonl")).toBe("Übung 日本 🎉.jsonl");
+  expect(await upload("two\r\nlines.jsonl")).toBe("twolines.jsonl");
 });

@@ -45,7 +45,7 @@ test("a form is the same in whatever pieces it comes, and whatever its file has"
         const { bytes, boundary } = await encode(new Uint8Array(Buffer.from(content, "latin1")));
         expect(await read(bytes, { boundary, sizes })).toEqual([
           { name: "purpose", fileName: null, content: "batch" },
-          { name: "file", fileName: "a %22name%22.jsonl", content },
+          { name: "file", fileName: 'a "name".jsonl', content },
         ]);
       },
     ),
@@ -90,4 +90,19 @@ test("a content type without a boundary is refused", () => {
     `multipart/form-data; boundary=${"x".repeat(71)}`,
   ])
     expect(() => boundaryOf(type), type).toThrow("boundary");
+});
+
+test.for([
+  ["of a browser", 'filename="a %22b%22%0D%0A.jsonl"', 'a "b"\r\n.jsonl'],
+  ["of a browser, with other escapes", 'filename="100%25 %2F%0d.jsonl"', "100%25 %2F\r.jsonl"],
+  ["of Python", String.raw`filename="a%22b\\c.jsonl"`, String.raw`a"b\c.jsonl`],
+  ["of an old curl", String.raw`filename="a \"b\".jsonl"`, 'a "b".jsonl'],
+  ["of Windows, with its folder", String.raw`filename="C:\new\table.jsonl"`, String.raw`C:\new\table.jsonl`],
+  ["in UTF-8", 'filename="Übung 日本 🎉.jsonl"', "Übung 日本 🎉.jsonl"],
+  ["in both forms", `filename="?bung.jsonl"; filename*=UTF-8''%C3%9Cbung%20%22b%22.jsonl`, 'Übung "b".jsonl'],
+  ["in both forms, one of them broken", 'filename="plain.jsonl"; filename*=nothing', "plain.jsonl"],
+  ["without quotes", "filename=plain.jsonl", "plain.jsonl"],
+] as const)("a file's name %s is what its sender meant (S58)", async ([, parameter, fileName]) => {
+  const form = `--edge\r\ncontent-disposition: form-data; name="file"; ${parameter}\r\n\r\n{}\r\n--edge--\r\n`;
+  expect(await read(Buffer.from(form))).toEqual([{ name: "file", fileName, content: "{}" }]);
 });
