@@ -2,13 +2,14 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { UserFilter } from "../../../ledger/provisioning/users.ts";
 import { attributeOf } from "./attribute-path.ts";
 
-const FIELDS: Readonly<Record<string, UserFilter["by"]>> = {
-  id: "id",
-  username: "userName",
-  externalid: "externalId",
-  emails: "email",
-  "emails.value": "email",
-};
+/** A map: an object would also have `constructor`. */
+const FIELDS: ReadonlyMap<string, UserFilter["by"]> = new Map([
+  ["id", "id"],
+  ["username", "userName"],
+  ["externalid", "externalId"],
+  ["emails", "email"],
+  ["emails.value", "email"],
+]);
 const EQUALS = /^([\w:.]{1,80}(?:\[[^\]]{0,60}\][\w.]{0,20})?) {1,9}eq {1,9}("[^\0]{0,400}")$/i;
 
 /**
@@ -17,7 +18,7 @@ const EQUALS = /^([\w:.]{1,80}(?:\[[^\]]{0,60}\][\w.]{0,20})?) {1,9}eq {1,9}("[^
  */
 export function parseFilter(filter: string): UserFilter {
   const [, field = "", quoted = ""] = EQUALS.exec(filter.trim()) ?? [];
-  const by = FIELDS[attributeOf(field)];
+  const by = FIELDS.get(attributeOf(field));
   const value = parseText(quoted);
   if (by === undefined || value === undefined)
     throw new GatewayError(

@@ -213,3 +213,11 @@ test("of changes to one user that come at once, none undoes another (S56)", asyn
     });
   }
 });
+
+test("a filter by a name that every JavaScript object has is refused, as any unknown attribute is (S21, S56)", async () => {
+  const { program } = await open();
+  for (const name of ["constructor", "__proto__", "emails[type eq 1].constructor"]) {
+    const answer = await program.get(`${USERS}?filter=${encodeURIComponent(`${name} eq "x"`)}`);
+    expect([name, answer.statusCode, answer.json().scimType]).toEqual([name, 400, "invalidFilter"]);
+  }
+});
