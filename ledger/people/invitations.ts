@@ -154,8 +154,8 @@ export async function acceptInvitationIn(transaction: Queryable, token: string, 
   });
   if (invitation === undefined) throw noInvitation();
   await checkRoomForMember(transaction, { ...invitation, personId: person.id });
-  await addMember(transaction, { ...invitation, personId: person.id });
   await linkUser(transaction, { ...invitation, personId: person.id });
+  await addMember(transaction, { ...invitation, personId: person.id });
   const memberships = await listMemberships(transaction, person.id);
   return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
 }

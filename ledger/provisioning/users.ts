@@ -172,16 +172,36 @@ export async function deleteUser(database: Queryable, { accountId, id }: { accou
   await database.execute("DELETE FROM provisioned_user WHERE account_id = $1 AND id = $2", [accountId, id]);
 }
 
-/** Whoever accepts the invitation to an address is that user from then on. */
+/**
+ * Whoever accepts the invitation to an address is that user from then on, also in place of somebody who has left, and no longer
+ * the user they were before they left. Call it before they become a member: who is one already stays the user they are.
+ */
 export async function linkUser(
   transaction: Queryable,
   { accountId, email, personId }: { accountId: string; email: string; personId: string },
 ): Promise<void> {
+  const isMember = await transaction.execute("SELECT FROM member WHERE account_id = $1 AND person_id = $2", [
+    accountId,
+    personId,
+  ]);
+  const [invited] = await transaction.query({
+    text: `SELECT id FROM provisioned_user AS provisioned
+           WHERE account_id = $1 AND lower(email) = lower($2) AND person_id IS DISTINCT FROM $3
+             AND NOT EXISTS (SELECT FROM member WHERE account_id = $1 AND member.person_id = provisioned.person_id)
+           ORDER BY id LIMIT 1`,
+    values: [accountId, email, personId],
+    row: z.strictObject({ id: z.string() }),
+  });
+  if (invited === undefined) return;
+  if (isMember === 0)
+    await transaction.execute(
+      "UPDATE provisioned_user SET person_id = NULL, is_active = false WHERE account_id = $1 AND person_id = $2",
+      [accountId, personId],
+    );
   await transaction.execute(
-    `UPDATE provisioned_user SET person_id = $3 WHERE account_id = $1 AND id = (
-       SELECT id FROM provisioned_user WHERE account_id = $1 AND lower(email) = lower($2) AND person_id IS NULL ORDER BY id LIMIT 1)
+    `UPDATE provisioned_user SET person_id = $3 WHERE account_id = $1 AND id = $2
      AND NOT EXISTS (SELECT FROM provisioned_user WHERE account_id = $1 AND person_id = $3)`,
-    [accountId, email, personId],
+    [accountId, invited.id, personId],
   );
 }
 

@@ -221,3 +221,32 @@ test("a filter by a name that every JavaScript object has is refused, as any unk
     expect([name, answer.statusCode, answer.json().scimType]).toEqual([name, 400, "invalidFilter"]);
   }
 });
+
+test("whoever accepts the invitation of a user who had left is that user, and can be removed (S56)", async () => {
+  const { program, patch, join, members } = await open();
+  const { id } = (await program.call("POST", USERS, BOB)).json();
+  await join("bob@example.com");
+  await patch(id, INACTIVE);
+  await patch(id, { op: "replace", path: "emails.value", value: "robert@example.com" }, ACTIVE);
+  await join("robert@example.com");
+  expect((await program.get(`${USERS}/${id}`)).json()).toMatchObject({ active: true });
+  expect((await program.get(USERS)).json()).toMatchObject({ totalResults: 2 });
+
+  await patch(id, INACTIVE);
+  expect(await members()).toEqual(["ann@example.com"]);
+});
+
+test("a person who had left and comes back as another user is removed with the new one (S56)", async () => {
+  const { program, patch, join, members, database, tokenOf } = await open();
+  const former = (await program.call("POST", USERS, BOB)).json();
+  const bob = await join("bob@example.com");
+  await patch(former.id, INACTIVE);
+  const again = { ...BOB, userName: "bob.new@example.com", externalId: "00u2" };
+  const { id } = (await program.call("POST", USERS, again)).json();
+  await acceptInvitation(database, tokenOf("bob.new@example.com"), bob);
+  expect((await program.get(`${USERS}/${id}`)).json()).toMatchObject({ active: true });
+  expect((await program.get(`${USERS}/${former.id}`)).json()).toMatchObject({ active: false });
+
+  expect((await program.call("DELETE", `${USERS}/${id}`)).statusCode).toBe(204);
+  expect(await members()).toEqual(["ann@example.com"]);
+});
