@@ -19,6 +19,8 @@ export interface Counter {
   need(nowMs: number): TurnNeed;
   /** Time of its last turn, Unix ms. */
   readonly reportedMs: number;
+  /** How soon after its last turn it needs another one. */
+  readonly reportWithinMs: number;
   /** Unused for so long that it can be forgotten. */
   isForgotten(nowMs: number): boolean;
   /** For a turn. */
@@ -37,8 +39,13 @@ export interface CounterReport extends Omit<LimitUse, "subject" | "kind"> {
   used: bigint;
 }
 
-/** By then all users of a limit have taken a turn in a new period (limit-share.ts). */
+/** By then all users of a limit have taken a turn in a new period. */
 const MEET_WITHIN_MS = 10_000;
+/** How soon a counter takes its next turn: within the term of its reservation (limit-turns.ts), even if turns are slow. */
+const REPORT_WITHIN_MS = 12_000;
+const REPORT_RUNNING_WITHIN_MS = 8_000;
+/** In a period in which it has not taken a turn yet: so that all have met in time. */
+const MEET_SOON_MS = 5_000;
 const IDLE_MS = MINUTE_MS;
 /** Longer than any counted request runs. */
 const FORGOTTEN_MS = 2 * 60 * MINUTE_MS;
@@ -95,6 +102,10 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     },
     get reportedMs() {
       return reportedMs;
+    },
+    get reportWithinMs() {
+      if (period === null) return REPORT_RUNNING_WITHIN_MS;
+      return last === null ? MEET_SOON_MS : REPORT_WITHIN_MS;
     },
     isSpent(nowMs) {
       roll(nowMs);

@@ -18,8 +18,8 @@ export interface LimitShare {
 
 /** This many are reported every second although they could wait: a small number of limits is always fresh. */
 const MIN_REPORTED = 50;
-/** If there are many, they take turns, so that each has reported within its term. */
-const REPORTED_WITHIN_TURNS = 8;
+/** If there are many and none is urgent, they report in every second turn: a turn costs more than some rows. */
+const MIN_PAUSE_MS = 1_500;
 
 interface Reported {
   counter: Counter;
@@ -29,6 +29,8 @@ interface Reported {
 /** Decides what a turn reports, and passes the outcome to the counters. */
 export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): LimitShare {
   let processes = 1;
+  /** Time of the last turn that counted, Unix ms. */
+  let takenMs = clock.nowMs();
   /** Of a turn with unknown outcome: reported again only if it did not count. */
   let unresolved: readonly Reported[] | undefined;
 
@@ -36,11 +38,16 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
     return [...subjects].flatMap(([subject, counters]) => [...counters.values()].map((counter) => ({ subject, counter })));
   }
 
+  /** @returns undefined if all can wait for the next turn. */
   function chooseDue(nowMs: number) {
     const all = named().map((each) => ({ ...each, need: each.counter.need(nowMs) }));
-    const later = all.filter(({ need }) => need === "later").sort((a, b) => a.counter.reportedMs - b.counter.reportedMs);
-    const most = Math.max(MIN_REPORTED, Math.ceil(later.length / REPORTED_WITHIN_TURNS));
-    return [...all.filter(({ need }) => need === "now"), ...later.slice(0, most)];
+    const urgent = all.filter(({ need }) => need === "now");
+    const later = all.filter(({ need }) => need === "later").sort((a, b) => dueMs(a.counter) - dueMs(b.counter));
+    const passedMs = nowMs - takenMs;
+    if (urgent.length === 0 && later.length > MIN_REPORTED && passedMs < MIN_PAUSE_MS) return undefined;
+    // Each turn reports the part of them that keeps all in time.
+    const part = later.reduce((sum, { counter }) => sum + passedMs / counter.reportWithinMs, 0);
+    return [...urgent, ...later.slice(0, Math.max(MIN_REPORTED, Math.ceil(part)))];
   }
 
   function forget(nowMs: number): void {
@@ -71,6 +78,7 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
     );
     unresolved = undefined;
     ({ processes } = result);
+    takenMs = nowMs;
     for (const [index, { counter, report }] of reported.entries())
       counter.counted(report, { grant: result.grants[index], processes, nowMs });
   }
@@ -81,7 +89,8 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
       await resolve();
       const nowMs = clock.nowMs();
       forget(nowMs);
-      await take(chooseDue(nowMs));
+      const due = chooseDue(nowMs);
+      if (due !== undefined) await take(due);
     },
     async shareAll() {
       await resolve();
@@ -92,4 +101,8 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
       );
     },
   };
+}
+
+function dueMs({ reportedMs, reportWithinMs }: Counter): number {
+  return reportedMs + reportWithinMs;
 }

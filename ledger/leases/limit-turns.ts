@@ -72,6 +72,11 @@ const grantRow = z.strictObject({
 /**
  * One statement, without a lock that all processes share. Rows are locked in order, so two turns never deadlock, and everything
  * is computed from locked rows: no two processes reserve the same rest.
+ *
+ * It commits without waiting for the disk, as others wait for its rows. What a crash of Postgres may lose of it was reserved by
+ * processes that go on, so no part of a sum falls below zero.
+ *
+ * `others` is materialized: the planner would repeat its expressions wherever a later step refers to them.
  */
 const TAKE = `
   WITH me AS (
@@ -80,7 +85,9 @@ const TAKE = `
     RETURNING holder
   ), fleet AS (
     SELECT 1 + (SELECT count(*) FROM limit_process WHERE holder <> $1 AND seen_at > clock_timestamp() - ${GONE_AFTER})
-             + (SELECT count(*) FROM limit_holder WHERE seen_at > clock_timestamp() - ${GONE_AFTER}) AS processes
+             + (SELECT count(*) FROM limit_holder WHERE seen_at > clock_timestamp() - ${GONE_AFTER}) AS processes,
+           (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+           set_config('synchronous_commit', 'off', true) AS commit_mode
   ), locked AS (
     SELECT mine.*, total.used, total.met, total.term,
            total.running_before, total.running AS running_now, total.reserved_before, total.reserved AS reserved_now
@@ -88,23 +95,23 @@ const TAKE = `
                 $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::boolean[]) WITH ORDINALITY
          AS mine (subject, kind, period_start, cap, added, running, unused, most, last_term, last_reserved, last_running, is_new, position)
     JOIN limit_total AS total USING (subject, kind, period_start)
-    WHERE EXISTS (SELECT FROM me)
+    WHERE EXISTS (SELECT FROM me) AND (SELECT commit_mode FROM fleet) = 'off'
     ORDER BY subject, kind, period_start
     FOR NO KEY UPDATE OF total
   ), timed AS (
-    SELECT *, greatest(term, floor(extract(epoch FROM clock_timestamp()) * 1000
-                / CASE WHEN period_start = 'epoch' THEN ${RUNNING_TERM_MS} ELSE ${TERM_MS} END)::bigint) AS this_term
-    FROM locked
-  ), others AS (
+    SELECT locked.*, processes,
+      greatest(term, now_ms / CASE WHEN period_start = 'epoch' THEN ${RUNNING_TERM_MS} ELSE ${TERM_MS} END) AS this_term
+    FROM locked CROSS JOIN fleet
+  ), others AS MATERIALIZED (
     SELECT *,
-      CASE this_term - term WHEN 0 THEN running_before WHEN 1 THEN running_now ELSE 0 END
-        - CASE WHEN last_term = this_term - 1 THEN last_running ELSE 0 END AS others_running_before,
-      CASE this_term - term WHEN 0 THEN running_now ELSE 0 END
-        - CASE WHEN last_term = this_term THEN last_running ELSE 0 END AS others_running,
-      CASE this_term - term WHEN 0 THEN reserved_before WHEN 1 THEN reserved_now ELSE 0 END
-        - CASE WHEN last_term = this_term - 1 THEN last_reserved ELSE 0 END AS others_reserved_before,
-      CASE this_term - term WHEN 0 THEN reserved_now ELSE 0 END
-        - CASE WHEN last_term = this_term THEN last_reserved ELSE 0 END AS others_reserved
+      greatest(0, CASE this_term - term WHEN 0 THEN running_before WHEN 1 THEN running_now ELSE 0 END
+        - CASE WHEN last_term = this_term - 1 THEN last_running ELSE 0 END) AS others_running_before,
+      greatest(0, CASE this_term - term WHEN 0 THEN running_now ELSE 0 END
+        - CASE WHEN last_term = this_term THEN last_running ELSE 0 END) AS others_running,
+      greatest(0, CASE this_term - term WHEN 0 THEN reserved_before WHEN 1 THEN reserved_now ELSE 0 END
+        - CASE WHEN last_term = this_term - 1 THEN last_reserved ELSE 0 END) AS others_reserved_before,
+      greatest(0, CASE this_term - term WHEN 0 THEN reserved_now ELSE 0 END
+        - CASE WHEN last_term = this_term THEN last_reserved ELSE 0 END) AS others_reserved
     FROM timed
   ), shares AS (
     SELECT *,
@@ -112,7 +119,7 @@ const TAKE = `
       CASE WHEN is_new THEN greatest(processes - 1 - met + CASE WHEN last_term IS NULL THEN 0 ELSE 1 END, 0)
         * greatest(cap / processes, least(cap, 1)) ELSE 0 END AS unmet,
       CASE processes WHEN 1 THEN 1 ELSE greatest(2, (processes + 1) / 2) END AS parts
-    FROM others CROSS JOIN fleet
+    FROM others
   ), decided AS (
     SELECT *,
       least(most, CASE WHEN cap - used_by_all - others_reserved_before - others_reserved - unmet >= parts

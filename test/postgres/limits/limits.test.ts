@@ -194,6 +194,52 @@ test("use by processes of the previous version counts for those of this one", as
   expect(grants[0]).toMatchObject({ used: 9n, grantedUse: 45n });
 });
 
+test("a turn reads its own rows only, although the minute is too new for the planner to know how many it has", async () => {
+  const { database } = await postgres.migrated();
+  const uses = Array.from({ length: 250 }, (_, index) => requests({ subject: `key:${index}` }));
+  await createLimitTurns(database, "a").take(uses);
+  const plans: string[] = [];
+  const explained = {
+    ...database,
+    async query<Row>(query: { text: string; values?: readonly unknown[]; row: z.ZodType<Row> }): Promise<Row[]> {
+      const { text, values = [] } = query;
+      const plan = z.strictObject({ "QUERY PLAN": z.string() });
+      const lines = await database.query({ text: `EXPLAIN (ANALYZE) ${text}`, values, row: plan });
+      plans.push(...lines.map((line) => line["QUERY PLAN"]));
+      return [];
+    },
+  };
+  await createLimitTurns(explained, "b").take(uses.slice(0, 125));
+  expect(plans.join("\n")).toContain("Update on limit_total");
+  const removed = plans.flatMap((line) => /Rows Removed by .*Filter: (\d+)/.exec(line)?.slice(1) ?? []);
+  expect(removed.reduce((sum, rows) => sum + Number(rows), 0)).toBeLessThan(10);
+});
+
+test("a turn does not wait for the disk, and what its connection writes next does", async () => {
+  const { database } = await postgres.migrated();
+  const modes: string[] = [];
+  const row = z.strictObject({ synchronous_commit: z.string() });
+  await database.transaction(async (transaction) => {
+    const connection = { ...database, ...transaction };
+    await createLimitTurns(connection, "a").take([requests()]);
+    modes.push(...(await transaction.query({ text: "SHOW synchronous_commit", row })).map((each) => each.synchronous_commit));
+  });
+  const after = await Promise.all(Array.from({ length: 10 }, () => database.query({ text: "SHOW synchronous_commit", row })));
+  expect(modes).toEqual(["off"]);
+  expect(new Set(after.flat().map((each) => each.synchronous_commit))).toEqual(new Set(["on"]));
+});
+
+test("a reservation that a crash of the database lost is not taken from those of others", async () => {
+  const { database } = await postgres.migrated();
+  const [a, b] = [createLimitTurns(database, "a"), createLimitTurns(database, "b")];
+  await b.take([]);
+  const use = requests();
+  const grant = await takeOne(a, use);
+  await takeOne(b, use);
+  await database.execute("UPDATE limit_total SET reserved = 0, reserved_before = 0");
+  expect((await takeOne(a, requests({ last: markOf(grant, use) }))).grantedUse).toBe(50n);
+});
+
 test("old counts are dropped", async () => {
   const { database } = await postgres.migrated();
   await createLimitTurns(database, "a").take([requests(), requests({ periodStartMs: minute - 3_600_000 })]);
