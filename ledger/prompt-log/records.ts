@@ -145,6 +145,12 @@ export async function deleteRecordsOfKey(
     keyId,
     lowestIdAt(nowMs + 1),
   ]);
+  // The ids are from the gateway's clock, which may be ahead. There are few, so they need not wait for upkeep.
+  await database.execute("DELETE FROM prompt_record WHERE account_id = $1 AND key_id = $2 AND request_id > $3", [
+    accountId,
+    keyId,
+    lowestIdAt(nowMs),
+  ]);
 }
 
 /** The same for all keys of an account, which record nothing from now on. */
@@ -155,6 +161,7 @@ export async function endPromptLogs(database: Queryable, accountId: string, nowM
        AND (prompt_log_days IS NOT NULL OR EXISTS (SELECT FROM prompt_record WHERE account_id = $1 AND key_id = public_id))`,
     [accountId, lowestIdAt(nowMs + 1)],
   );
+  await database.execute("DELETE FROM prompt_record WHERE account_id = $1 AND request_id > $2", [accountId, lowestIdAt(nowMs)]);
 }
 
 export function noSuchRecord(): GatewayError {

@@ -130,6 +130,19 @@ describe("records are deleted", () => {
     expect(await idsOf(database)).toEqual([kept]);
   });
 
+  test("on request, also those of a gateway whose clock is ahead, and nothing else of the time until then (S60)", async () => {
+    const { database, acme } = await open();
+    const { publicId } = await createApiKey(database, { accountId: "acme", name: "second", pepper: PEPPER, promptLogDays: 7 });
+    const nowMs = Date.now();
+    const ahead = lowestIdAt(nowMs + 60_000);
+    await addPromptRecord(database, acme, { requestId: ahead });
+    const kept = await addPromptRecord(database, { ...acme, keyId: publicId }, { requestId: lowestIdAt(nowMs + 50_000) });
+    await deleteRecordsOfKey(database, { accountId: "acme", keyId: acme.keyId, nowMs });
+    expect(await readRecord(database, sealer, { accountId: "acme", requestId: ahead })).toBeUndefined();
+    const later = await addPromptRecord(database, acme, { requestId: lowestIdAt(nowMs + 30_000) });
+    expect(await idsOf(database)).toEqual([kept, later]);
+  });
+
   test("with their key, and with their account", async () => {
     const { database, acme, other } = await open();
     const { person } = await createPerson(database, "ann@example.com");
