@@ -24,6 +24,8 @@ export const ACCOUNT_BOUNDS = {
   budgets: 100,
   /** Budgets set in 24 hours: each may notify every owner again. */
   budgetChangesADay: 500,
+  /** Limits of the account set by its owners in 24 hours: every extproc reads the account again. */
+  limitChangesADay: 500,
   webhooks: 5,
   /** For one webhook; further ones are left out, and its page says so. */
   waitingEvents: 1_000,

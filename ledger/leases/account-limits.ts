@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { LIMIT_NAMES, limitsSchema, storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import { parseNanoUsd } from "../money.ts";
+import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 /** Who set a limit of an account: its owners, or the operators of the service. */
@@ -30,7 +31,8 @@ export async function readAccountLimits(database: Queryable, accountId: string):
  * Replaces all limits of one side; the other side's stay in force.
  * @param transaction two concurrent changes must not mix.
  * @returns false if there is no such account.
- * @throws GatewayError `invalid_request` when the account has a limit that only a newer version knows: it would be lost.
+ * @throws GatewayError `invalid_request` when the account has a limit that only a newer version knows: it would be lost;
+ * `rate_limited` for too many changes by owners in a day.
  */
 export async function setAccountLimits(
   transaction: Queryable,
@@ -44,6 +46,7 @@ export async function setAccountLimits(
       "invalid_request",
       `This account has a limit set by a newer version of the gateway (${unknown.join(", ")}). Its limits can be changed when the upgrade is complete.`,
     );
+  if (by === "owner") await admitChange(transaction, "limits", accountId);
   const effective = lowestLimits(limits, (by === "owner" ? kept.operator : kept.owner).limits);
   await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [
     accountId,

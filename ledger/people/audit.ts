@@ -52,6 +52,12 @@ const BOUNDED_ACTIONS = {
     sentence: (max: number) =>
       `An account can set budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
   },
+  limits: {
+    pattern: "account.limits\\_changed",
+    max: ACCOUNT_BOUNDS.limitChangesADay,
+    sentence: (max: number) =>
+      `An account can change its limits at most ${max} times in 24 hours. Try again later; keys can still be disabled.`,
+  },
   provider_key: {
     pattern: "provider\\_key.%",
     max: ACCOUNT_BOUNDS.providerKeyChangesADay,
@@ -73,8 +79,8 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, or something sent on request. Deleting and disabling are
- * never limited, so that anything can always be stopped.
+ * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits are changed, or
+ * something sent on request. Deleting and disabling are never limited, so that anything can always be stopped.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */
 export async function admitChange(database: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {

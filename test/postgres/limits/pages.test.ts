@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { readAccountLimits } from "../../../ledger/leases/account-limits.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
@@ -115,4 +116,23 @@ test("a limit that a newer version set on an account does not break the page, an
   expect((await owner.get("/dashboard/limits")).body).toContain("Service limit: 7");
   const refused = await owner.post("/dashboard/limits", { spendPerDayUsd: "5" });
   expect([refused.statusCode, refused.body.includes("imagesPerMinute")]).toEqual([400, true]);
+});
+
+test("owners change limits a bounded number of times per day; the service's operators always can (S40)", async () => {
+  const { database, owner, root, program, accountId } = await open();
+  const { call } = await program(accountId, owner.personId, "owner");
+  const change = () => call("PUT", "/api/v1/limits", { requests_per_minute: 60 });
+  await database.execute(
+    `INSERT INTO audit_entry (id, account_id, person_id, action, subject)
+     SELECT uuidv7(), $1, $2, 'account.limits_changed', 'a subject' FROM generate_series(1, $3::int)`,
+    [accountId, owner.personId, ACCOUNT_BOUNDS.limitChangesADay - 1],
+  );
+  expect((await change()).statusCode).toBe(200);
+  const refused = await change();
+  expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "3600"]);
+  expect(refused.json().error.message).toContain("at most 500 times in 24 hours");
+  expect((await owner.post("/dashboard/limits", { requestsPerMinute: "70" })).body).toContain("at most 500 times");
+  const admin = `/dashboard/admin/accounts/${accountId}/limits`;
+  expect((await root.post(admin, { requestsPerMinute: "5" })).statusCode).toBe(303);
+  expect((await readAccountLimits(database, accountId))?.effective).toEqual({ requestsPerMinute: 5 });
 });
