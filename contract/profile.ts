@@ -10,11 +10,8 @@ export type Verbosity = (typeof VERBOSITIES)[number];
 /** Settings that every server supports. */
 export const DEFAULT_VERBOSITY = "medium" satisfies Verbosity;
 
-/**
- * What one upstream server accepts and emits beyond its protocol's common core. A Model's backend names
- * a preset and may override single flags; the operator resolves both into the catalogue.
- */
-export const profileSchema = z.strictObject({
+/** The flags that a Model's backend may set beside its preset. An absent flag has no default here: the preset decides. */
+export const profileFlagsSchema = z.strictObject({
   maxTokensField: z.enum(["max_tokens", "max_completion_tokens"]).describe("Chat: the field that carries the output limit."),
   reasoningField: z
     .enum(["reasoning_content", "reasoning", "none"])
@@ -40,8 +37,6 @@ export const profileSchema = z.strictObject({
     .describe("Sampling fields that the server rejects; they are dropped and listed."),
   accepts: z
     .array(z.enum(["verbosity", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"]))
-    // Catalogue rows of earlier versions lack it.
-    .default([])
     .describe(
       "Fields of chat and Responses that only some servers accept; for other servers they are dropped and listed, and `safety_identifier` is sent as `user`.",
     ),
@@ -49,8 +44,6 @@ export const profileSchema = z.strictObject({
     .int()
     .positive("must be a whole number above 0")
     .nullable()
-    // Catalogue rows of earlier versions lack it.
-    .default(null)
     .describe("Responses: the smallest output limit that the server accepts; null for none. A lower one is refused."),
   toolIds: z.enum(["any", "openai40", "messages"]).describe("Which tool ids the server accepts."),
   usageInclusive: z.boolean().describe("Messages: whether `input_tokens` already includes cached tokens."),
@@ -88,11 +81,20 @@ export const profileSchema = z.strictObject({
     .describe("Chat: whether each streamed chunk repeats the tool arguments so far instead of only adding to them."),
   unpricedFeatures: z
     .boolean()
-    // Catalogue rows of earlier versions lack it.
-    .default(false)
     .describe(
       "Whether requests may use what the server may bill beyond the Model's prices for tokens: tools that it runs itself, searches, and context windows beyond the Model's. The gateway charges tokens only. For clients of the server's own protocol; translations refuse such features.",
     ),
+});
+
+/**
+ * What one upstream server accepts and emits beyond its protocol's common core. A Model's backend names
+ * a preset and may override single flags; the operator resolves both into the catalogue.
+ */
+export const profileSchema = profileFlagsSchema.extend({
+  // Catalogue rows of earlier versions lack these.
+  accepts: profileFlagsSchema.shape.accepts.default([]),
+  minOutputTokens: profileFlagsSchema.shape.minOutputTokens.default(null),
+  unpricedFeatures: profileFlagsSchema.shape.unpricedFeatures.default(false),
 });
 export type Profile = z.infer<typeof profileSchema>;
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { PROVIDER_NAME, PROVIDER_NAME_LENGTH } from "../../contract/provider-key.ts";
-import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
+import { PROFILE_NAMES, profileFlagsSchema } from "../../contract/profile.ts";
 import { explain } from "../crd/explain.ts";
 import { cloudCredential } from "./cloud-credential.ts";
 import { credentialHeader } from "./credential-header.ts";
@@ -58,8 +58,10 @@ const profile = z.strictObject(
     preset: z
       .enum(PROFILE_NAMES, must(`be one of ${PROFILE_NAMES.join(", ")}`))
       .optional()
-      .describe("Kind of server; generic if absent. Flags next to it override the preset."),
-    ...profileSchema.partial().shape,
+      .describe(
+        "Kind of server; if absent, generic for ChatCompletions, anthropic for Messages and openai for Responses. Flags next to it override the preset.",
+      ),
+    ...profileFlagsSchema.partial().shape,
   },
   must("have preset or single flags"),
 );

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import type { Protocol } from "../../contract/protocol.ts";
-import { PROFILE_NAMES, profileSchema } from "../../contract/profile.ts";
+import { PROFILE_NAMES, profileFlagsSchema } from "../../contract/profile.ts";
 
 /**
  * A fixture is a folder `fixtures/<pair>/<name>/`:
@@ -32,7 +32,7 @@ export interface Answer {
 
 const setupSchema = z.strictObject({
   profile: z.enum(PROFILE_NAMES).default("generic"),
-  flags: profileSchema.partial().default({}),
+  flags: profileFlagsSchema.partial().default({}),
   model: z.string().default("modelx-v4-pro"),
   upstreamModel: z.string().default("upstream-model"),
   maxOutputTokens: z.int().default(8192),

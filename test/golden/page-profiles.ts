@@ -1,13 +1,13 @@
-import { PROFILE_NAMES, profileSchema, PROFILES, type Profile } from "../../contract/profile.ts";
+import { PROFILE_NAMES, PROFILES, profileFlagsSchema, type Profile } from "../../contract/profile.ts";
 import { code, markdownTable } from "../support/documents/markdown-table.ts";
 
-const FLAGS = profileSchema.keyof().options;
+const FLAGS = profileFlagsSchema.keyof().options;
 
 /** What each profile flag means, in the words that `kubectl explain` shows. */
 export function flagTable(): string {
   return markdownTable(
     ["Flag", "Values", "Meaning"],
-    FLAGS.map((flag) => [code(flag), valuesOf(flag), profileSchema.shape[flag].description ?? ""]),
+    FLAGS.map((flag) => [code(flag), valuesOf(flag), profileFlagsSchema.shape[flag].description ?? ""]),
   );
 }
 
@@ -18,12 +18,12 @@ export function presetTable(): string {
 }
 
 function valuesOf(flag: keyof Profile): string {
-  const schema = profileSchema.shape[flag];
+  const schema = profileFlagsSchema.shape[flag];
   if ("options" in schema) return schema.options.map(code).join(", ");
   const value = PROFILES.generic[flag];
   if (typeof value === "boolean") return "`true`, `false`";
   if (Array.isArray(value)) return "a list of fields";
-  return flag === "maxStopSequences" ? "a number, `null`" : "an effort for an effort";
+  return flag === "maxStopSequences" || flag === "minOutputTokens" ? "a number, `null`" : "an effort for an effort";
 }
 
 function valueText(value: Profile[keyof Profile]): string {

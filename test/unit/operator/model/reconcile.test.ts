@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { PROFILES, type Profile } from "../../../../contract/profile.ts";
+import { PROFILE_NAMES, PROFILES, type Profile } from "../../../../contract/profile.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "../../../../operator/address/policy.ts";
 import { reconcile, type Plan, type ReconcileInput } from "../../../../operator/model/reconcile.ts";
 import { toProgrammed } from "../../../../operator/model/status.ts";
@@ -116,6 +116,21 @@ test("a cluster's name depends on what matters to Envoy, and nothing else", () =
   expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one:81/v1' }")).not.toBe(base);
   expect(nameFor("{ name: a, protocol: ChatCompletions, url: 'http://one/v1', timeouts: { connect: 1s } }")).not.toBe(base);
 });
+
+test.for(PROFILE_NAMES)(
+  "a backend that names the preset %s gets each of its flags, except those that it sets itself",
+  (preset) => {
+    const profileFor = (profile: string) =>
+      planFor(model(`{ name: a, protocol: ChatCompletions, url: 'http://one/v1', profile: ${profile} }`)).catalogue[0]?.model
+        .backends[0]?.profile;
+    expect(profileFor(`{ preset: ${preset} }`)).toEqual(PROFILES[preset]);
+    expect(profileFor(`{ preset: ${preset}, accepts: [verbosity], minOutputTokens: null }`)).toEqual({
+      ...PROFILES[preset],
+      accepts: ["verbosity"],
+      minOutputTokens: null,
+    });
+  },
+);
 
 test("a rotated credential changes the secret and not the cluster", () => {
   const withKey = (value: string) =>
