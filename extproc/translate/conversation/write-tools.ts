@@ -2,7 +2,7 @@ import type { Profile } from "../../../contract/profile.ts";
 import type { RawJson } from "../../protocol/json/raw.ts";
 import type { Conversation, Omitted } from "./conversation.ts";
 import type { ToolNames } from "./names.ts";
-import { isStrictSchema } from "./strict-schema.ts";
+import { strictSchema } from "./strict-schema.ts";
 import { withProperties } from "./tool.ts";
 
 export interface WriteToolsContext {
@@ -25,9 +25,10 @@ export function describeTools(
   { names, omitted }: Pick<WriteToolsContext, "names" | "omitted">,
 ): WrittenTool[] {
   return tools.map(({ name, description, schema, strict }) => {
-    const isStrict = strict && isStrictSchema(schema.parsed);
+    const strictForm = strict ? strictSchema(schema.text, schema.parsed) : null;
+    const isStrict = strictForm !== null;
     if (strict && !isStrict) omitted.tools.add(words.strictTool);
-    const parameters = withProperties(schema);
+    const parameters = strictForm ?? withProperties(schema);
     return { name: names.toUpstream(name), description: description || undefined, parameters, isStrict };
   });
 }

@@ -119,7 +119,7 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "tools.strict",
-    "strict; dropped (listed) if the schema has optional properties, which chat's strict mode does not support",
+    "strict, with the types of `enum` and `const` added where they are absent; dropped (listed) if chat's strict mode does not support the schema, for example optional properties",
     offering({ name: "f", strict: true, input_schema: { type: "object", properties: {}, additionalProperties: false } }),
   ),
   drop(

@@ -3,11 +3,9 @@ import { skipString, type Member } from "../../protocol/json/scan.ts";
 import { applyCuts, memberCuts, type Cut, type EditedValue } from "../../protocol/json/splice.ts";
 import { walkObjects, type WalkedMember, type WalkedObject } from "../../protocol/json/walk.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
+import { holdsSchema } from "../conversation/schema-keywords.ts";
 import { describeBounds, isRefusedBound } from "./schema-bounds.ts";
 
-/** Keywords whose value holds schemas by name, and those whose value is a schema or a list of schemas. */
-const NAMED: ReadonlySet<string | number> = new Set(["properties", "$defs", "definitions"]);
-const NESTED: ReadonlySet<string | number> = new Set(["items", "prefixItems", "anyOf", "oneOf", "allOf"]);
 /** An error reports anything deeper by the schema around it. */
 const MAX_NAMED_DEPTH = 32;
 
@@ -33,10 +31,9 @@ export function outputSchema(schema: RawJson, at: FieldPath): RawJson {
 }
 
 function enter({ isSchema, at, depth }: Position, step: string | number): Position | null {
-  const isNamed = isSchema && NAMED.has(step);
-  const isInside = isSchema ? isNamed || NESTED.has(step) || typeof step === "number" : typeof step === "string";
-  if (!isInside) return null;
-  return { isSchema: !isNamed, at: depth < MAX_NAMED_DEPTH ? below(at, step) : at, depth: depth + 1 };
+  const isInner = holdsSchema(isSchema, step);
+  if (isInner === null) return null;
+  return { isSchema: isInner, at: depth < MAX_NAMED_DEPTH ? below(at, step) : at, depth: depth + 1 };
 }
 
 function schemaCuts(raw: Buffer, { position: { at }, start, members }: WalkedObject<Position>): Cut[] {

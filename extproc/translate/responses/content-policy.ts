@@ -90,11 +90,20 @@ export const CONTENT_POLICIES = [
   map("tools[].function", "a function; the schema unchanged", {
     tools: [{ type: "function", name: "g", description: "d", parameters: SCHEMA }],
   }),
-  map("tools[].strict", "strict; chat servers get it only if all properties are required", {
-    tools: [
-      { type: "function", name: "f", strict: true, parameters: { type: "object", properties: {}, additionalProperties: false } },
-    ],
-  }),
+  map(
+    "tools[].strict",
+    "strict; servers get it only if their strict mode supports the schema, which for example requires all properties",
+    {
+      tools: [
+        {
+          type: "function",
+          name: "f",
+          strict: true,
+          parameters: { type: "object", properties: {}, additionalProperties: false },
+        },
+      ],
+    },
+  ),
   emulate("tools[].custom", "a function with one string, which is returned as the call's input", {
     tools: [{ type: "custom", name: "g", description: "d" }],
   }),
