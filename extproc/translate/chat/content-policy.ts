@@ -124,7 +124,7 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "messages[].content[].file.file_data",
-    "document: PDF or plain text; the file's name is its title",
+    "document: PDF or text, such as Markdown, CSV, JSON and code; the file's name is its title",
     part({ type: "file", file: { filename: "a.pdf", file_data: PDF } }),
   ),
   reject(

@@ -3,6 +3,27 @@ import { fieldError, type FieldPath } from "./field-path.ts";
 import { parseDataUrl } from "./data-url.ts";
 import type { DocumentBlock, ImageBlock } from "./turn.ts";
 
+/** Subtypes of `application` that are text, among them code and tables. */
+const TEXT_APPLICATIONS: ReadonlySet<string> = new Set([
+  "json",
+  "jsonl",
+  "x-ndjson",
+  "xml",
+  "yaml",
+  "x-yaml",
+  "toml",
+  "csv",
+  "sql",
+  "graphql",
+  "javascript",
+  "x-javascript",
+  "ecmascript",
+  "typescript",
+  "x-typescript",
+  "x-sh",
+  "x-httpd-php",
+]);
+
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /**
@@ -31,8 +52,20 @@ export function readDetail(detail: string | null | undefined): string | null {
 export function readFileData(fileData: string, at: FieldPath): DocumentBlock["source"] {
   const data = parseDataUrl(fileData);
   if (data?.mediaType === "application/pdf") return { kind: "data", mediaType: data.mediaType, base64: data.base64 };
-  if (data?.mediaType === "text/plain") return { kind: "text", text: Buffer.from(data.base64, "base64").toString("utf8") };
-  throw fieldError(at, " is not a data URL of type application/pdf or text/plain.");
+  if (data !== null && isText(data.mediaType)) {
+    return { kind: "text", text: Buffer.from(data.base64, "base64").toString("utf8") };
+  }
+  throw fieldError(
+    at,
+    " is not a data URL of a PDF or a text, such as data:application/pdf;base64,… or data:text/csv;base64,…. Convert the file to one of them.",
+  );
+}
+
+/** RTF is not: its markup hides the text. */
+function isText(mediaType: string): boolean {
+  const [type = "", subtype = ""] = mediaType.split("/", 2);
+  if (type === "text") return subtype !== "rtf";
+  return type === "application" && (TEXT_APPLICATIONS.has(subtype) || /\+(?:json|xml)$/.test(subtype));
 }
 
 /** The image as chat and Responses write it. */

@@ -73,7 +73,7 @@ export const CONTENT_POLICIES = [
   reject("input[].content[].image_url", "an image is a data URL or an http(s) address", saying(image("ftp://x/a.png"))),
   map(
     "input[].content[].input_file",
-    "a PDF or a text from a data URL; PDF only if the server accepts it",
+    "a PDF or a text, such as Markdown, CSV, JSON and code, from a data URL; PDF only if the server accepts it",
     saying({ type: "input_file", filename: "a.txt", file_data: "data:text/plain;base64,aGk=" }),
   ),
   reject(
