@@ -2,6 +2,7 @@ import type { Profile } from "../../../contract/profile.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
+import { editMembers } from "../../protocol/json/splice.ts";
 import { parseResponsesRequest, type ResponsesRequest } from "../../protocol/responses/request.ts";
 import { createOmitted, type ClientWords, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
 import { below, fieldPath } from "../conversation/field-path.ts";
@@ -159,8 +160,20 @@ function readFormat(request: ResponsesRequest, body: Buffer): FormatWish | null 
 /** As written: a schema's big integers survive. On one line, which is how clients expect an event's data. */
 function echo(parsed: JsonObject, body: Buffer): { readonly [name: string]: RawJson } {
   const there = ECHOED.filter((name) => (parsed[name] ?? null) !== null);
-  const text = (name: string) => rawMember(body, name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
+  const written = (name: (typeof ECHOED)[number]) => {
+    const value = rawMember(body, name);
+    return name === "text" && value !== undefined ? editMembers(value, { format: withDefaultFormat }) : value;
+  };
+  const text = (name: (typeof ECHOED)[number]) => written(name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
   return Object.fromEntries(there.map((name) => [name, new RawJson(text(name))]));
+}
+
+const PLAIN_TEXT = Buffer.from('{"type":"text"}');
+const NOTHING = Buffer.from("null");
+
+/** SDKs read the format of every response. */
+function withDefaultFormat(format: Buffer | undefined): Buffer {
+  return format === undefined || format.equals(NOTHING) ? PLAIN_TEXT : format;
 }
 
 function echoStorage({ isStored, previousResponseId }: Storage): { readonly [name: string]: RawJson } {
