@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { encodeError, GatewayError, toGatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
+import { hasVersion } from "../../contract/messages-version.ts";
 import type { Dialect } from "../../contract/protocol.ts";
 import type { Logger } from "../../runtime/log.ts";
 
@@ -29,12 +30,16 @@ export function idHeaders({ id }: FastifyRequest): Record<string, string> {
 
 /** As extproc decides it: by the path, or by a version header of the Messages interface. */
 function dialectOf(request: FastifyRequest): Dialect {
-  return request.url.startsWith("/v1/messages/") || hasVersion(request) ? "messages" : "chat";
+  return isOfMessages(request) || hasVersion(headerOf(request)) ? "messages" : "chat";
 }
 
-/** Whether the request comes from a client of the Messages interface, whatever its path. */
-export function hasVersion({ headers }: FastifyRequest): boolean {
-  return headers[HEADERS.version] !== undefined || headers[HEADERS.versionNeutral] !== undefined;
+/** Whether the path is one of the Messages interface. */
+export function isOfMessages({ url }: FastifyRequest): boolean {
+  return url.startsWith("/v1/messages/");
+}
+
+export function headerOf({ headers }: FastifyRequest): (name: string) => string | undefined {
+  return (name) => headers[name]?.toString();
 }
 
 /** The framework's own refusals. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
+import { checkVersion, hasVersion } from "../../contract/messages-version.ts";
 import { createBatchContent } from "../../ledger/batches/content.ts";
 import { createBatchRoom } from "../../ledger/batches/room.ts";
 import type { AppDeps } from "../app-deps.ts";
@@ -7,7 +8,7 @@ import type { InFlight } from "../http/in-flight.ts";
 import { prepareApiScope } from "../http/api-scope.ts";
 import { batchRoutes } from "./batch-routes.ts";
 import { recognizeKeys } from "./caller.ts";
-import { answerBatchError, hasVersion, idHeaders } from "./failure.ts";
+import { answerBatchError, headerOf, idHeaders, isOfMessages } from "./failure.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { messageBatchRoutes } from "./message-routes.ts";
 import { recordMethods } from "./methods.ts";
@@ -33,6 +34,9 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
         });
       });
       scope.addHook("onSend", async (request, reply) => void reply.headers(idHeaders(request)));
+      scope.addHook("onRequest", async (request) => {
+        if (!request.is404 && isOfMessages(request)) checkVersion(headerOf(request));
+      });
       recognizeKeys(scope, deps);
       scope.addHook("onRequest", async ({ headers }) => {
         if (/^(identity)?$/i.test(headers["content-encoding"] ?? "")) return;
@@ -48,7 +52,7 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
       };
       await scope.register(async (files) => {
         files.addHook("onRequest", async (request) => {
-          if (hasVersion(request)) throw new GatewayError("not_found", NO_FILES_OF_MESSAGES);
+          if (hasVersion(headerOf(request))) throw new GatewayError("not_found", NO_FILES_OF_MESSAGES);
         });
         fileRoutes(files, batches);
       });

@@ -1,7 +1,7 @@
+import { checkVersion, hasVersion } from "../../contract/messages-version.ts";
 import { answerRoute } from "../answers/answer.ts";
 import { authenticate, type Caller } from "../auth/authenticate.ts";
 import { answerPreflight, isAllowedPreflight } from "../auth/cross-origin.ts";
-import { checkVersion, hasVersion } from "../auth/version.ts";
 import { readLength } from "../headers.ts";
 import { checkBodyComes } from "../protocol/json/parse-body.ts";
 import * as reply from "../reply.ts";
@@ -22,17 +22,18 @@ interface Arrived {
  */
 export function admit(context: ExchangeContext, headers: ReadonlyMap<string, string>, isEnd: boolean): Step | Promise<Step> {
   const { deps, requestId, startedMs } = context;
+  const readHeader = (name: string) => headers.get(name);
   const line = {
     method: headers.get(":method") ?? "",
     path: headers.get(":path") ?? "",
-    hasVersion: hasVersion(headers),
+    hasVersion: hasVersion(readHeader),
     storesResponses: deps.world.storesResponses,
   };
   context.protocol = protocolOf(line);
   if (isAllowedPreflight(headers, deps.world)) return preflight(context, headers);
   const endpoint = findEndpoint(line);
   if (endpoint.kind === "generate") context.protocol = endpoint.protocol;
-  if (context.protocol === "messages") checkVersion(headers);
+  if (context.protocol === "messages") checkVersion(readHeader);
   if (endpoint.kind === "root") return answered(reply.answerNow(deps.answers.root(requestId)));
 
   const { world, catchUp, addresses, pepper, tickets, keysUrl } = deps;

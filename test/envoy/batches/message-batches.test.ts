@@ -42,6 +42,21 @@ async function post(body: string | Buffer, headers: Record<string, string> = {})
   return { status: response.status, ...answer.parse(await response.json()) };
 }
 
+test.for(["anthropic-version", "msgapi-version"])("an unknown %s is refused, as for messages (S4, S58)", async (name) => {
+  const headers = { "x-api-key": stack().apiKey, [name]: "2020-01-01" };
+  for (const path of ["/v1/messages/batches", "/v1/messages/batches/msgbatch_x", "/v1/messages/batches/msgbatch_x/results"]) {
+    const response = await fetch(stack().baseUrl + path, { headers });
+    expect(response.status).toBe(400);
+    const message = expect.stringContaining(`Send \`${name}: 2023-06-01\` or \`${name}: 2026-10-21\`.`);
+    expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error", message } });
+  }
+  expect(await post("{}", { [name]: "2020-01-01" })).toMatchObject({
+    status: 400,
+    error: { message: expect.stringContaining(name) },
+  });
+  expect(await post("{}", { [name]: "2026-10-21" })).toMatchObject({ error: { message: expect.not.stringContaining(name) } });
+});
+
 test("a batch of messages runs, its results stream, and each is charged the batch price (S58)", async () => {
   const batches = anthropic().messages.batches;
   const created = await batches.create({ requests: [ask("first"), ask("second"), ask("wrong", { model: "no-such-model" })] });

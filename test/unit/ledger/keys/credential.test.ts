@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { findCredential } from "../../../../ledger/keys/credential.ts";
-import { checkVersion } from "../../../../extproc/auth/version.ts";
 
 const KEYS_URL = "https://gateway.test/dashboard/keys";
 const headers = (entries: Record<string, string>) => new Map(Object.entries(entries));
@@ -27,15 +26,4 @@ test.for([
   expect(() => findCredential(headers(entries), KEYS_URL)).toThrow(
     expect.objectContaining({ code: "invalid_api_key", status: 401, message: expect.stringContaining(sentence) }),
   );
-});
-
-test("both spellings of the version header and both known versions are accepted, and none means the first (S4, S5)", () => {
-  expect(() => checkVersion(headers({}))).not.toThrow();
-  expect(() => checkVersion(headers({ "msgapi-version": "2023-06-01", "anthropic-version": "2023-06-01" }))).not.toThrow();
-  expect(() => checkVersion(headers({ "anthropic-version": "2026-10-21" }))).not.toThrow();
-  for (const name of ["msgapi-version", "anthropic-version"]) {
-    expect(() => checkVersion(headers({ [name]: "2024-01-01" }))).toThrow(
-      expect.objectContaining({ status: 400, field: name, message: expect.stringContaining("2023-06-01") }),
-    );
-  }
 });
