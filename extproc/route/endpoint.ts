@@ -1,6 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { CLIENT_PATHS, EDITS_PATH, TRANSLATIONS_PATH, type Dialect, type Interface } from "../../contract/protocol.ts";
 import type { FormKind } from "../protocol/form/form-rules.ts";
+import { refuseOptions } from "./batch-paths.ts";
 import { describeUnknownPath } from "./unknown-path.ts";
 
 /** What a request asks for, known from its method and path alone. */
@@ -94,7 +95,7 @@ export function findEndpoint(line: RequestLine): Endpoint {
       ? storedResponse(line, named)
       : only(line, "GET", { kind: "stored_response", protocol: "chat", method: "GET", part: "input_items", ...named });
   }
-  throw new GatewayError("not_found", describeUnknownPath(path));
+  throw (line.method === "OPTIONS" ? refuseOptions(path) : undefined) ?? new GatewayError("not_found", describeUnknownPath(path));
 }
 
 /** Of the same interface elsewhere, except responses. */

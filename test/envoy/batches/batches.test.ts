@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../../ledger/credit/entries.ts";
 import { chatLine, createBatch, openai, uploadLines, useBatchModels } from "../../support/servers/batch-models.ts";
+import { ROUTES_OF_KEYS } from "../../support/dashboard/access-table.ts";
 import { eventually } from "../../support/eventually.ts";
 
 /** Files and batches by OpenAI's SDK, through a real Envoy and into a real ledger (S58). */
@@ -367,6 +368,20 @@ test("what is wrong with a list's parameters, and what they may be, is said (S58
   expect(await messages("/v1/messages/batches?limit=1001")).toBe(range("1000"));
   expect(await messages("/v1/files?order=newest")).toBe("`order` must be asc or desc.");
   expect(await messages("/v1/files?after=a&after=b")).toBe("`after` must be sent only once.");
+});
+
+test("OPTIONS is a wrong method of each path, and answered alike (S58, S20)", async () => {
+  const allowed = async (method: string, path: string) => {
+    const { status, headers } = await fetch(`${stack().baseUrl}${path}`, { method });
+    return [status, headers.get("allow")];
+  };
+  const paths = new Set(ROUTES_OF_KEYS.map((endpoint) => endpoint.replace(/^\w+ /, "").replace(":id", "some-id")));
+  expect(paths.size).toBeGreaterThan(8);
+  for (const path of paths) {
+    const [status, allow] = await allowed("PATCH", path);
+    expect(status).toBe(405);
+    expect(await allowed("OPTIONS", path), path).toEqual([405, allow]);
+  }
 });
 
 test("a wrong method is 405 with those that a path has (S58, S20)", async () => {

@@ -71,6 +71,23 @@ test("a wrong method is 405 and names the right one (S20)", () => {
 });
 
 test.for([
+  ["/v1/files", "GET, HEAD, POST"],
+  ["/v1/files/file-1/", "DELETE, GET, HEAD"],
+  ["/v1/files/file-1/content?x=1", "GET, HEAD"],
+  ["/v1/batches", "GET, HEAD, POST"],
+  ["/v1/batches/batch_1", "GET, HEAD"],
+  ["/v1/batches/batch_1/cancel", "POST"],
+  ["/v1/messages/batches", "GET, HEAD, POST"],
+  ["/v1/messages/batches/msgbatch_1", "DELETE, GET, HEAD"],
+  ["/v1/messages/batches/msgbatch_1/results", "GET, HEAD"],
+  ["/v1/messages/batches/msgbatch_1/cancel", "POST"],
+] as const)("OPTIONS on the dashboard's %s is 405 with `allow`, as everywhere (S20, S58)", ([path, allow]) => {
+  const refusal = refusalOf(() => findEndpoint({ method: "OPTIONS", path, hasVersion: false }));
+  expect(refusal).toMatchObject({ status: 405, headers: { allow } });
+  expect(refusalOf(() => findEndpoint({ method: "OPTIONS", path: "/v1/files/a/b", hasVersion: false })).status).toBe(404);
+});
+
+test.for([
   ["/chat/completions", "`/v1` is missing. Send POST /v1/chat/completions."],
   ["/messages", "`/v1` is missing. Send POST /v1/messages."],
   ["/responses", "`/v1` is missing. Send POST /v1/responses."],
