@@ -10,6 +10,8 @@ interface UnitMeasure {
   isKnown?: boolean;
   /** A report of more is charged up to the maximum. */
   isCapped?: boolean;
+  /** Our own count is no guess: an answer that merely shows fewer of them does not tell. */
+  isMeasured?: boolean;
 }
 
 /** What a request of an input interface may have its server read. */

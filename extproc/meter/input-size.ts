@@ -49,6 +49,7 @@ export function sizeInput(body: RequestBody, { client, model }: { client: InputI
         likely: isCharged ? units.likely : 0,
         max: units.max,
         isCapped: units.isCapped === true,
+        isMeasured: units.isMeasured === true,
         priceOf: unitPriceOf,
       },
     }),

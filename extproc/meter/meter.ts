@@ -34,6 +34,8 @@ export interface Meter {
    * one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together.
    */
   report(usage: Partial<Usage> & { made?: ImageTraits | undefined }): void;
+  /** Units that can be seen in the answer of a server that reports none; there may be more. */
+  showsUnits(shown: number): void;
   /** Text produced by the upstream (answer, reasoning, tool arguments). Only its size is kept. */
   produced(text: string): void;
   /** The same for measured text: bytes of UTF-8, and characters as `countCharacters` counts them. */
@@ -120,6 +122,8 @@ interface UnitBounds {
   max: number;
   /** A report of more is charged up to `max`; otherwise our own count is. */
   isCapped?: boolean;
+  /** Our own count is no guess: it counts if the answer shows fewer. */
+  isMeasured?: boolean;
   /** The highest price that is possible by what is known of the units. */
   priceOf?: ((made: ImageTraits) => UnitPrice) | undefined;
 }
@@ -266,6 +270,10 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       if (usage.outputTokens !== undefined) reportOutput(usage.outputTokens, reasoningTokens);
       if (usage.units !== undefined) reportUnits(usage.units);
       made = usage.made ?? made;
+    },
+    showsUnits(shown) {
+      reports += 1;
+      reportUnits(unitBounds?.isMeasured === true ? Math.max(shown, likelyUnits) : shown);
     },
     produced(text) {
       bytes += Buffer.byteLength(text);

@@ -40,7 +40,7 @@ export function measureTranscription(body: RequestBody, { contextWindow, maxOutp
     heldTokens: read(heldSeconds * MAX_TOKENS_PER_SECOND + heldTokensOf(textBytes) + FRAME_TOKENS),
     likelyTokens: read(likelySeconds * LIKELY_TOKENS_PER_SECOND + estimateTokens(textBytes)),
     maxTokens: heldSeconds * MAX_TOKENS_PER_SECOND + textBytes + MAX_FRAME_TOKENS,
-    units: { held: heldSeconds, likely: likelySeconds, max: heldSeconds, isCapped: true },
+    units: { held: heldSeconds, likely: likelySeconds, max: heldSeconds, isCapped: true, isMeasured: length.isMeasured },
     output: { tokens: outputTokens },
     isStream: wantsStream,
     answerBytes: Math.min(likelySeconds * ANSWER_BYTES_PER_SECOND, MAX_ANSWER_BYTES),

@@ -3,8 +3,10 @@ import { wavSeconds } from "./wav.ts";
 
 /** How long a recording is, in seconds. */
 export interface SoundLength {
-  /** By its bytes, where these tell; otherwise at a usual rate. */
+  /** By its samples or frames if it is measured; otherwise at a usual rate. */
   likely: number;
+  /** It has at least the likely length, whatever is written in it. */
+  isMeasured: boolean;
   /** At the lowest rate at which speech is understood. */
   max: number;
 }
@@ -31,13 +33,14 @@ const FREE_JUNK_BYTES = 256;
  */
 export function soundLength(file: Buffer): SoundLength {
   const seconds = wavSeconds(file);
-  if (seconds !== undefined) return { likely: seconds, max: seconds };
+  if (seconds !== undefined) return { likely: seconds, isMeasured: true, max: seconds };
   const bySize = file.length / LEAST;
   const mp3 = readMp3(file);
   if (mp3 !== undefined) {
     const likely = mp3.seconds + Math.max(0, mp3.junkBytes - FREE_JUNK_BYTES) / USUAL;
-    return { likely, max: mp3.isBroken ? Math.max(likely, bySize) : mp3.seconds + (mp3.tagBytes + mp3.junkBytes) / LEAST };
+    const max = mp3.isBroken ? Math.max(likely, bySize) : mp3.seconds + (mp3.tagBytes + mp3.junkBytes) / LEAST;
+    return { likely, isMeasured: true, max };
   }
   const { usual } = CONTAINERS.find(({ at, mark }) => file.subarray(at, at + mark.length).equals(mark)) ?? { usual: USUAL };
-  return { likely: file.length / usual, max: bySize };
+  return { likely: file.length / usual, isMeasured: false, max: bySize };
 }

@@ -69,10 +69,13 @@ function readJson(received: Buffer, meter: Meter): void {
   meter.report({ units: seconds, inputTokens, outputTokens });
 }
 
-/** Subtitles say when they end, which is nearly the length of the recording. What looks like it in plain text is the speaker's. */
+/**
+ * Subtitles say when their last line ends: the recording may go on in silence. What looks like it in plain text is the speaker's.
+ */
 function readText(received: Buffer, { format, meter }: { format: TextFormat; meter: Meter }): void {
   meter.produced(received.toString("utf8"));
-  meter.report({ units: format === "text" ? undefined : lastLineEnds(received) });
+  const seconds = format === "text" ? undefined : lastLineEnds(received);
+  if (seconds !== undefined) meter.showsUnits(seconds);
 }
 
 /**

@@ -97,12 +97,20 @@ describe("seconds of audio", () => {
   test.for([
     ["text", "Good morning.\n", 90, true],
     ["text", "Say: 00:00:00.000 --> 00:00:01.000\n", 90, true],
-    ["srt", "1\n00:00:00,000 --> 00:00:04,500\nGood\n\n2\n00:00:04,500 --> 00:01:02,001\nmorning.\n", 63, false],
-    ["vtt", "WEBVTT\n\n00:00.000 --> 01:02.000\nGood morning.\n", 62, false],
+    ["srt", "1\n00:00:00,000 --> 00:00:04,500\nGood\n\n2\n00:00:04,500 --> 00:01:30,501\nmorning.\n", 91, false],
+    ["vtt", "WEBVTT\n\n00:00.000 --> 01:31.000\nGood morning.\n", 91, false],
     ["vtt", "WEBVTT\n\n", 90, true],
     ["srt", "1\n00:00:00,000 --> soon\nGood morning.\n", 90, true],
   ] as const)("of %s are those of its last line, or our own count", ([format, answer, seconds, isEstimated]) => {
     expect(chargeFor(answer, { fields: text(format) })).toMatchObject({ seconds, isEstimated });
+  });
+
+  test.for([
+    ["srt", "1\n00:00:00,000 --> 00:00:04,500\nGood morning.\n", 5],
+    ["vtt", "WEBVTT\n\n00:00.000 --> 01:02.000\nGood morning.\n", 62],
+  ] as const)("of %s do not end with the last line if a WAV or MP3 goes on in silence", ([format, answer, shown]) => {
+    expect(chargeFor(answer, { fields: text(format) })).toMatchObject({ seconds: 90, isEstimated: false });
+    expect(chargeFor(answer, { fields: text(format), file: COMPRESSED })).toMatchObject({ seconds: shown, isEstimated: false });
   });
 
   test("of a report above the hold are those of the hold, which is flagged (S30)", () => {

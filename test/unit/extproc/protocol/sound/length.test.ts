@@ -40,14 +40,14 @@ describe("WAV", () => {
     format.writeUInt16LE(8, 26);
     format.writeUInt16LE(1, 32);
     const file = Buffer.concat([plain.subarray(0, 12), format, plain.subarray(36)]);
-    expect(soundLength(file)).toEqual({ likely: 120, max: 120 });
+    expect(soundLength(file)).toEqual({ likely: 120, isMeasured: true, max: 120 });
     file.writeUInt16LE(32, 12 + 26);
-    expect(soundLength(file)).toEqual({ likely: 30, max: 30 });
+    expect(soundLength(file)).toEqual({ likely: 30, isMeasured: true, max: 30 });
   });
 
   test("is measured to the sample", () => {
-    expect(soundLength(wavFile(12.5))).toEqual({ likely: 12.5, max: 12.5 });
-    expect(soundLength(wavFile(3, 44_100))).toEqual({ likely: 3, max: 3 });
+    expect(soundLength(wavFile(12.5))).toEqual({ likely: 12.5, isMeasured: true, max: 12.5 });
+    expect(soundLength(wavFile(3, 44_100))).toEqual({ likely: 3, isMeasured: true, max: 3 });
   });
 
   test("is not shorter because its header says so", () => {
@@ -72,7 +72,7 @@ describe("WAV", () => {
   ] as const)("with %s is judged by its size", ([, change]) => {
     const file = wavFile(60);
     change(file);
-    expect(soundLength(file)).toEqual({ likely: file.length / 4_000, max: file.length / 750 });
+    expect(soundLength(file)).toEqual({ likely: file.length / 4_000, isMeasured: false, max: file.length / 750 });
   });
 });
 
@@ -95,7 +95,7 @@ describe("MP3", () => {
   test("hides no frames behind a tag that decoders do not take for one", () => {
     const sound = mp3File(1_000);
     const hidden = Buffer.concat([id3([0x80, 0x19, 0x3d, 0x38]), sound]);
-    expect(soundLength(hidden)).toEqual({ likely: hidden.length / 4_000, max: hidden.length / 750 });
+    expect(soundLength(hidden)).toEqual({ likely: hidden.length / 4_000, isMeasured: false, max: hidden.length / 750 });
   });
 
   test("may be longer by what some decoders find in its tag, and behind its frames", () => {
@@ -129,7 +129,7 @@ describe("MP3", () => {
 
   test("with much that is no frame is judged by its size", () => {
     const file = Buffer.concat([mp3File(10), Buffer.alloc(100_000)]);
-    expect(soundLength(file)).toEqual({ likely: file.length / 4_000, max: file.length / 750 });
+    expect(soundLength(file)).toEqual({ likely: file.length / 4_000, isMeasured: false, max: file.length / 750 });
   });
 });
 
@@ -140,7 +140,7 @@ test.for([
   ["unknown", Buffer.from("what?"), 4_000, 750],
 ] as const)("%s is judged by its size", ([, mark, usual, least]) => {
   const file = Buffer.concat([mark, Buffer.alloc(120_000 - mark.length)]);
-  expect(soundLength(file)).toEqual({ likely: 120_000 / usual, max: 120_000 / least });
+  expect(soundLength(file)).toEqual({ likely: 120_000 / usual, isMeasured: false, max: 120_000 / least });
 });
 
 test("any bytes have a length, which is never above its maximum", () => {
