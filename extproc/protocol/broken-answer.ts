@@ -7,6 +7,11 @@ export function brokenOff(): GatewayError {
   return new GatewayError("upstream_error", BROKEN_OFF_MESSAGE);
 }
 
+/** A chat completion without a choice: SDKs read the first one. */
+export function withoutChoice(): GatewayError {
+  return new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
+}
+
 /** The answer has its ending, which reports a failure. */
 export function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");

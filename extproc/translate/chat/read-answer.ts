@@ -2,6 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { Profile } from "../../../contract/profile.ts";
 import { isSilent, type AnswerPart } from "../../protocol/chat/answer-part.ts";
 import { parseChatAnswer, type ChatAnswer } from "../../protocol/chat/answer.ts";
+import { withoutChoice } from "../../protocol/broken-answer.ts";
 import { parseObject } from "../../protocol/json/object.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
 import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
@@ -29,6 +30,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   const blocks = createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots: profile.argumentSnapshots });
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   let isStarted = false;
+  let hasPart = false;
   let hasSpoken = false;
   /** A chunk contained text outside the usual members. */
   let isUnread = false;
@@ -43,6 +45,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     const events: AnswerEvent[] = isStarted ? [] : [{ type: "start", id, usage: usage ?? {} }];
     isStarted = true;
     if (part === null) return events;
+    hasPart = true;
     hasRefusal ||= part.refusal !== "";
     finishReason = part.finishReason ?? finishReason;
     matchedStop = part.matchedStop ?? matchedStop;
@@ -81,14 +84,13 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     read({ event, data }) {
       if (event === "error") throw readUpstreamErrorPayload(data, client, modelNames);
       if (data.trim() !== "[DONE]") return take(readChunk(data));
-      if (!isStarted) throw new GatewayError("upstream_error", "The model server sent an empty answer. Try again.");
+      if (!hasPart) throw withoutChoice();
       return finish();
     },
     readWhole(json) {
       const answer = parseChatAnswer(json, options);
       refuseUnread(answer, json);
-      if (answer.part === null && answer.usage === undefined)
-        throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
+      if (answer.part === null) throw withoutChoice();
       return [...take(answer), ...finish()];
     },
     isFinished: () => finishReason !== null,

@@ -8,6 +8,7 @@ import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, remove, replace, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { withoutChoice } from "../../protocol/broken-answer.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
@@ -126,6 +127,7 @@ function parseCompletion(body: Buffer): JsonObject {
   const json = parseWhole(body, "chat");
   if (!Array.isArray(json["choices"]))
     throw new GatewayError("upstream_error", "The model server's answer is not a chat completion.");
+  if (objectsIn(json["choices"]).length === 0) throw withoutChoice();
   return json;
 }
 
@@ -138,12 +140,17 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
   const repeats = createRepeatedMessages(meter);
   /** Is it finished? By index. */
   const answers = new Map<number, boolean>();
+  let hasChoice = false;
   let isDone = false;
   let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
 
   function read(data: string, json: JsonObject | null): EventEdit {
     if (data.trim() === "[DONE]") {
       isDone = true;
+      if (outcome === "open" && !hasChoice) {
+        outcome = "failed";
+        return withoutChoice();
+      }
       if (outcome === "open") outcome = "complete";
     }
     if (json === null) return "keep";
@@ -154,6 +161,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     }
     head = headOf(json, head);
     const choices = objectsIn(json["choices"]);
+    hasChoice ||= choices.length > 0;
     // An error passes with everything else in its chunk, and that is delivered too.
     const findUnreadBytes: Counting["findUnreadBytes"] = (piece) => unread.find({ ...piece, data });
     countAll(json, { meter, findUnreadBytes, freeErrorBytes, growth, repeats });

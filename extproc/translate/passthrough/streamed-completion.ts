@@ -6,7 +6,7 @@ import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
-import { brokenOff } from "../../protocol/broken-answer.ts";
+import { brokenOff, withoutChoice } from "../../protocol/broken-answer.ts";
 
 /** A value that grows from chunk to chunk: text, a list, an object of such values, or the last chunk's value. */
 type Grown = string | RawJson | RawJson[] | GrownCalls | GrownObject;
@@ -73,7 +73,7 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
   }
   const finished = [...choices.values()].filter(({ members }) => isText(members.members.get("finish_reason")));
   if (!isDone && finished.length < answers) throw brokenOff();
-  if (choices.size === 0) throw new GatewayError("upstream_error", "The model server sent an answer without content. Try again.");
+  if (choices.size === 0) throw withoutChoice();
   const { id, ...rest } = Object.fromEntries(head);
   return Buffer.from(
     encodeJson({

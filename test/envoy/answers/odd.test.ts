@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DEAR } from "../../support/servers/scripted-models.ts";
 import { makeBackendManifests } from "../../support/stacks/backend-manifests.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../../support/servers/recording-upstream.ts";
+import { onlyRow } from "../../support/billing/settlement.ts";
 import type { TestProduct } from "../../support/stacks/product.ts";
 import { borrowStack } from "../../support/shared-stacks/borrow.ts";
 
@@ -16,8 +18,8 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${provider.port}`;
   const only = { name: "a", protocol: "chat", url } as const;
   const manifests = await makeBackendManifests([
-    { name: "odd", backends: [only] },
-    { name: "odd-several", backends: [only, { ...only, name: "b", priority: 1 }] },
+    { name: "odd", backends: [only], pricing: DEAR },
+    { name: "odd-several", backends: [only, { ...only, name: "b", priority: 1 }], pricing: DEAR },
   ]);
   removeManifests = manifests.remove;
   stack = await borrowStack({ manifestsDirectory: manifests.directory });
@@ -56,6 +58,25 @@ const ANSWERS: Record<string, (response: ServerResponse) => void> = {
     response.socket?.end(`HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${piece}`);
   },
   "a page": (response) => response.writeHead(200, { "content-type": "text/html" }).end("<html><body>It works!</body></html>"),
+  "a page that says it is JSON": (response) => response.writeHead(200, JSON_TYPE).end("<html><body>It works!</body></html>"),
+  "a page that says it is a stream": (response) =>
+    response.writeHead(200, { "content-type": "text/event-stream" }).end("<html><body>It works!</body></html>"),
+  "an object that is no completion": (response) => response.writeHead(200, JSON_TYPE).end('{"status":"It works!"}'),
+  "a completion with an empty list of choices": (response) =>
+    response.writeHead(200, JSON_TYPE).end(GOOD.replace(/"choices":\[.*\],/, '"choices":[],')),
+  "events that are no completion": (response) =>
+    response.writeHead(200, { "content-type": "text/event-stream" }).end('data: {"status":"ok"}\n\ndata: [DONE]\n\n'),
+  "a status of 600": (response) => response.writeHead(600, JSON_TYPE).end(GOOD),
+  "a status of 999": (response) => response.writeHead(999, JSON_TYPE).end(GOOD),
+  "a status of three digits below 100": (response) => {
+    response.socket?.end(`HTTP/1.1 099 Odd\r\ncontent-type: application/json\r\n\r\n${GOOD}`);
+  },
+  "another protocol (101)": (response) => {
+    response.socket?.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: odd\r\nconnection: upgrade\r\n\r\nIt works!");
+  },
+  "an informational status alone (103)": (response) => {
+    response.socket?.end("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n");
+  },
 };
 
 const CASES = Object.keys(ANSWERS).flatMap((answer) =>
@@ -78,4 +99,21 @@ test.for(CASES)("$answer of $model by $target (stream: $stream)", async ({ answe
   expect(isEvent || response.status >= 500, `${response.status} ${text}`).toBe(true);
   expect(text).toContain(target === "/v1/messages" ? '"type":"error"' : '"error":{');
   expect(text).not.toMatch(/It works|\[DONE\]|message_stop/);
+  const { outcome, chargeNanoUsd } = await onlyRow(stack, response.headers.get("x-request-id") ?? "");
+  expect(outcome).toMatch(/failed|truncated/);
+  expect(chargeNanoUsd > 0n, "charged").toBe(text.includes("Hello."));
+});
+
+test.for(["odd", "odd-several"])("informational statuses before an answer of %s change nothing", async (model) => {
+  respond = (response) => {
+    response.writeEarlyHints({ link: "</x>; rel=preload" });
+    response.writeProcessing();
+    response.writeHead(200, JSON_TYPE).end(GOOD);
+  };
+  const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+    body: JSON.stringify({ model, max_tokens: 16, messages: [{ role: "user", content: "Hello." }] }),
+  });
+  expect([response.status, await response.json()]).toMatchObject([200, { choices: [{ message: { content: "Hello." } }] }]);
 });
