@@ -110,7 +110,7 @@ export function createRedactor({ fingerprints, pepper }: RedactorDeps): Redactor
         const redacted = redactBytes(bytes);
         if (redacted !== null) return redacted;
         isReplaced = true;
-        return Buffer.from(errorEvent(new GatewayError("upstream_error", "The model server failed.")));
+        return Buffer.from(errorEvent(new GatewayError("upstream_error", "The model server failed. Try again.")));
       }
 
       return {

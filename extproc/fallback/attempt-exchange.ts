@@ -50,7 +50,7 @@ export function createAttemptExchange({ openAttempts, push }: AttemptExchangeDep
   function timeOut(): void {
     if (attempt === undefined) return;
     const isRetried = attempt.timedOut() === "try_next";
-    push(refuse(new GatewayError("upstream_timeout", "The model server did not answer in time."), tryNext(isRetried)));
+    push(refuse(new GatewayError("upstream_timeout", "The model server did not answer in time. Try again."), tryNext(isRetried)));
   }
 
   /** Nobody reads the text: the exchange words the error itself, in the caller's protocol. */

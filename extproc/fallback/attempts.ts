@@ -199,7 +199,7 @@ export function localReplyError(status: number, details = ""): GatewayError {
   if (details === "cluster_not_found") return new GatewayError("overloaded", BUSY, { headers: { "retry-after": "1" } });
   if (status === 504) return tooLate();
   return status === 502
-    ? new GatewayError("upstream_error", "The model server's answer could not be read.")
+    ? new GatewayError("upstream_error", "The model server's answer could not be read. Try again.")
     : new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
 }
 
@@ -207,7 +207,7 @@ const BUSY = "The gateway cannot accept this request right now. Please try again
 
 /** No server answered within the Model's timeout (S22). */
 export function tooLate(): GatewayError {
-  return new GatewayError("upstream_timeout", "The model server did not answer in time.");
+  return new GatewayError("upstream_timeout", "The model server did not answer in time. Try again.");
 }
 
 /** The last error, with the number of servers tried; which ones is confidential (S17). */

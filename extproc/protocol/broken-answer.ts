@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 
-export const BROKEN_OFF_MESSAGE = "The model server stopped in the middle of its answer.";
+export const BROKEN_OFF_MESSAGE = "The model server stopped in the middle of its answer. Try again.";
 
 /** The answer ended without its ending. */
 export function brokenOff(): GatewayError {

@@ -333,7 +333,7 @@ test.each(["single", "several"])("a %s server that answers in time keeps its sta
 test("a Model's firstByte timeout ends the stream with an error event after the early answer", async () => {
   const response = await ask({ answer: () => {}, model: "hurried" });
   expect(response.status).toBe(200);
-  expect(await response.text()).toContain("The model server did not answer in time.");
+  expect(await response.text()).toContain("The model server did not answer in time. Try again.");
   expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n });
 });
 

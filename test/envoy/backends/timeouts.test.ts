@@ -77,7 +77,9 @@ describe.concurrent("a Model's timeouts", () => {
         expect(response.headers.get("content-type")).toBe("application/json");
         const requestId = response.headers.get("x-request-id") ?? "";
         expect(response.headers.get("request-id")).toBe(requestId);
-        const error = { message: expect.stringMatching(/^The model server did not answer in time\.( 2 servers were tried\.)?$/) };
+        const error = {
+          message: expect.stringMatching(/^The model server did not answer in time\. Try again\.( 2 servers were tried\.)?$/),
+        };
         expect(await response.json()).toEqual(
           name === "chat"
             ? { error: { ...error, type: "server_error", param: null, code: "upstream_timeout" } }
@@ -94,7 +96,7 @@ describe.concurrent("a Model's timeouts", () => {
       const before = upstream.seen(`${prefix}-half`).length;
       const response = await ask(path, `${prefix}-half`, "Wait.");
       expect(response.status).toBe(504);
-      expect(await response.text()).toContain("The model server did not answer in time.");
+      expect(await response.text()).toContain("The model server did not answer in time. Try again.");
       expect(await stack.usageOf(response.headers.get("x-request-id") ?? "")).toEqual([
         expect.objectContaining({ outcome: "failed", httpStatus: 504, chargeNanoUsd: 0n }),
       ]);
@@ -108,7 +110,7 @@ describe.concurrent("a Model's timeouts", () => {
       const requestId = response.headers.get("x-request-id") ?? "";
       const text = await response.text();
       expect(text).toMatch(name === "chat" ? /\n\ndata: \{"error":.*\n\n$/ : /\n\nevent: error\ndata: .*\n\n$/);
-      expect(text).toContain("The model server did not answer in time.");
+      expect(text).toContain("The model server did not answer in time. Try again.");
       expect(text).not.toMatch(/\[DONE\]|message_stop/);
       const [usage] = await stack.usageOf(requestId);
       expect(usage).toMatchObject({ outcome: "failed", isEstimated: true });

@@ -101,7 +101,7 @@ test("a stream passes unchanged until it fails; after that no part of it shows t
   );
   expect(String(stream.end())).toBe("data: [redacted]\n\n");
   // A machine that has failed says no more: what cannot be compared still ends with an error event, once.
-  expect(String(stream.push(Buffer.alloc(33 * 1024, "x")))).toBe("data: The model server failed.\n\n");
+  expect(String(stream.push(Buffer.alloc(33 * 1024, "x")))).toBe("data: The model server failed. Try again.\n\n");
   expect(String(stream.push(Buffer.alloc(33 * 1024, "x")))).toBe("");
   expect(String(stream.end())).toBe("");
 });
