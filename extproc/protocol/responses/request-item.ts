@@ -64,7 +64,11 @@ const reasoning = z.object({
   encrypted_content: text.nullish(),
 });
 
-const item = z.discriminatedUnion("type", [message, functionCall, customToolCall, toolOutput, reasoning, hostedItemSchema], {
+/** Of reasoning: others are refused before (translate/responses/stored.ts). */
+const reference = z.object({ type: z.literal("item_reference"), id: text });
+
+const items = [message, functionCall, customToolCall, toolOutput, reasoning, reference, hostedItemSchema] as const;
+const item = z.discriminatedUnion("type", items, {
   error: "an item of type message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning",
 });
 

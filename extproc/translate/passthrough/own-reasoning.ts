@@ -3,7 +3,7 @@ import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { editElements, editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { isSealed } from "../conversation/sealed-reasoning.ts";
 import { isGatewaySignature } from "../conversation/signature.ts";
-import { isGatewayItem } from "../responses/own-item.ts";
+import { isGatewayItem, isReasoningReference } from "../responses/own-item.ts";
 
 /**
  * Reasoning of other servers' answers, which the gateway signed or packed in their place. A client that changes the model in the
@@ -37,19 +37,20 @@ export function answersUnthoughtCalls(messages: Buffer): boolean {
 
 /**
  * For `input`: omits items of reasoning that the gateway made. For a server that takes no text, also those without encrypted
- * content: it would look them up by their id, and answers 404 because it stored nothing. SDKs send them, because a missing `store`
- * counts as true at OpenAI.
+ * content, and references: it would look them up by their id, and answers 404 because it stored nothing. SDKs send them, because a
+ * missing `store` counts as true at OpenAI.
  */
 export function leaveUnknownReasoning({ reasoningHistory }: Profile): MemberEdit {
   const takesText = reasoningHistory !== "never";
   return (input) => {
-    if (input === undefined || !input.includes('"reasoning"')) return input;
+    if (input === undefined || !MARKS.some((mark) => input.includes(mark))) return input;
     return editElements(input, (item) => (isUnknownReasoning(item, takesText) ? undefined : item));
   };
 }
 
 const EMPTY_LENGTH = "[]".length;
 const NOTHING = Buffer.alloc(0);
+const MARKS = ['"reasoning"', '"item_reference"'] as const;
 const THINKING: ReadonlySet<string> = new Set(["thinking", "redacted_thinking"]);
 
 function isForeignThinking(block: Buffer): boolean {
@@ -59,7 +60,9 @@ function isForeignThinking(block: Buffer): boolean {
 }
 
 function isUnknownReasoning(item: Buffer, takesText: boolean): boolean {
-  if (textOf(item, "type") !== "reasoning") return false;
+  const type = textOf(item, "type");
+  if (isReasoningReference({ type, id: textOf(item, "id") })) return true;
+  if (type !== "reasoning") return false;
   const encrypted = textOf(item, "encrypted_content");
   return (!takesText && encrypted === "") || isGatewayItem({ id: textOf(item, "id"), encrypted });
 }

@@ -37,7 +37,10 @@ export const CONTENT_POLICIES = [
     "another service's reasoning, or another model's: only its creator can read it",
     thinking({ summary: [], encrypted_content: "gAAAAA" }),
   ),
-  reject("input[].item_reference", "this model stores no responses. Send the item itself", {
+  drop("input[].item_reference", "of reasoning (`rs_…`), which SDKs send because a missing `store` counts as true at OpenAI", {
+    input: [HELLO, { type: "item_reference", id: "rs_1" }, CALL, RESULT],
+  }),
+  reject("input[].item_reference to other items", "this model stores no responses. Send the item itself", {
     input: [{ type: "item_reference", id: "msg_1" }],
   }),
   emulate("input[].web_search_call and similar", "assistant text: the call, its input and its results", {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
 import { hostedKind } from "../../protocol/responses/hosted-item.ts";
 import { FIELD_POLICIES } from "./policy.ts";
-import { storedItem } from "./stored.ts";
+import { isUnknownReference, storedItem } from "./stored.ts";
 
 const TABLE = createFieldTable(FIELD_POLICIES);
 /** Values of `include` that have a meaning here. */
@@ -27,7 +27,7 @@ export function checkFields(request: JsonObject): string[] {
 function checkItem(item: unknown, field: string): void {
   if (!isObject(item)) return;
   const { type, content, output } = item;
-  if (type === "item_reference") throw storedItem(field);
+  if (isUnknownReference(item)) throw storedItem(field);
   if (typeof type === "string") {
     if (hostedKind(type) !== null) return;
     if (type.startsWith("compaction"))

@@ -57,6 +57,9 @@ export function readTurns(items: readonly InputItem[], context: InputContext): R
     switch (item.type) {
       case "reasoning":
         return readReasoning(item, context);
+      case "item_reference":
+        context.omitted.content.add("input[].item_reference");
+        return [];
       case "function_call":
       case "custom_tool_call":
         return [readCall(item, at)];

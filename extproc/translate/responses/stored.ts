@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
+import { isReasoningReference } from "./own-item.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 
 /** Fields about content that a service keeps from one request to the next. */
@@ -20,11 +21,16 @@ export function refuseStored(outline: JsonObject): void {
   const { input, tools } = outline;
   if (Array.isArray(input))
     for (const [index, item] of input.entries())
-      if (isObject(item) && item["type"] === "item_reference") throw storedItem(`input[${index}]`);
+      if (isObject(item) && isUnknownReference(item)) throw storedItem(`input[${index}]`);
   if (!Array.isArray(tools)) return;
   for (const [index, tool] of tools.entries())
     if (isObject(tool) && STORING_TOOLS.has(tool["type"]))
       throw refuse(`tools[${index}].type`, "names a tool that works with stored files, and none are stored here. Leave it out.");
+}
+
+/** Whether an answer would be another without what it refers to. */
+export function isUnknownReference({ type, id }: JsonObject): boolean {
+  return type === "item_reference" && !isReasoningReference({ type, id });
 }
 
 export function storedItem(field: string): GatewayError {

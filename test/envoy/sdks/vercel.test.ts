@@ -1,4 +1,5 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { APICallError, generateText, isStepCount, Output, streamText, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -239,3 +240,44 @@ async function failureOf(work: PromiseLike<unknown>): Promise<APICallError> {
   }
   throw new Error("the call went well, which it should not");
 }
+
+describe("@ai-sdk/openai by Responses, with a model that stores nothing", () => {
+  function openai() {
+    const watched = createWatchedFetch();
+    const provider = createOpenAI({ baseURL: `${stack.baseUrl}/v1`, apiKey: stack.apiKey, fetch: watched.fetch });
+    return { watched, model: provider.responses(MODELS.chat) };
+  }
+  const thinks = { reasoningEffort: "high", forceReasoning: true } as const;
+
+  test("tools' results are answered by default, though reasoning is sent back as a reference (S44)", async () => {
+    const { watched, model } = openai();
+    const { steps, text } = await generateText({
+      model,
+      tools,
+      prompt: "Weather in Oslo? [[sim tools=1]]",
+      providerOptions: { openai: thinks },
+      stopWhen: isStepCount(5),
+    });
+    expect(steps.map(({ finishReason }) => finishReason)).toEqual(["tool-calls", "stop"]);
+    expect(steps[0]?.reasoningText).toContain("reasoning is simulated");
+    expect(text).toContain("simulated city");
+    expect(watched.responses[1]?.headers.get("x-gateway-dropped")).toContain("input[].item_reference");
+  });
+
+  test("a second turn, whose text is a reference, says that `store: false` sends it in full, and then works (S44)", async () => {
+    const first = await generateText({ model: openai().model, prompt: "One.", providerOptions: { openai: thinks } });
+    const messages = [
+      { role: "user" as const, content: "One." },
+      ...first.response.messages,
+      { role: "user" as const, content: "Two." },
+    ];
+    const again = (store?: boolean) =>
+      generateText({
+        model: openai().model,
+        messages,
+        providerOptions: { openai: { ...thinks, ...(store === false && { store }) } },
+      });
+    await expect(again()).rejects.toThrow(/refers to a stored item.*`store: false`/);
+    expect((await again(false)).text).toContain("Two.");
+  });
+});

@@ -94,3 +94,12 @@ test("a Responses server gets reasoning by its id alone only if it may read its 
   expect(sentInput([question, encrypted, byId, empty], "openai")).toEqual([question, encrypted]);
   expect(sentInput([question, encrypted, byId, empty], "vllm")).toEqual([question, encrypted, byId, empty]);
 });
+
+test("a reference to reasoning is removed for a Responses server, and others are refused", () => {
+  const call = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
+  const output = { type: "function_call_output", call_id: "c", output: "r" };
+  for (const profile of ["openai", "vllm"] as const) {
+    expect(sentInput([{ type: "item_reference", id: "rs_1" }, call, output], profile)).toEqual([call, output]);
+    expect(() => sentInput([{ type: "item_reference", id: "msg_1" }], profile)).toThrow("Send the item itself");
+  }
+});
