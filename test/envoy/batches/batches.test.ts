@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../../ledger/credit/entries.ts";
 import { chatLine, createBatch, openai, uploadLines, useBatchModels } from "../../support/servers/batch-models.ts";
-import { ROUTES_OF_KEYS } from "../../support/dashboard/access-table.ts";
+import { ROUTES_OF_KEYS } from "../../support/dashboard/api-access-table.ts";
 import { eventually } from "../../support/eventually.ts";
 
 /** Files and batches by OpenAI's SDK, through a real Envoy and into a real ledger (S58). */

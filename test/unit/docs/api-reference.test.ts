@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../../contract/errors.ts";
 import { HEADERS, MAX_REQUEST_BYTES, MESSAGES_VERSIONS, RATE_LIMIT_HEADERS } from "../../../contract/headers.ts";
 import { describeUnknownPath } from "../../../extproc/route/unknown-path.ts";
-import { ROUTES_OF_KEYS } from "../../support/dashboard/access-table.ts";
+import { ROUTES_OF_KEYS } from "../../support/dashboard/api-access-table.ts";
 import { tablesBelow } from "../../support/documents/markdown-tree.ts";
 import { REPOSITORY } from "../../support/documents/repository-files.ts";
 

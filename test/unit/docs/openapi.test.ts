@@ -4,7 +4,7 @@ import { MESSAGES_VERSIONS, RATE_LIMIT_HEADERS } from "../../../contract/headers
 import type { Dialect } from "../../../contract/protocol.ts";
 import { findEndpoint } from "../../../extproc/route/endpoint.ts";
 import { describeUnknownPath } from "../../../extproc/route/unknown-path.ts";
-import { ROUTES_OF_KEYS } from "../../support/dashboard/access-table.ts";
+import { ROUTES_OF_KEYS } from "../../support/dashboard/api-access-table.ts";
 import { readOpenapi, type OpenapiDocument } from "../../support/dashboard/openapi.ts";
 
 /** docs/openapi.yaml against the code; test/envoy/dashboard/openapi.test.ts holds real answers against it. */
