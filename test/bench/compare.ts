@@ -15,23 +15,30 @@ export type Compared =
   /** It does not serve this pair. */
   | { kind: "refused"; gateway: string; reason: string };
 
+interface CompareOptions {
+  rounds: number;
+  progress: (line: string) => void;
+  /** Ends it, with an error. */
+  signal: AbortSignal;
+}
+
 /** All gateways in turns, round by round: what else this machine does hits all of them. */
 export async function compare(
   program: string,
   gateways: readonly Gateway[],
   each: Case,
-  { rounds, progress }: { rounds: number; progress: (line: string) => void },
+  { rounds, progress, signal }: CompareOptions,
 ): Promise<Compared[]> {
   const entries = [];
-  for (const gateway of gateways) entries.push(await prepare(program, gateway, each));
+  for (const gateway of gateways) entries.push(await prepare(program, gateway, each, signal));
   for (let round = 0; round < rounds; round++) {
     for (const { gateway, reason, measured, paced } of entries) {
       if (reason !== null) continue;
-      const one = await measure(program, gateway, each);
+      const one = await measure(program, gateway, each, signal);
       const { failures, failure } = one.driven;
       if (failures > 0) progress(`  ${gateway.name}: ${failures} of ${each.workload.requests} failed: ${failure}`);
       measured.push(one);
-      if (each.workload.rate !== null) paced.push(await measurePaced(program, gateway, each));
+      if (each.workload.rate !== null) paced.push(await measurePaced(program, gateway, each, signal));
     }
   }
   return entries.map(({ gateway: { name }, reason, measured, paced }) =>
@@ -39,10 +46,10 @@ export async function compare(
   );
 }
 
-async function prepare(program: string, gateway: Gateway, each: Case) {
-  const reason = await refusal(program, gateway, each);
+async function prepare(program: string, gateway: Gateway, each: Case, signal: AbortSignal) {
+  const reason = await refusal(program, gateway, each, signal);
   // A round that does not count: compilers of all run times have their say before anything is measured.
-  if (reason === null) await measure(program, gateway, each);
+  if (reason === null) await measure(program, gateway, each, signal);
   const measured: Round[] = [];
   const paced: Driven[] = [];
   return { gateway, reason, measured, paced };

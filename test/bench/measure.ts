@@ -19,10 +19,11 @@ export async function measure(
   program: string,
   gateway: Gateway,
   { workload, pair }: { workload: Workload; pair: Pair },
+  signal?: AbortSignal,
 ): Promise<Round> {
   await gateway.loopDelayMs?.();
   const before = await usesOf(gateway);
-  const driven = await drive(program, load(gateway, { workload, pair }));
+  const driven = await drive(program, load(gateway, { workload, pair }), signal);
   await gateway.settled();
   const after = await usesOf(gateway);
   return {
@@ -38,15 +39,21 @@ export function measurePaced(
   program: string,
   gateway: Gateway,
   { workload, pair }: { workload: Workload; pair: Pair },
+  signal?: AbortSignal,
 ): Promise<Driven> {
   const seconds = 4;
   const rate = workload.rate ?? workload.requests / seconds;
-  return drive(program, { ...load(gateway, { workload, pair }), requests: rate * seconds, connections: 64, rate });
+  return drive(program, { ...load(gateway, { workload, pair }), requests: rate * seconds, connections: 64, rate }, signal);
 }
 
 /** @returns why this gateway cannot serve the pair; null where it can. */
-export async function refusal(program: string, gateway: Gateway, at: { workload: Workload; pair: Pair }): Promise<string | null> {
-  const { failures, failure } = await drive(program, { ...load(gateway, at), requests: 1, connections: 1 });
+export async function refusal(
+  program: string,
+  gateway: Gateway,
+  at: { workload: Workload; pair: Pair },
+  signal?: AbortSignal,
+): Promise<string | null> {
+  const { failures, failure } = await drive(program, { ...load(gateway, at), requests: 1, connections: 1 }, signal);
   return failures === 0 ? null : (failure ?? "unknown");
 }
 

@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
+import { guardOrphan } from "../../../local/process/orphan-guard.ts";
+import type { StopStep } from "../../../local/process/processes.ts";
 import { eventually } from "../../support/eventually.ts";
 
 export interface ChildOptions {
@@ -25,6 +27,11 @@ export interface Child {
 }
 
 const STOP_WITHIN_MS = 5_000;
+/** If this process ends without stopping it. */
+const ORPHAN_STEPS: readonly StopStep[] = [
+  { signal: "SIGTERM", waitMs: STOP_WITHIN_MS },
+  { signal: "SIGKILL", waitMs: STOP_WITHIN_MS },
+];
 
 /** @throws Error that names its log when it does not come up; it does not run then. */
 export async function startChild(options: ChildOptions): Promise<Child> {
@@ -35,6 +42,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit");
+  const endGuard = child.pid === undefined ? () => {} : await guardOrphan(child.pid, ORPHAN_STEPS);
+  void exited.then(endGuard);
   child.stdout.pipe(log, { end: false });
   child.stderr.pipe(log, { end: false });
 

@@ -29,7 +29,8 @@ const driven = z.strictObject({
 /** What one run of the driver measured. */
 export type Driven = z.infer<typeof driven>;
 
-export async function drive(program: string, load: Load): Promise<Driven> {
+/** @param signal ends it. */
+export async function drive(program: string, load: Load, signal?: AbortSignal): Promise<Driven> {
   const parameters = Object.entries({
     url: load.url,
     requests: load.requests,
@@ -41,7 +42,13 @@ export async function drive(program: string, load: Load): Promise<Driven> {
     "-header",
     `${name}: ${value}`,
   ]);
-  const child = spawn(program, ["drive", ...parameters, ...headers], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, ["drive", ...parameters, ...headers], {
+    stdio: ["pipe", "pipe", "inherit"],
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const failed = new Promise<never>((_resolve, reject) => child.once("error", reject));
+  // One that is ended early leaves a long body unread.
+  child.stdin.on("error", () => {});
   child.stdin.end(load.body);
-  return driven.parse(JSON.parse(await text(child.stdout)));
+  return driven.parse(JSON.parse(await Promise.race([text(child.stdout), failed])));
 }
