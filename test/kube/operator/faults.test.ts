@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
+import { useOwnKubeApi } from "../../support/kube/use-kube-api.ts";
 import type { OperatorProcess } from "./operator-process.ts";
 import { apiKey, model } from "./resources.ts";
 import { PATIENCE } from "./stage.ts";
 import { startTraffic } from "./traffic.ts";
-import { useStage } from "./use-stage.ts";
+import { useStageOn } from "./use-stage.ts";
 
 /** What breaks around the operator, while a client asks again and again: none of it may fail one request. */
-const { stage, api } = useStage("operator-0", "operator-1");
+const api = useOwnKubeApi();
+const stage = useStageOn(api, { operators: ["operator-0", "operator-1"] });
 let key = "";
 
 const until = <T>(work: () => Promise<T>) => eventually(work, PATIENCE);

@@ -1,17 +1,14 @@
 import { readdir, readFile, rm } from "node:fs/promises";
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
 import path from "node:path";
-import { createInterface } from "node:readline";
 import { expect, inject } from "vitest";
 import * as z from "zod";
 import { parseNanoUsd } from "../../../ledger/money.ts";
 import { listServed } from "../../../local/served.ts";
 import { eventually } from "../eventually.ts";
-import { MissingPrerequisite } from "../test-run/prerequisite.ts";
+import { borrow, type Loan } from "../test-run/loan.ts";
 import { openBooks, type TestProduct } from "../stacks/product.ts";
 import { SAMPLE_MANIFESTS } from "../stacks/stack.ts";
-import { answerSchema, poolSocket, RETURNED, type LentStack } from "./messages.ts";
+import { lentSchema, stacksSocket } from "./lent.ts";
 
 export interface BorrowOptions {
   /** Beyond 5 USD. */
@@ -35,14 +32,11 @@ export async function borrowStack({
   creditNanoUsd = 0n,
   manifestsDirectory = SAMPLE_MANIFESTS,
 }: BorrowOptions = {}): Promise<TestProduct> {
-  const complaints: string[] = [];
-  const socket = connect(poolSocket(inject("runDirectory")));
-  await once(socket, "connect");
+  const loan = await borrow(stacksSocket(inject("runDirectory")), await readManifests(manifestsDirectory));
   try {
-    const lent = await ask(socket, await readManifests(manifestsDirectory), complaints);
-    return await open(lent, { socket, creditNanoUsd, complaints });
+    return await open(loan, creditNanoUsd);
   } catch (error) {
-    socket.destroy();
+    await loan.giveBack(false);
     throw error;
   }
 }
@@ -53,37 +47,11 @@ async function readManifests(folder: string): Promise<string> {
   return texts.join("\n---\n");
 }
 
-async function ask(socket: Socket, manifests: string, complaints: string[]): Promise<LentStack> {
-  const lent = Promise.withResolvers<LentStack>();
-  socket.once("error", lent.reject);
-  socket.once("close", () => lent.reject(new Error("The pool of stacks has ended.")));
-  createInterface({ input: socket }).on("line", (line) => {
-    const answer = answerSchema.parse(JSON.parse(line));
-    switch (answer.kind) {
-      case "lent":
-        return lent.resolve(answer.stack);
-      case "failed": {
-        const { name, message } = answer;
-        return lent.reject(name === "MissingPrerequisite" ? new MissingPrerequisite(message) : new Error(message));
-      }
-      case "complaint":
-        complaints.push(answer.line);
-    }
-  });
-  socket.write(`${JSON.stringify({ manifests })}\n`);
-  return await lent.promise;
-}
-
-interface Loan {
-  socket: Socket;
-  creditNanoUsd: bigint;
-  complaints: readonly string[];
-}
-
-async function open(lent: LentStack, { socket, creditNanoUsd, complaints }: Loan): Promise<TestProduct> {
+async function open(loan: Loan, creditNanoUsd: bigint): Promise<TestProduct> {
+  const lent = lentSchema.parse(loan.lent);
   const { apiKey: poolKey, manifestsFile, ...addresses } = lent;
-  const loan = crypto.randomUUID().slice(0, 8);
-  const nameAccount = (name: string) => `${name}-${loan}`;
+  const suffix = crypto.randomUUID().slice(0, 8);
+  const nameAccount = (name: string) => `${name}-${suffix}`;
   const accountId = nameAccount("tester");
   const books = await openBooks(lent, { accountId, nameAccount });
   const { apiKey } = await books.createAccount({ name: "tester", creditNanoUsd: CREDIT_NANO_USD + creditNanoUsd });
@@ -104,7 +72,7 @@ async function open(lent: LentStack, { socket, creditNanoUsd, complaints }: Loan
     apiKey,
     accountId,
     served,
-    complaints,
+    complaints: loan.complaints,
     async stop() {
       // A stack that does not come to rest is not returned, and ends with the connection.
       const isClean = await Promise.all([clear(), books.idle()]).then(
@@ -112,9 +80,7 @@ async function open(lent: LentStack, { socket, creditNanoUsd, complaints }: Loan
         () => false,
       );
       await books.database.close();
-      const closed = once(socket, "close");
-      socket.end(isClean ? `${RETURNED}\n` : "");
-      await closed;
+      await loan.giveBack(isClean);
     },
   };
 }

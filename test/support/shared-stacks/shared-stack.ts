@@ -4,20 +4,11 @@ import process from "node:process";
 import { startStack } from "../../../local/stack.ts";
 import { copyPostgresTemplate } from "../billing/postgres-template.ts";
 import { SETTLE_EVERY_MS, WORKERS } from "../stacks/stack.ts";
-import type { LentStack } from "./messages.ts";
-
-/** One stack of the pool. */
-export interface SharedStack {
-  readonly lent: LentStack;
-  /** The borrower, who is notified of warnings and errors. */
-  onComplaint: (line: string) => void;
-  /** Replaces the Models. */
-  serve(manifests: string): Promise<void>;
-  stop(): Promise<void>;
-}
+import type { Lendable } from "../test-run/pool.ts";
+import type { LentStack } from "./lent.ts";
 
 /** Starts the whole product with these Models, as `npm start` runs it. */
-export async function startSharedStack(runDirectory: string, manifests: string): Promise<SharedStack> {
+export async function startSharedStack(runDirectory: string, manifests: string): Promise<Lendable> {
   const root = await mkdtemp(path.join(runDirectory, "stack-"));
   const dataDirectory = path.join(root, "data");
   const manifestsDirectory = path.join(root, "manifests");
@@ -38,10 +29,10 @@ export async function startSharedStack(runDirectory: string, manifests: string):
   const { baseUrl, apiKey, databaseUrl, simulatorUrl, envoyAdminUrl, extprocAdminUrl, xdsSocket, directory } = stack;
   const { logs, pepper } = directory;
   const addresses = { baseUrl, apiKey, databaseUrl, simulatorUrl, envoyAdminUrl, extprocAdminUrl, xdsSocket };
-  const shared: SharedStack = {
-    lent: { ...addresses, manifestsFile, directory: { logs, pepper } },
+  const shared: Lendable = {
+    lent: { ...addresses, manifestsFile, directory: { logs, pepper } } satisfies LentStack,
     onComplaint: () => undefined,
-    async serve(next) {
+    async prepare(next) {
       const unfinished = path.join(root, "models.yaml.unfinished");
       await writeFile(unfinished, next);
       // The operator reads all Models or none.

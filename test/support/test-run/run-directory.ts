@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TestProject } from "vitest/node";
 import { forgetEarlierWeeks } from "./compile-cache.ts";
-import { startStackPool } from "../shared-stacks/pool.ts";
+import { kubeServersSocket } from "../kube/lent.ts";
+import { stacksSocket } from "../shared-stacks/lent.ts";
+import { startPool } from "./pool.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -17,10 +19,19 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-run-"));
   project.provide("runDirectory", directory);
-  const stacks = await startStackPool(directory);
+  // Most runs of single files borrow nothing, and need not load what these are made of.
+  const stacks = await startPool(stacksSocket(directory), async (manifests) => {
+    const { startSharedStack } = await import("../shared-stacks/shared-stack.ts");
+    return await startSharedStack(directory, manifests);
+  });
+  const kubeServers = await startPool(kubeServersSocket(directory), async () => {
+    const { startSharedKubeServers } = await import("../kube/shared-servers.ts");
+    return await startSharedKubeServers();
+  });
   const forgetting = forgetEarlierWeeks();
   return async () => {
     await stacks.stop();
+    await kubeServers.stop();
     await forgetting;
     await rm(directory, { recursive: true, force: true });
   };
