@@ -26,6 +26,8 @@ export const ACCOUNT_BOUNDS = {
   budgetChangesADay: 500,
   /** Limits of the account set by its owners in 24 hours: every extproc reads the account again. */
   limitChangesADay: 500,
+  /** Names, billing details, roles and other settings changed in 24 hours: each leaves an entry in the audit log, which is kept. */
+  settingChangesADay: 1_000,
   webhooks: 5,
   /** For one webhook; further ones are left out, and its page says so. */
   waitingEvents: 1_000,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { noteAction, type Action } from "../people/audit.ts";
+import { type Action, admitChange, noteAction } from "../people/audit.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 
 /** The recipient of an account's receipts and statements. */
@@ -31,6 +31,7 @@ export async function setBillingDetails(
   { name, address, taxId }: BillingDetails,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
+    await admitChange(transaction, "settings", accountId);
     await transaction.execute(
       `INSERT INTO billing_details (account_id, name, address, tax_id) VALUES ($1, $2, $3, $4)
        ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, address = excluded.address, tax_id = excluded.tax_id,

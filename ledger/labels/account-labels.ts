@@ -44,7 +44,7 @@ export async function keepLabels(
   return (await database.execute("UPDATE account SET labels = $2 WHERE id = $1 AND labels <> $2", [accountId, wanted])) > 0;
 }
 
-/** Keeps no new labels, and deletes the stored ones within minutes (upkeep.ts). */
-export async function eraseLabels(database: Queryable, accountId: string): Promise<void> {
-  await database.execute("UPDATE account SET labels = 'erasing' WHERE id = $1 AND labels <> 'erasing'", [accountId]);
+/** Keeps no new labels, and deletes the stored ones within minutes (upkeep.ts). @returns false if that is already under way. */
+export async function eraseLabels(database: Queryable, accountId: string): Promise<boolean> {
+  return (await database.execute("UPDATE account SET labels = 'erasing' WHERE id = $1 AND labels <> 'erasing'", [accountId])) > 0;
 }

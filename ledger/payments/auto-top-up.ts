@@ -68,11 +68,14 @@ export async function turnOnAutoTopUp(database: Queryable, accountId: string, te
   );
 }
 
-/** Charges requested before may still be paid, and are credited then. */
-export async function turnOffAutoTopUp(database: Queryable, accountId: string): Promise<void> {
-  await database.execute("UPDATE auto_top_up SET is_on = false, stopped_because = NULL, is_told = true WHERE account_id = $1", [
-    accountId,
-  ]);
+/** Charges requested before may still be paid, and are credited then. @returns false if it was off. */
+export async function turnOffAutoTopUp(database: Queryable, accountId: string): Promise<boolean> {
+  const changed = await database.execute(
+    `UPDATE auto_top_up SET is_on = false, stopped_because = NULL, is_told = true
+     WHERE account_id = $1 AND (is_on OR stopped_because IS NOT NULL)`,
+    [accountId],
+  );
+  return changed > 0;
 }
 
 /** It is disabled automatically: the owners are to be notified. */

@@ -35,43 +35,52 @@ export interface ListedAction {
  */
 const BOUNDED_ACTIONS = {
   key: {
-    pattern: "key.%",
+    patterns: ["key.%"],
     max: ACCOUNT_BOUNDS.keyChangesADay,
     sentence: (max: number) =>
       `An account can create, change and rotate keys at most ${max} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
   },
   project: {
-    pattern: "project.%",
+    patterns: ["project.%"],
     max: ACCOUNT_BOUNDS.projectChangesADay,
     sentence: (max: number) =>
       `An account can create and rename projects at most ${max} times in 24 hours. Try again later; projects can still be deleted.`,
   },
   budget: {
-    pattern: "account.budget\\_set",
+    patterns: ["account.budget\\_set"],
     max: ACCOUNT_BOUNDS.budgetChangesADay,
     sentence: (max: number) =>
       `An account can set budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
   },
   limits: {
-    pattern: "account.limits\\_changed",
+    patterns: ["account.limits\\_changed"],
     max: ACCOUNT_BOUNDS.limitChangesADay,
     sentence: (max: number) =>
       `An account can change its limits at most ${max} times in 24 hours. Try again later; keys can still be disabled.`,
   },
   provider_key: {
-    pattern: "provider\\_key.%",
+    patterns: ["provider\\_key.%"],
     max: ACCOUNT_BOUNDS.providerKeyChangesADay,
     sentence: (max: number) =>
       `An account can enter and replace provider keys at most ${max} times in 24 hours. Try again later; provider keys can still be deleted.`,
   },
+  settings: {
+    patterns: [
+      ["account.billing\\_changed", "account.renamed", "account.second\\_factor\\_%", "account.tags\\_%"],
+      ["credit.alert\\_changed", "credit.auto\\_top\\_up\\_%", "credit.card\\_%", "member.changed"],
+    ].flat(),
+    max: ACCOUNT_BOUNDS.settingChangesADay,
+    sentence: (max: number) =>
+      `An account can change its settings at most ${max} times in 24 hours. Try again later; anything can still be turned off, and members can be removed.`,
+  },
   traces: {
-    pattern: "account.traces\\_%",
+    patterns: ["account.traces\\_%"],
     max: ACCOUNT_BOUNDS.traceChangesADay,
     sentence: (max: number) =>
       `An account can add and change trace destinations, and send test traces, at most ${max} times in 24 hours. Try again later; destinations can still be disabled and deleted.`,
   },
   webhook: {
-    pattern: "account.webhook\\_%",
+    patterns: ["account.webhook\\_%"],
     max: ACCOUNT_BOUNDS.webhookChangesADay,
     sentence: (max: number) =>
       `An account can add and change webhooks, and send events on request, at most ${max} times in 24 hours. Try again later; webhooks can still be disabled and deleted.`,
@@ -79,16 +88,16 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits are changed, or
- * something sent on request. Deleting and disabling are never limited, so that anything can always be stopped.
+ * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits or settings
+ * are changed, or something sent on request. Deleting and disabling are never limited, so that anything can always be stopped.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */
 export async function admitChange(database: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
-  const { pattern, max, sentence } = BOUNDED_ACTIONS[of];
+  const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
   const changes = await database.execute(
-    "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE $3 LIMIT $4",
+    "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE ANY ($3) LIMIT $4",
     // An id contains its creation time.
-    [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), pattern, max],
+    [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), patterns, max],
   );
   if (changes >= max) throw new GatewayError("rate_limited", sentence(max), { headers: { "retry-after": "3600" } });
 }

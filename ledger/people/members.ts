@@ -29,6 +29,11 @@ export interface Member {
 }
 
 export const roleSchema = z.enum(ROLES);
+
+/** Whether a role may do more than another. */
+export function isMore(role: Role, than: Role): boolean {
+  return ROLES.indexOf(role) < ROLES.indexOf(than);
+}
 export const membershipRow = z.strictObject({
   accountId: z.string(),
   accountName: z.string(),

@@ -1,10 +1,10 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { findAccount } from "../../../ledger/accounts/accounts.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
 import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
-import { changeRole, removeMemberIn } from "../../../ledger/people/members.ts";
+import { changeRole, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
 import { findPerson, type Person } from "../../../ledger/people/persons.ts";
 import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
 import type { Caller } from "../caller.ts";
@@ -87,6 +87,7 @@ export function createUserActions(deps: AppDeps): UserActions {
   ): Promise<void> {
     if (personId === null || role === to) return;
     const { accountId } = caller;
+    if (isMore(to, role)) await admitChange(database, "settings", accountId);
     await changeRole(database, { accountId, personId, role: to });
     const person = await findPerson(database, personId);
     await noteAction(database, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });

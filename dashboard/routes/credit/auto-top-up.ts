@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { findSavedCard, removeSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery, submitForm } from "../../http/form.ts";
@@ -32,6 +32,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
       const terms = parseAutoTopUpForm(values);
+      await admitChange(database, "settings", accountId);
       await turnOnAutoTopUp(database, accountId, terms);
       const { belowNanoUsd, amountNanoUsd, monthlyNanoUsd } = terms;
       const subject = `${showUsd(amountNanoUsd)} below ${showUsd(belowNanoUsd)}, ${showUsd(monthlyNanoUsd)} a month`;
@@ -48,8 +49,13 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   app.post("/dashboard/credit/auto-top-up/off", async (request, reply) => {
     const visitor = memberOf(request, "manageCard");
     const { accountId } = visitor.membership;
-    await turnOffAutoTopUp(database, accountId);
-    await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_off", subject: "by hand" });
+    if (await turnOffAutoTopUp(database, accountId))
+      await noteAction(database, {
+        accountId,
+        personId: visitor.person.id,
+        action: "credit.auto_top_up_off",
+        subject: "by hand",
+      });
     return goTo(reply, "/dashboard/credit", "Automatic top-up is off.");
   });
 
@@ -59,6 +65,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     const { accountId } = visitor.membership;
     checkNotSuspended(visitor);
     checkEmailProved(visitor);
+    await admitChange(database, "settings", accountId);
     const address = await cardCheckout(accountId);
     await noteAction(database, {
       accountId,

@@ -4,7 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { setAlertThreshold } from "../../../ledger/payments/balance-alerts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
 import { parseNanoUsd } from "../../../ledger/money.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
@@ -70,6 +70,7 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
       const { threshold } = alertForm.parse(values);
+      await admitChange(database, "settings", accountId);
       await setAlertThreshold(database, accountId, threshold);
       const subject = threshold === null ? "off" : `below ${showUsd(threshold)}`;
       await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });

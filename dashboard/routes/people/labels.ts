@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { eraseLabels, keepLabels } from "../../../ledger/labels/account-labels.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
@@ -17,6 +17,7 @@ export function labelRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const { accountId } = membership;
     const isOn = readForm(request)["isOn"] === "yes";
     await database.transaction(async (transaction) => {
+      if (isOn) await admitChange(transaction, "settings", accountId);
       if (!(await keepLabels(transaction, { accountId, isOn }))) return;
       const action = isOn ? "account.tags_on" : "account.tags_off";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountId });
@@ -30,7 +31,7 @@ export function labelRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const { person, membership } = memberOf(request, "setLabels");
     const { accountId } = membership;
     await database.transaction(async (transaction) => {
-      await eraseLabels(transaction, accountId);
+      if (!(await eraseLabels(transaction, accountId))) return;
       await noteAction(transaction, { accountId, personId: person.id, action: "account.tags_deleted", subject: accountId });
     });
     return goTo(reply, `${SETTINGS}#tags`, "Tags and end users are being deleted.");

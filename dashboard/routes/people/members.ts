@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
-import { changeRole, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
 import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -90,7 +90,10 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readForm(request);
     const failed = await submitForm({}, async () => {
       const { role } = roleForm.parse(values);
-      await changeRole(database, { accountId: visitor.membership.accountId, personId: member.personId, role });
+      if (role === member.role) return;
+      const { accountId } = visitor.membership;
+      if (isMore(role, member.role)) await admitChange(database, "settings", accountId);
+      await changeRole(database, { accountId, personId: member.personId, role });
       await note(visitor, "member.changed", `${member.email} ${role}`);
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);

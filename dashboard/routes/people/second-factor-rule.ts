@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { setSecondFactorRule } from "../../../ledger/sign-in/second-factor-rule.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm } from "../../http/form.ts";
@@ -28,14 +28,17 @@ export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): voi
         "invalid_request",
         "Set up your own two-factor authentication first, in Settings. Without it, you could not use this account.",
       );
-    await database.transaction(async (transaction) => {
-      await setSecondFactorRule(transaction, { accountId, isRequired });
+    const hasChanged = await database.transaction(async (transaction) => {
+      if (!isRequired) await admitChange(transaction, "settings", accountId);
+      if (!(await setSecondFactorRule(transaction, { accountId, isRequired }))) return false;
       const action = isRequired ? "account.second_factor_required" : "account.second_factor_optional";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountName });
+      return true;
     });
-    await notifyOwners(accountId, (to) =>
-      secondFactorRuleLetter({ person: to, by: person, accountName, isRequired, publicBaseUrl }),
-    );
+    if (hasChanged)
+      await notifyOwners(accountId, (to) =>
+        secondFactorRuleLetter({ person: to, by: person, accountName, isRequired, publicBaseUrl }),
+      );
     return goTo(reply, MEMBERS, `Two-factor authentication is now ${isRequired ? "required" : "optional"}.`);
   });
 }

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import * as z from "zod";
 import { renameAccount } from "../../../ledger/accounts/accounts.ts";
 import { ACTION_FILTERS, type ActionName } from "../../../ledger/people/action-names.ts";
-import { listActions, listOwnActions, noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, listActions, listOwnActions, noteAction } from "../../../ledger/people/audit.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { listPasskeys } from "../../../ledger/sign-in/passkeys.ts";
@@ -86,6 +86,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const failed = await submitForm(values, async () => {
       const name = values["accountName"] ?? "";
       await database.transaction(async (transaction) => {
+        await admitChange(transaction, "settings", accountId);
         await renameAccount(transaction, accountId, name);
         const subject = `${accountName} → ${name}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.renamed", subject });

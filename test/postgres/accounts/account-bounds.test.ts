@@ -4,6 +4,7 @@ import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { createApiKey, revokeApiKey } from "../../../ledger/keys/keys.ts";
 import { admitTopUp, beginPayment } from "../../../ledger/payments/payments.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
+import { listActions } from "../../../ledger/people/audit.ts";
 import { acceptInvitation, invite } from "../../../ledger/people/invitations.ts";
 import { addMember } from "../../../ledger/people/members.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../../ledger/people/management-tokens.ts";
@@ -158,6 +159,49 @@ describe("an account's keys", () => {
       createApiKey(transaction, { accountId, name: "a page's", pepper: PEPPER }),
     );
     await expect(made).resolves.toMatchObject({ publicId: expect.any(String) });
+  });
+});
+
+describe("an account's settings", () => {
+  test("are changed a bounded number of times per day; turning off, lowering a role and removing always work (S40)", async () => {
+    const { database, accountId, ann, program, owner } = await start();
+    const bob = await owner("bob@example.com");
+    await addMember(database, { accountId, personId: bob.personId, role: "member" });
+    expect((await program.call("PUT", "/api/v1/attribution", { is_on: true })).statusCode).toBe(200);
+    await database.execute(
+      `INSERT INTO audit_entry (id, account_id, person_id, action, subject)
+       SELECT uuidv7(), $1, $2, 'account.renamed', 'a name' FROM generate_series(1, $3::int)`,
+      [accountId, ann.personId, ACCOUNT_BOUNDS.settingChangesADay],
+    );
+    const role = (to: string) => ann.post(`/dashboard/members/${bob.personId}/role`, { role: to });
+    for (const refused of [
+      await ann.post("/dashboard/settings/account", { accountName: "another" }),
+      await ann.post("/dashboard/billing", { name: "Ann Ltd", address: "1 Main Street", taxId: "" }),
+      await ann.post("/dashboard/credit/alert", { threshold: "5" }),
+      await role("owner"),
+    ])
+      expect(refused.body).toContain("at most 1000 times in 24 hours");
+    expect((await program.call("PUT", "/api/v1/attribution", { is_on: false })).statusCode).toBe(200);
+    expect((await program.call("PUT", "/api/v1/attribution", { is_on: true })).statusCode).toBe(429);
+    expect((await role("viewer")).statusCode).toBe(303);
+    expect((await ann.post(`/dashboard/members/${bob.personId}/remove`)).statusCode).toBe(303);
+  });
+
+  test("leave one audit entry however often the same change is sent (S40)", async () => {
+    const { database, accountId, ann, program, owner } = await start();
+    const bob = await owner("bob@example.com");
+    await addMember(database, { accountId, personId: bob.personId, role: "member" });
+    for (let times = 0; times < 3; times++) {
+      await program.call("DELETE", "/api/v1/attribution");
+      await ann.post("/dashboard/credit/auto-top-up/off");
+      await ann.post(`/dashboard/members/${bob.personId}/role`, { role: "viewer" });
+      await ann.post("/dashboard/members/second-factor", { required: "no" });
+    }
+    const noted = await listActions(database, { accountId, limit: 100 });
+    expect(noted.map(({ action }) => action).filter((action) => /tags|auto_top_up|changed|second_factor/.test(action))).toEqual([
+      "member.changed",
+      "account.tags_deleted",
+    ]);
   });
 });
 
