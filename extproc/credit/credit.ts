@@ -49,17 +49,22 @@ export interface CreditDeps {
   /** The ledger has answered, whether or not there was credit. */
   onLeased(): void;
   onLeaseFailed(error: unknown): void;
-  /** A lease that was unused for this long is returned. */
+  /** Of a lease that was unused for this long, all but a small part is returned. */
   idleMs?: number;
+  /** The rest is returned after this time: until then its account finds it when it comes again, and others do not miss it. */
+  smallIdleMs?: number;
   /** How long a request waits for its lease. */
   waitMs?: number;
 }
 
+/** Idle leases beyond this number are returned even if they are small: each one takes memory and is renewed. */
+const MAX_IDLE_LEASES = 5_000;
+const RENEWED_AHEAD_MS = 15_000;
 const MAX_CLOSING_ATTEMPTS = 5;
 const CLOSING_RETRY = { firstMs: 100, maxMs: 1_000 };
 
 export function createCredit(deps: CreditDeps): Credit {
-  const { bank, clock, pendingNanoUsd, idleMs = 10_000 } = deps;
+  const { bank, clock, pendingNanoUsd, idleMs = 10_000, smallIdleMs = 300_000 } = deps;
   const wallets = new Map<string, Wallet>();
   let isClosed = false;
 
@@ -77,27 +82,40 @@ export function createCredit(deps: CreditDeps): Credit {
       : (wallets.get(accountId)?.heldNanoUsd ?? 0n);
   const usedNanoUsd = (account: WorldAccount) => account.postedNanoUsd - pendingNanoUsd(account.accountId);
 
+  /** Wallets of accounts that do not come any more, or whose lease is larger than an idle one may be. */
+  function unneeded(nowMs: number): Map<string, Wallet> {
+    const idle = [...wallets].filter(([, wallet]) => wallet.isIdle(nowMs, idleMs));
+    const kept = idle.filter(([, wallet]) => wallet.isSmall && !wallet.isIdle(nowMs, smallIdleMs)).slice(-MAX_IDLE_LEASES);
+    const others = new Map(idle);
+    for (const [accountId] of kept) others.delete(accountId);
+    return others;
+  }
+
   async function renew(): Promise<void> {
     const nowMs = clock.nowMs();
-    const due = [...wallets.values()].filter((wallet) => wallet.isDue(nowMs) && !wallet.isIdle(nowMs, idleMs));
-    const leaseIds = due.map(({ leaseId }) => leaseId).filter((id) => id !== null);
-    if (leaseIds.length === 0) return;
-    const inForce = await bank.renew(leaseIds);
-    for (const wallet of due) {
-      const { leaseId } = wallet;
-      if (leaseId === null || !leaseIds.includes(leaseId)) continue;
+    const ending = unneeded(nowMs);
+    const needed = [...wallets].filter(([accountId]) => !ending.has(accountId)).map(([, wallet]) => wallet);
+    if (!needed.some((wallet) => wallet.isDue(nowMs))) return;
+    // One statement for many costs little more than one for a few: those that are due soon are renewed as well.
+    const due = new Map(needed.filter((wallet) => wallet.isDue(nowMs + RENEWED_AHEAD_MS)).map((each) => [each, each.leaseId]));
+    const inForce = await bank.renew([...due.values()].filter((id) => id !== null));
+    for (const [wallet, leaseId] of due) {
+      if (leaseId === null || wallet.leaseId !== leaseId) continue;
       if (inForce.has(leaseId)) wallet.renewed(nowMs);
       else wallet.lost();
     }
   }
 
   async function giveBackIdle(): Promise<void> {
-    const nowMs = clock.nowMs();
     // The lease pays for charges in flight: returned earlier, its credit would be leased again meanwhile.
-    const idle = [...wallets].filter(([accountId, wallet]) => wallet.isIdle(nowMs, idleMs) && pendingNanoUsd(accountId) === 0n);
-    const results = await Promise.allSettled(idle.map(async ([, wallet]) => wallet.giveBack()));
-    for (const [index, [accountId, wallet]] of idle.entries())
-      if (results[index]?.status === "fulfilled" && wallet.isIdle(clock.nowMs(), idleMs)) wallets.delete(accountId);
+    const idle = [...unneeded(clock.nowMs())].filter(([accountId]) => pendingNanoUsd(accountId) === 0n);
+    const results = await Promise.allSettled(
+      idle.map(async ([, wallet]) => {
+        if (wallet.isSmall || !(await wallet.trim())) await wallet.giveBack();
+      }),
+    );
+    for (const [accountId, wallet] of idle)
+      if (wallet.leaseId === null && wallet.isIdle(clock.nowMs(), idleMs)) wallets.delete(accountId);
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
   }

@@ -1,6 +1,21 @@
 import type { GatewayError } from "../../contract/errors.ts";
+import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
 import type { WalletSize } from "./hold-share.ts";
 import type { Departure, Hold } from "./hold.ts";
+
+export interface WalletDeps {
+  accountId: string;
+  bank: Pick<LeaseBank, "grow" | "giveBack" | "shrink" | "ttlMs" | "minNanoUsd">;
+  /** Monotonic, ms: a clock that is set must not make a lease valid again. */
+  clock: { nowMs(): number };
+  newLeaseId(): string;
+  topUpUrl: string;
+  /** The ledger has answered, whether or not there was credit. */
+  onLeased(): void;
+  onLeaseFailed(error: unknown): void;
+  /** How long a request waits for its lease. */
+  waitMs?: number;
+}
 
 export interface Lease {
   id: string;

@@ -1,11 +1,10 @@
 import type { GatewayError } from "../../contract/errors.ts";
 import type { Leasing } from "../../ledger/feed/rows.ts";
-import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
 import { LeasesKeptError } from "../../ledger/leases/leases.ts";
 import { heldByOthers, short, unavailable } from "./credit-refusal.ts";
 import { shareOf, type WalletSize } from "./hold-share.ts";
 import type { Departure, Hold } from "./hold.ts";
-import type { Amounts, Answer, Lease, Waiter } from "./wallet-state.ts";
+import type { Amounts, Answer, Lease, Waiter, WalletDeps } from "./wallet-state.ts";
 
 /** One account's credit in this process: one lease, and the holds on it. The sum of holds never passes what is left. */
 export interface Wallet {
@@ -23,24 +22,14 @@ export interface Wallet {
   note(leasing: Leasing): void;
   /** Nothing runs and nothing has for a while. */
   isIdle(nowMs: number, idleMs: number): boolean;
+  /** Its unheld credit is a small part of what the account's other processes can still lease. */
+  readonly isSmall: boolean;
+  /** Gives back all but a small part. @returns false if that would be too little to keep. */
+  trim(): Promise<boolean>;
   /** Gives the lease back; what was charged to it must be settled. */
   giveBack(): Promise<void>;
   /** Asks for nothing more. Resolves when what was asked has been answered. */
   close(): Promise<void>;
-}
-
-export interface WalletDeps {
-  accountId: string;
-  bank: Pick<LeaseBank, "grow" | "giveBack" | "shrink" | "ttlMs">;
-  /** Monotonic, ms: a clock that is set must not make a lease valid again. */
-  clock: { nowMs(): number };
-  newLeaseId(): string;
-  topUpUrl: string;
-  /** The ledger has answered, whether or not there was credit. */
-  onLeased(): void;
-  onLeaseFailed(error: unknown): void;
-  /** How long a request waits for its lease. */
-  waitMs?: number;
 }
 
 const WAIT_MS = 2_000;
@@ -50,6 +39,8 @@ const EMPTY_FOR_MS = 250;
 const AWAY_FOR_MS = 1_000;
 /** Under constant settling an account's row changes many times a second: so often those that wait look at it. */
 const LOOK_EVERY_MS = 50;
+/** Sixteen idle leases of an account leave more than a third of its credit to lease. */
+const SMALL_PART = 16n;
 /** The database frees leases later than we stop to use them: both clocks may differ in speed, never by this much. */
 const SKEW_MS = 2_000;
 
@@ -60,6 +51,8 @@ export function createWallet(deps: WalletDeps): Wallet {
   let heldNanoUsd = 0n;
   let holds = 0;
   let answer: Answer | undefined;
+  /** Of the account, not leased by anybody, as last heard. */
+  let freeNanoUsd = 0n;
   let isAsking = false;
   /** Of those that wait. */
   let retry: NodeJS.Timeout | undefined;
@@ -128,7 +121,7 @@ export function createWallet(deps: WalletDeps): Wallet {
 
   /** It has waited for as long as it may: what is there must do. */
   function expire(waiter: Waiter): void {
-    if (!beginOnLess(waiter)) refuse(waiter, isKnown() ? heldByOthers() : unavailable());
+    if (!beginOnLess(waiter)) refuse(waiter, isFresh(WAIT_MS) ? heldByOthers() : unavailable());
   }
 
   /** In turn: a large request at the head is not passed by small ones for ever. */
@@ -153,8 +146,8 @@ export function createWallet(deps: WalletDeps): Wallet {
       return true;
     }
     const neededNanoUsd = (isOpen ? minNanoUsd : amount) - restNanoUsd();
-    const freeNanoUsd = unleasedNanoUsd();
-    if (!isFresh(EMPTY_FOR_MS) || (freeNanoUsd > 0n && freeNanoUsd >= neededNanoUsd)) {
+    const unleased = unleasedNanoUsd();
+    if (!isFresh(EMPTY_FOR_MS) || (unleased > 0n && unleased >= neededNanoUsd)) {
       ask({ neededNanoUsd, wantedNanoUsd: amount - restNanoUsd() });
       return false;
     }
@@ -229,7 +222,8 @@ export function createWallet(deps: WalletDeps): Wallet {
       });
       deps.onLeased();
       const atMs = clock.nowMs();
-      answer = { kind: "grant", atMs, freeNanoUsd: grant.freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
+      ({ freeNanoUsd } = grant);
+      answer = { kind: "grant", atMs, freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
       unansweredId = undefined;
       if (!grant.isOpen || lease !== before) {
         // The lease was taken from us, before or while it grew: another one is requested at once.
@@ -264,6 +258,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     lease.grantedNanoUsd -= part;
     lease.refilledNanoUsd = restNanoUsd();
     // It is available to the next request, as well as to those it is given up for.
+    freeNanoUsd += part;
     if (answer?.kind === "grant") answer = { ...answer, freeNanoUsd: answer.freeNanoUsd + part };
     asked = shrink(lease.id, part);
   }
@@ -282,12 +277,13 @@ export function createWallet(deps: WalletDeps): Wallet {
     serve();
   }
 
-  function note({ freeNanoUsd, recall }: Leasing): void {
+  function note({ freeNanoUsd: free, recall }: Leasing): void {
+    freeNanoUsd = free;
     const isNewRecall = recall !== null && recall.atMs > recalledMs;
     if (isNewRecall) recalledMs = recall.atMs;
-    if (freeNanoUsd < 0n) releaseUnheld(-freeNanoUsd);
+    if (free < 0n) releaseUnheld(-free);
     else if (isNewRecall && waiting.size === 0) releaseUnheld(recall.nanoUsd);
-    else if (freeNanoUsd > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
+    else if (free > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
       // Credit returned by others is available: requests waiting for it need not wait for their next turn.
       if (answer?.kind === "grant") answer = undefined;
       serve();
@@ -341,11 +337,6 @@ export function createWallet(deps: WalletDeps): Wallet {
     };
   }
 
-  /** Whether the database has recently confirmed the account's credit. */
-  function isKnown(): boolean {
-    return isFresh(WAIT_MS);
-  }
-
   return {
     admit,
     get heldNanoUsd() {
@@ -368,6 +359,18 @@ export function createWallet(deps: WalletDeps): Wallet {
       if (waiting.size > 0) serve();
     },
     isIdle: (nowMs, idleMs) => holds === 0 && waiting.size === 0 && !isAsking && nowMs - lastUsedMs >= idleMs,
+    get isSmall() {
+      const rest = restNanoUsd();
+      return rest > 0n && rest * SMALL_PART <= freeNanoUsd;
+    },
+    async trim() {
+      const rest = restNanoUsd();
+      const part = (rest + freeNanoUsd) / (SMALL_PART + 1n);
+      if (!isInForce() || isAsking || part < bank.minNanoUsd || part >= rest) return false;
+      releaseUnheld(rest - part);
+      await asked;
+      return true;
+    },
     async giveBack() {
       const given = lease;
       const leaseId = given?.id ?? unansweredId;

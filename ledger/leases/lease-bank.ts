@@ -3,7 +3,7 @@ import type { Database } from "../postgres/database.ts";
 import { createBatches } from "./batches.ts";
 import { growLeases, type GrowOutcome } from "./grow-leases.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
-import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLease } from "./leases.ts";
+import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLeases, type LeasePart } from "./leases.ts";
 
 /**
  * One process's operations on leases, as its own holder. Each call queries the database and may fail when that is unavailable.
@@ -15,13 +15,15 @@ export interface LeaseBank {
   renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Together with others of the same turn. @throws LeasesKeptError if it is still in force. */
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
-  /** Returns a part of a lease, which its holder gives up. */
-  shrink(part: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint }): Promise<void>;
+  /** Returns a part of a lease, which its holder gives up, together with others of the same turn. */
+  shrink(part: LeasePart): Promise<void>;
   /** Ends every lease of this holder, including those whose grant it never received. */
   giveBackAll(): Promise<void>;
   /** Ends the leases of all holders that no longer exist. */
   reap(): Promise<void>;
   readonly ttlMs: number;
+  /** The minimum taken at once. */
+  readonly minNanoUsd: bigint;
 }
 
 /** How long after the deadline a holder may still renew. */
@@ -37,8 +39,15 @@ export function createLeaseBank(database: Database, holder: string, rules: Lease
       return leases.map(() => true as const);
     },
   });
+  const shrinking = createBatches<LeasePart, true>({
+    async run(parts) {
+      await shrinkLeases(database, parts);
+      return parts.map(() => true as const);
+    },
+  });
   return {
     ttlMs: rules.ttlMs,
+    minNanoUsd: rules.minNanoUsd,
     async grow(request) {
       const outcome = await growing.add(request);
       if (outcome instanceof GatewayError) throw outcome;
@@ -49,7 +58,7 @@ export function createLeaseBank(database: Database, holder: string, rules: Lease
       await returning.add(lease);
     },
     async shrink(part) {
-      await shrinkLease(database, part);
+      await shrinking.add(part);
     },
     async giveBackAll() {
       await endLeasesOf(database, holder);

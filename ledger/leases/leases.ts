@@ -8,27 +8,41 @@ import type { LeaseRequest, LeaseRules } from "./lease.ts";
  * the account's balance row first and the lease after it, as settling does.
  */
 
+/** A part of an open lease that its holder has given up. */
+export interface LeasePart extends Pick<LeaseRequest, "leaseId" | "accountId"> {
+  nanoUsd: bigint;
+}
+
 /**
- * Takes back a part of an open lease that its holder has given up. No effect if the lease has ended, or has less left.
+ * Takes back parts of open leases. No effect on a lease that has ended, or has less left.
  * @returns the freed amount, nano-USD.
  */
-export async function shrinkLease(
-  database: Database,
-  { leaseId, accountId, nanoUsd }: Pick<LeaseRequest, "leaseId" | "accountId"> & { nanoUsd: bigint },
-): Promise<bigint> {
+export async function shrinkLeases(database: Database, parts: readonly LeasePart[]): Promise<bigint> {
+  const accountIds = [...new Set(parts.map(({ accountId }) => accountId))];
   return database.transaction(async (transaction) => {
-    await lockAccounts(transaction, [accountId]);
-    const shrunk = await transaction.execute(
-      `UPDATE credit_lease SET granted_nano_usd = granted_nano_usd - $2
-       WHERE lease_id = $1 AND ended_at IS NULL AND granted_nano_usd - $2 >= settled_nano_usd`,
-      [leaseId, nanoUsd],
-    );
-    if (shrunk === 0) return 0n;
-    await transaction.execute(
-      "UPDATE account_balance SET leased_nano_usd = leased_nano_usd - $2, version = version + 1 WHERE account_id = $1",
-      [accountId, nanoUsd],
-    );
-    return nanoUsd;
+    await lockAccounts(transaction, accountIds);
+    const [row] = await transaction.query({
+      name: "lease-shrink",
+      text: `WITH part AS (
+               SELECT lease_id, sum(nano_usd)::bigint AS nano_usd
+               FROM unnest($1::uuid[], $2::bigint[]) AS part (lease_id, nano_usd) GROUP BY lease_id
+             ), shrunk AS (
+               UPDATE credit_lease SET granted_nano_usd = granted_nano_usd - nano_usd
+               FROM part
+               WHERE credit_lease.lease_id = part.lease_id AND ended_at IS NULL AND account_id = ANY($3::text[])
+                 AND granted_nano_usd - nano_usd >= settled_nano_usd
+               RETURNING account_id, nano_usd
+             ), freed AS (
+               SELECT account_id, sum(nano_usd)::bigint AS nano_usd FROM shrunk GROUP BY account_id
+             ), moved AS (
+               UPDATE account_balance SET leased_nano_usd = leased_nano_usd - nano_usd, version = version + 1
+               FROM freed WHERE account_balance.account_id = freed.account_id
+             )
+             SELECT coalesce(sum(nano_usd), 0)::bigint AS "freedNanoUsd" FROM freed`,
+      values: [parts.map(({ leaseId }) => leaseId), parts.map(({ nanoUsd }) => nanoUsd), accountIds],
+      row: freedRow,
+    });
+    return row?.freedNanoUsd ?? 0n;
   });
 }
 

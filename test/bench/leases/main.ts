@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { v7 as uuidv7 } from "uuid";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
+import { postCredit } from "../../../ledger/credit/entries.ts";
 import { createLeaseBank, type LeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
@@ -10,6 +11,7 @@ import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
 import { markdownTable } from "../../support/documents/markdown-table.ts";
 import { readUse } from "../processes.ts";
 import { measureLimits } from "./limits.ts";
+import { measureVisits } from "./visits.ts";
 
 /**
  * `npm run bench:leases`: what keeping credit leases costs Postgres, by processes and accounts. Every process holds a lease of
@@ -29,6 +31,9 @@ const CASES = [
 const RULES = { ttlMs: 90_000, minNanoUsd: 50_000_000n, maxNanoUsd: 5_000_000_000n };
 const RENEWED_EVERY_S = 30;
 const RENEWALS = 50;
+/** Accounts that come alone, with this much credit: less than the largest lease is a small part of, and more. */
+const VISITORS = 60;
+const VISITS = [20n, 100n].flatMap((creditUsd) => [5, 30, 60].map((everyS) => ({ creditUsd, everyS })));
 /** Requests a minute: far from its limit, an account's processes reserve ahead; at it, they ask for each request. */
 const LIMITED = [
   { processes: 1, requestsPerMinute: 100_000 },
@@ -99,6 +104,19 @@ try {
     `renewing ${ACCOUNTS} accounts, of one core`,
   ];
   console.log(markdownTable(head, rows));
+
+  const visited: string[][] = [];
+  for (const { creditUsd, everyS } of VISITS) {
+    const accountIds: string[] = [];
+    for (let number = 0; number < VISITORS; number++) {
+      const { accountId } = await createCustomer(database, `visitor-${creditUsd}-${everyS}-${number}`);
+      await postCredit(database, { accountId, kind: "grant", amountNanoUsd: creditUsd * 1_000_000_000n, reference: accountId });
+      accountIds.push(accountId);
+    }
+    const micros = await measureVisits({ database, rules: RULES, cpuMicros }, { accountIds, everyS });
+    visited.push([`${creditUsd} USD`, `${everyS} s`, micros.toFixed(0)]);
+  }
+  console.log(`\nAccounts that come alone:\n\n${markdownTable(["credit", "comes every", "a request, µs"], visited)}`);
 
   const limited: string[][] = [];
   for (const each of LIMITED) limited.push(await measureLimits({ database, cpuMicros }, { ...each, accounts: ACCOUNTS }));

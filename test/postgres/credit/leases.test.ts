@@ -7,7 +7,14 @@ import { postCredit } from "../../../ledger/credit/entries.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import { growLease, growLeases } from "../../../ledger/leases/grow-leases.ts";
 import type { LeaseRules } from "../../../ledger/leases/lease.ts";
-import { endLeasesOf, LeasesKeptError, reapLeases, renewLeases, returnLeases } from "../../../ledger/leases/leases.ts";
+import {
+  endLeasesOf,
+  LeasesKeptError,
+  reapLeases,
+  renewLeases,
+  returnLeases,
+  shrinkLeases,
+} from "../../../ledger/leases/leases.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -231,4 +238,28 @@ test("a return that never reached the database leaves its leases in force, and r
   await away.close();
   await expect(returnLeases(away, [{ leaseId, accountId: "acme" }])).rejects.toThrow(LeasesKeptError);
   expect(await renewLeases(database, [leaseId], RULES)).toEqual(new Set([leaseId]));
+});
+
+test("parts of several leases are taken back at once, of none that has ended or has less left (S30)", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const other = await createCustomer(database, "other");
+  await postCredit(database, { accountId: other.accountId, kind: "grant", amountNanoUsd: 100_000n, reference: "others" });
+  const [large, small, ended, others] = [uuidv7(), uuidv7(), uuidv7(), uuidv7()];
+  await growLease(database, request(large), RULES);
+  await growLease(database, request(small, 0n, "two"), RULES);
+  await growLease(database, request(ended, 0n, "three"), RULES);
+  await growLease(database, { ...request(others), accountId: other.accountId }, RULES);
+  await returnLeases(database, [{ leaseId: ended, accountId: "acme" }]);
+  const { leasedNanoUsd } = await readBalance(database, "acme");
+  const freed = await shrinkLeases(database, [
+    { leaseId: large, accountId: "acme", nanoUsd: 300_000n },
+    { leaseId: small, accountId: "acme", nanoUsd: 400_001n },
+    { leaseId: ended, accountId: "acme", nanoUsd: 1n },
+    { leaseId: others, accountId: other.accountId, nanoUsd: 20_000n },
+  ]);
+  expect(freed).toBe(320_000n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(leasedNanoUsd - 300_000n);
+  expect((await readBalance(database, other.accountId)).leasedNanoUsd).toBe(30_000n);
+  expect(await checkLedger(database)).toEqual([]);
 });

@@ -18,6 +18,7 @@ export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
     accountId: "acme",
     bank: {
       ttlMs: 90_000,
+      minNanoUsd: slice,
       async grow({ leaseId, neededNanoUsd, wantedNanoUsd }): Promise<LeaseGrant> {
         account.grows++;
         await Promise.resolve();

@@ -61,6 +61,7 @@ async function startWatchedRun() {
     accountId: "acme",
     bank: {
       ttlMs: 90_000,
+      minNanoUsd: 1n,
       grow: async () => ({
         isOpen: true,
         addedNanoUsd: 1_000_000n,

@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { createCredit } from "../../../../extproc/credit/credit.ts";
+import { sizeOf } from "../../../support/billing/hold-size.ts";
+import { never } from "../../../support/billing/wallet.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_S = 60;
+
+/** Calls of the bank; of those that return credit, the lease or the amount. */
+interface Asked {
+  grown: number;
+  renewed: number;
+  returned: string[];
+  freed: bigint[];
+}
+
+/** One process's credit, of accounts that have `freeNanoUsd` beside a lease of 100. */
+function startCredit({ freeNanoUsd = 1_600n } = {}) {
+  const clock = { now: 0 };
+  const asked: Asked = { grown: 0, renewed: 0, returned: [], freed: [] };
+  let leases = 0;
+  const unused = () => Promise.reject(new Error("it is not called"));
+  const credit = createCredit({
+    bank: {
+      ttlMs: 90_000,
+      minNanoUsd: 50n,
+      async grow() {
+        asked.grown++;
+        const facts = { spendableNanoUsd: freeNanoUsd + 100n, leasedByOthersNanoUsd: 0n };
+        return { isOpen: true, addedNanoUsd: 100n, grantedNanoUsd: 100n, freeNanoUsd, ...facts };
+      },
+      async renew(leaseIds) {
+        asked.renewed++;
+        return new Set(leaseIds);
+      },
+      async giveBack({ leaseId }) {
+        asked.returned.push(leaseId);
+      },
+      async shrink({ nanoUsd }) {
+        asked.freed.push(nanoUsd);
+      },
+      giveBackAll: unused,
+      reap: unused,
+    },
+    pendingNanoUsd: () => 0n,
+    isSettlingBehind: () => false,
+    clock: { nowMs: () => clock.now },
+    newLeaseId: () => `lease-${++leases}`,
+    topUpUrl: "https://example.test",
+    onLeased: () => {},
+    onLeaseFailed: () => {},
+  });
+  return {
+    credit,
+    asked,
+    async visit(accountId = "acme"): Promise<void> {
+      const hold = await credit.admit({ accountId }, sizeOf(10n), never);
+      hold.release();
+    },
+    async wait(seconds: number): Promise<void> {
+      for (let second = 0; second < seconds; second++) {
+        clock.now += SECOND_MS;
+        await credit.keepLeases();
+      }
+    },
+  };
+}
+
+test("an account that comes every minute keeps a lease that is a sixteenth of its free credit (S30)", async () => {
+  const { asked, visit, wait } = startCredit({ freeNanoUsd: 1_600n });
+  for (let visits = 0; visits < 10; visits++) {
+    await visit();
+    await wait(MINUTE_S);
+  }
+  expect(asked.grown).toBe(1);
+  expect(asked.renewed).toBeGreaterThanOrEqual(10);
+  expect(asked.returned).toEqual([]);
+});
+
+test("a small lease is returned five minutes after its last use (S30)", async () => {
+  const { asked, visit, wait } = startCredit();
+  await visit();
+  await wait(5 * MINUTE_S - 1);
+  expect(asked.returned).toEqual([]);
+  await wait(1);
+  expect(asked.returned).toEqual(["lease-1"]);
+  await visit();
+  expect(asked.grown).toBe(2);
+});
+
+test("of a larger lease, all but a sixteenth of what others can lease is returned after ten seconds (S30)", async () => {
+  const { asked, visit, wait } = startCredit({ freeNanoUsd: 920n });
+  await visit();
+  await wait(9);
+  expect(asked.freed).toEqual([]);
+  await wait(20);
+  expect(asked.freed).toEqual([40n]);
+  await visit();
+  expect(asked).toMatchObject({ grown: 1, returned: [] });
+});
+
+test("a lease of an account with little credit is returned after ten seconds, all of it (S30)", async () => {
+  const { asked, visit, wait } = startCredit({ freeNanoUsd: 749n });
+  await visit();
+  await wait(9);
+  expect(asked.returned).toEqual([]);
+  await wait(1);
+  expect(asked).toMatchObject({ returned: ["lease-1"], freed: [] });
+});
+
+test("a small idle lease is returned when little of the account's credit is left (S30)", async () => {
+  const { credit, asked, visit, wait } = startCredit();
+  await visit();
+  await wait(MINUTE_S);
+  credit.note([{ accountId: "acme", leasing: { freeNanoUsd: 100n, recall: null } }]);
+  await wait(1);
+  expect(asked.returned).toEqual(["lease-1"]);
+});
+
+test("at most 5,000 idle leases are kept, those of the accounts that came last (S30)", async () => {
+  const { asked, visit, wait } = startCredit();
+  for (let account = 0; account < 5_003; account++) await visit(`account-${account}`);
+  await wait(10);
+  expect(asked.returned).toEqual(["lease-1", "lease-2", "lease-3"]);
+});
