@@ -30,7 +30,7 @@ const INPUT_PATHS = {
 export const INTERFACES = [...PROTOCOLS, ...INPUT_INTERFACES] as const;
 export type Interface = (typeof INTERFACES)[number];
 
-export function isInputInterface(client: Interface): client is InputInterface {
+export function isInputInterface(client: string): client is InputInterface {
   return Object.hasOwn(INPUT_PATHS, client);
 }
 

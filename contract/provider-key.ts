@@ -23,7 +23,8 @@ export const providerKeysSchema = z.array(
     provider: z.string(),
     /** Where it is sent, and nowhere else: `https://api.provider.example`. */
     origin: z.string(),
-    state: z.enum(PROVIDER_KEY_STATES),
+    /** A key in a state of a newer version is not used; the account's other keys are. */
+    state: z.enum(PROVIDER_KEY_STATES).catch("unusable"),
     /** While it cannot be used, requests may have the gateway's credential, and the price; they are refused if absent. */
     fallsBack: z.literal(true).optional(),
     /** Identify it, in case the provider repeats it (runtime/credential-fingerprint.ts). */

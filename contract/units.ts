@@ -1,14 +1,14 @@
 import type { Interface } from "./protocol.ts";
 
 /** What a unit of an interface is called: one, and several. The others are charged by tokens alone. */
-const UNITS: Partial<Record<Interface, readonly [string, string]>> = {
+const UNITS: Readonly<Partial<Record<string, readonly [one: string, several: string]>>> = {
   // A query with up to 100 documents, as Cohere bills it (docs/billing.md).
   rerank: ["search", "searches"],
   image_generation: ["image", "images"],
   // A Unicode code point of the text that is spoken.
   speech: ["character", "characters"],
   transcription: ["second of audio", "seconds of audio"],
-};
+} satisfies Partial<Record<Interface, readonly [string, string]>>;
 
 /** What is known of an image, on which its price may depend; null: it may be anything. */
 export interface ImageTraits {
@@ -17,7 +17,8 @@ export interface ImageTraits {
 }
 
 interface Used {
-  interface: Interface;
+  /** One of `Interface`; others have no units that are known here. */
+  interface: string;
   units: number;
 }
 

@@ -24,7 +24,7 @@ export function showImagePrice(picoUsd: bigint): string {
 }
 
 /** The same for programs: decimal strings for each class of tokens and each kind of unit. */
-export function showPrices(price: Price, client: Interface | undefined) {
+export function showPrices(price: Price, client: string | undefined) {
   const { inputPicoUsd, cachedInputPicoUsd, cacheWritePicoUsd, outputPicoUsd, unitPicoUsd } = price;
   const unitOf = (kind: Interface) => (client === kind ? unitPicoUsd : 0n);
   return {

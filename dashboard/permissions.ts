@@ -1,4 +1,5 @@
 import type { Role } from "../ledger/people/members.ts";
+import type { OrOther } from "../ledger/postgres/known-or-other.ts";
 
 /**
  * Who may do what in an account, in one table. Routes of the pages and of the API ask for a permission, never for a role;
@@ -28,8 +29,9 @@ export const PERMISSIONS = {
 
 export type Permission = keyof typeof PERMISSIONS;
 
-const RANKS: Record<Role, number> = { viewer: 0, member: 1, owner: 2 };
+/** A role of a newer version may be meant to allow less than any of these. */
+const RANKS: Record<OrOther<Role>, number> = { other: -1, viewer: 0, member: 1, owner: 2 };
 
-export function isAllowed(role: Role, permission: Permission): boolean {
+export function isAllowed(role: OrOther<Role>, permission: Permission): boolean {
   return RANKS[role] >= RANKS[PERMISSIONS[permission].least];
 }

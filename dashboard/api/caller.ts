@@ -3,6 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { findManagementToken, isManagementToken } from "../../ledger/people/management-tokens.ts";
 import type { Role } from "../../ledger/people/members.ts";
+import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { isFromOwnPage } from "../session/csrf.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../permissions.ts";
@@ -13,7 +14,7 @@ export interface Caller {
   /** Distinguishes callers; not secret. */
   id: string;
   accountId: string;
-  role: Role;
+  role: OrOther<Role>;
   /** null: the caller is a token. */
   personId: string | null;
   /** null: the caller is a person, from a page. */

@@ -1,3 +1,4 @@
+import { OTHER } from "../../ledger/postgres/known-or-other.ts";
 import type { Batch } from "../../ledger/batches/batches.ts";
 import { resultFileId, type BatchFile } from "../../ledger/batches/files.ts";
 import { CLIENT_PATHS } from "../../contract/protocol.ts";
@@ -19,7 +20,7 @@ export function describeFile({ id, name, bytes, purpose, createdAt, expiresAt }:
 
 /** A batch, as OpenAI's clients read it. */
 export function describeBatch(batch: Batch) {
-  const { id, interface: client, errors, inputFileId, state, stoppedBy, metadata } = batch;
+  const { id, errors, inputFileId, state, stoppedBy, metadata } = batch;
   const { createdAt, startedAt, endingAt, endedAt, dueAt } = batch;
   const status = statusOf(batch);
   const at = (wanted: string, time: Date | null) => (status === wanted && time !== null ? seconds(time) : null);
@@ -27,7 +28,7 @@ export function describeBatch(batch: Batch) {
   return {
     id,
     object: "batch",
-    endpoint: CLIENT_PATHS[client],
+    endpoint: endpointOf(batch),
     errors: errors.length === 0 ? null : { object: "list", data: errors.map((error) => ({ ...error, param: null })) },
     input_file_id: inputFileId,
     completion_window: "24h",
@@ -52,6 +53,11 @@ export function describeBatch(batch: Batch) {
   };
 }
 
+/** Where its requests would be sent one by one. */
+export function endpointOf({ interface: client }: Pick<Batch, "interface">): string {
+  return client === OTHER ? OTHER : CLIENT_PATHS[client];
+}
+
 export type BatchStatus =
   | "validating"
   | "in_progress"
@@ -65,6 +71,8 @@ export type BatchStatus =
 /** In OpenAI's words. */
 export function statusOf({ state, stoppedBy }: Pick<Batch, "state" | "stoppedBy">): BatchStatus {
   switch (state) {
+    // Clients know no further status: they keep asking for a batch that has not ended.
+    case OTHER:
     case "arriving":
     case "preparing":
       return "validating";

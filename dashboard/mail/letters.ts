@@ -1,3 +1,4 @@
+import type { StoppedAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
 import { toPersonName } from "../../ledger/people/person-name.ts";
 import type { Letter } from "./letter.ts";
 
@@ -170,18 +171,22 @@ You received this because you are an owner of the account. Change or turn off th
 export interface AutoTopUpStoppedLetter {
   to: string;
   accountName: string;
-  because: "declined" | "returned";
+  because: StoppedAutoTopUp["because"];
   link: string;
 }
 
 export function autoTopUpStoppedLetter({ to, accountName, because, link }: AutoTopUpStoppedLetter): Letter {
-  const reason = { declined: "The saved card was declined", returned: "A payment was refunded or disputed" }[because];
+  const reason = {
+    declined: " The saved card was declined.",
+    returned: " A payment was refunded or disputed.",
+    other: "",
+  }[because];
   return {
     to,
     subject: `${accountName}: automatic top-up is off`,
     text: `Hello,
 
-Automatic top-up of the account “${accountName}” on Model Gateway is off. ${reason}. Nothing more will be charged, and requests are refused once the balance reaches zero. Add another card or turn it on again:
+Automatic top-up of the account “${accountName}” on Model Gateway is off.${reason} Nothing more will be charged, and requests are refused once the balance reaches zero. Add another card or turn it on again:
 
 ${link}
 

@@ -1,5 +1,6 @@
 import type { ProviderKeyFee, ProviderKeyState } from "../../contract/provider-key.ts";
 import { formatPercent } from "../../ledger/money.ts";
+import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
 import { showImagePrice } from "../money.ts";
 
 /** "$0.0005 per request + 5% of its price". */
@@ -11,7 +12,7 @@ export function feeWords({ requestPicoUsd, millionths }: ProviderKeyFee): string
   return parts.length === 0 ? "None" : parts.join(" + ");
 }
 
-export const STATE_WORDS: Readonly<Record<ProviderKeyState, { words: string; isGood: boolean; note: string }>> = {
+export const STATE_WORDS: Readonly<Record<OrOther<ProviderKeyState>, { words: string; isGood: boolean; note: string }>> = {
   pending: { words: "Pending", isGood: true, note: "Takes effect within seconds." },
   active: { words: "Active", isGood: true, note: "" },
   no_room: {
@@ -24,6 +25,7 @@ export const STATE_WORDS: Readonly<Record<ProviderKeyState, { words: string; isG
     isGood: false,
     note: "This key cannot be used. Enter it again, or delete it.",
   },
+  other: { words: "Other", isGood: false, note: "This key cannot be used at the moment. You can delete it." },
 };
 
 /** All that is shown of a key. */

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { DestinationKind, TraceHeader } from "../../ledger/traces/destinations.ts";
+import type { DestinationKind, TraceDestination, TraceHeader } from "../../ledger/traces/destinations.ts";
 import type { TargetNetworks } from "../outbound/networks.ts";
 import { postOutbound } from "../outbound/post.ts";
 import { readAnswer, type BatchResult } from "./answer.ts";
@@ -20,8 +20,8 @@ export interface TraceTarget {
 }
 
 /** Where a destination's batches are posted to. */
-export function endpointOf({ kind, url }: Pick<TraceTarget, "kind" | "url">): string {
-  if (kind === "otlp") return url;
+export function endpointOf({ kind, url }: Pick<TraceDestination, "kind" | "url">): string {
+  if (kind !== "langfuse") return url;
   return (url.endsWith("/") ? url.slice(0, -1) : url) + LANGFUSE_PATH;
 }
 

@@ -3,6 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
+import { OTHER } from "../../ledger/postgres/known-or-other.ts";
 import {
   addDestination,
   changeDestination,
@@ -82,7 +83,8 @@ export function createTraceActions({ database, pepper, targetNetworks = "public"
       const destination = { accountId: actor.accountId, id, pepper };
       return act(actor, "account.traces_changed", async (transaction) => {
         const { kind } = await findDestination(transaction, destination);
-        const checked = url === undefined ? undefined : checkDestinationUrl(url, kind, targetNetworks);
+        // One of another kind is refused below.
+        const checked = url === undefined || kind === OTHER ? undefined : checkDestinationUrl(url, kind, targetNetworks);
         return shown(await changeDestination(transaction, destination, { ...change, url: checked }));
       });
     },
@@ -157,7 +159,7 @@ function checkDestinationUrl(text: string, kind: DestinationKind, networks: Targ
 
 /** @throws GatewayError `invalid_request` with `field`: destinations of the other kind have other credentials. */
 export function checkKind({ kind }: TraceDestination, wanted: DestinationKind, field: string): void {
-  if (kind === wanted) return;
+  if (kind === wanted || kind === OTHER) return;
   const words = kind === "otlp" ? "An OTLP destination has headers" : "A Langfuse destination has a public and a secret key";
   throw new GatewayError("invalid_request", `${words}. Leave ${field} out.`, { field });
 }

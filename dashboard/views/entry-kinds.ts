@@ -9,4 +9,5 @@ export const ENTRY_KINDS: Record<ListedEntry["kind"], string> = {
   expire: "Expired grant",
   payment_refund: "Refunded payment",
   dispute: "Disputed payment",
+  other: "Other",
 };

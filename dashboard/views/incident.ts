@@ -1,21 +1,24 @@
 import { html } from "ghtml";
 import type { Incident, IncidentStatus } from "../../ledger/incidents/incidents.ts";
+import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
 import { msOfId } from "../../ledger/usage/request-id-time.ts";
 import { exactMoment } from "./time.ts";
 
-export const STATUS_NAMES: Record<IncidentStatus, string> = {
+export const STATUS_NAMES: Record<OrOther<IncidentStatus>, string> = {
   investigating: "Investigating",
   identified: "Identified",
   monitoring: "Monitoring",
   resolved: "Resolved",
   scheduled: "Scheduled",
+  other: "Other",
 };
 export const IMPACT_NAMES: Record<Incident["impact"], string> = {
   minor: "Minor outage",
   major: "Major outage",
   maintenance: "Maintenance",
+  other: "Other",
 };
-const IMPACT_BADGES: Record<Incident["impact"], string> = { minor: "warn", major: "bad", maintenance: "" };
+const IMPACT_BADGES: Record<Incident["impact"], string> = { minor: "warn", major: "bad", maintenance: "", other: "" };
 
 export function statusOf({ updates }: Incident): string {
   const [latest] = updates;

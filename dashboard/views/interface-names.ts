@@ -1,4 +1,5 @@
 import type { Interface } from "../../contract/protocol.ts";
+import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
 
 /** Display names of the interfaces. */
 export const INTERFACE_NAMES = {
@@ -10,4 +11,5 @@ export const INTERFACE_NAMES = {
   image_generation: "Image generation",
   speech: "Speech",
   transcription: "Transcription",
-} as const satisfies Record<Interface, string>;
+  other: "Other",
+} as const satisfies Record<OrOther<Interface>, string>;

@@ -1,12 +1,14 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
+import { knownOrOther } from "../postgres/known-or-other.ts";
 import { cutPage } from "../postgres/page.ts";
+import type { Account } from "./accounts.ts";
 
 /** An account as operators of the service see it. */
 export interface ListedAccount {
   id: string;
   name: string;
-  status: "active" | "suspended";
+  status: Account["status"];
   createdAt: Date;
   postedNanoUsd: bigint;
   /** Reserved for running requests. */
@@ -45,7 +47,7 @@ export interface AccountPage {
 const accountRow = z.strictObject({
   id: z.string(),
   name: z.string(),
-  status: z.enum(["active", "suspended"]),
+  status: knownOrOther(["active", "suspended"]),
   createdAt: z.date(),
   postedNanoUsd: z.bigint(),
   leasedNanoUsd: z.bigint(),

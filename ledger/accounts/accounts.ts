@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { checkPersonName } from "../people/person-name.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 
 export interface NewAccount {
   /** Lower-case letters, digits and dashes, at most 63. */
@@ -12,10 +13,13 @@ export interface NewAccount {
   overdraftNanoUsd?: bigint;
 }
 
+type AccountStatus = "active" | "suspended";
+
 export interface Account {
   id: string;
   name: string;
-  status: "active" | "suspended";
+  /** Only an active account is served. */
+  status: OrOther<AccountStatus>;
   createdAt: Date;
 }
 
@@ -31,7 +35,7 @@ const ID_FORM = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const accountRow = z.strictObject({
   id: z.string(),
   name: z.string(),
-  status: z.enum(["active", "suspended"]),
+  status: knownOrOther(["active", "suspended"]),
   createdAt: z.date(),
 });
 
@@ -83,7 +87,7 @@ export async function findAccount(database: Queryable, id: string): Promise<Acco
  * Suspends all keys of an account, or reactivates them; its credit and members are unchanged.
  * @returns whether anything changed.
  */
-export async function setAccountStatus(database: Queryable, id: string, status: Account["status"]): Promise<boolean> {
+export async function setAccountStatus(database: Queryable, id: string, status: AccountStatus): Promise<boolean> {
   const changed = await database.execute("UPDATE account SET status = $2 WHERE id = $1 AND status <> $2", [id, status]);
   // Operators serve the provider keys of active accounts.
   if (changed > 0) await database.execute("SELECT pg_notify('provider_key_changed', '')");

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { BATCH_BOUNDS, BATCH_INTERFACES, type BatchInterface } from "../../contract/batches.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 import { ROW_BYTES } from "./requests.ts";
 import { noSuchFile } from "./files.ts";
 import { HAVE_RESULTS_EXPIRED, RESULTS_EXPIRE_AT } from "./results-expiry.ts";
@@ -14,10 +15,10 @@ export interface Batch {
   accountId: string;
   /** Public id of the key that created it, and pays. */
   keyId: string;
-  interface: BatchInterface;
+  interface: OrOther<BatchInterface>;
   inputFileId: string | null;
   metadata: Record<string, string> | null;
-  state: "arriving" | "preparing" | "running" | "ending" | "ended";
+  state: OrOther<"arriving" | "preparing" | "running" | "ending" | "ended">;
   /** Why it ends, or ended, before its requests were done; null if it did not. */
   stoppedBy: string | null;
   errors: BatchError[];
@@ -54,10 +55,10 @@ const batchRow: z.ZodType<Batch> = z.strictObject({
   id: z.string(),
   accountId: z.string(),
   keyId: z.string(),
-  interface: z.enum(BATCH_INTERFACES),
+  interface: knownOrOther(BATCH_INTERFACES),
   inputFileId: z.string().nullable(),
   metadata: z.record(z.string(), z.string()).nullable(),
-  state: z.enum(["arriving", "preparing", "running", "ending", "ended"]),
+  state: knownOrOther(["arriving", "preparing", "running", "ending", "ended"]),
   stoppedBy: z.string().nullable(),
   errors: z.array(z.strictObject({ code: z.string(), message: z.string(), line: z.int().nullable() })),
   requests: z.int(),

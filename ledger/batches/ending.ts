@@ -32,13 +32,13 @@ const endingRow = z.strictObject({
 /** A batch that sends nothing any more, and has nothing in flight. */
 export type EndingBatch = z.infer<typeof endingRow>;
 
-/** Takes one; undefined if there is none. */
+/** Takes one; undefined if there is none. Those of interfaces that a newer version added wait for it. */
 export async function takeEnding(database: Queryable): Promise<EndingBatch | undefined> {
   const [taken] = await database.query({
     text: `UPDATE batch SET taken_until = now() + make_interval(secs => $1),
              state = 'ending', ending_at = coalesce(ending_at, now())
            WHERE id = (
-             SELECT id FROM batch WHERE (taken_until IS NULL OR taken_until < now()) AND (
+             SELECT id FROM batch WHERE interface = ANY($2) AND (taken_until IS NULL OR taken_until < now()) AND (
                state = 'ending'
                OR (state = 'running' AND NOT (${HAS_WAITING}))
              ) AND NOT EXISTS (
@@ -47,7 +47,7 @@ export async function takeEnding(database: Queryable): Promise<EndingBatch | und
              )
              ORDER BY ending_at LIMIT 1 FOR UPDATE SKIP LOCKED
            ) RETURNING id, interface, stopped_by AS "stoppedBy"`,
-    values: [WORK_SECONDS],
+    values: [WORK_SECONDS, BATCH_INTERFACES],
     row: endingRow,
   });
   return taken;

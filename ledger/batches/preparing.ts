@@ -15,15 +15,15 @@ export type Unprepared = z.infer<typeof takenRow>;
 
 /**
  * Takes a batch whose file is to be read; undefined if there is none. It is this process's for a minute after each `keepBatch`.
- * What an earlier process has prepared of it is removed.
+ * What an earlier process has prepared of it is removed. Those of interfaces that a newer version added wait for it.
  */
 export async function takeUnprepared(database: Database): Promise<Unprepared | undefined> {
   const [taken] = await database.query({
     text: `UPDATE batch SET taken_until = now() + make_interval(secs => $1) WHERE id = (
-             SELECT id FROM batch WHERE state = 'preparing' AND (taken_until IS NULL OR taken_until < now())
+             SELECT id FROM batch WHERE state = 'preparing' AND interface = ANY($2) AND (taken_until IS NULL OR taken_until < now())
              ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED
            ) RETURNING id, input_file_id AS "inputFileId", interface`,
-    values: [WORK_SECONDS],
+    values: [WORK_SECONDS, BATCH_INTERFACES],
     row: takenRow,
   });
   if (taken !== undefined) await removeRequests(database, taken.id);

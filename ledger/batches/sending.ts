@@ -94,12 +94,12 @@ async function takeBatch(transaction: Queryable) {
            SELECT id AS "batchId", batch.account_id AS "accountId", key_id AS "keyId", interface, betas,
              least(width - coalesce(flying.requests, 0), $1 - coalesce(of_account.requests, 0))::integer AS room
            FROM batch LEFT JOIN flying ON flying.batch_id = id LEFT JOIN of_account ON of_account.account_id = batch.account_id
-           WHERE state = 'running' AND resumes_at <= now()
+           WHERE state = 'running' AND interface = ANY($2) AND resumes_at <= now()
              AND width > coalesce(flying.requests, 0) AND $1 > coalesce(of_account.requests, 0)
              AND (${HAS_WAITING} OR EXISTS (SELECT FROM batch_request WHERE batch_id = id
                  AND batch_request.state = 'sent' AND batch_request.taken_until < now()))
            ORDER BY coalesce(of_account.requests, 0), resumes_at LIMIT 1 FOR UPDATE OF batch SKIP LOCKED`,
-    values: [ACCOUNT_WIDTH],
+    values: [ACCOUNT_WIDTH, BATCH_INTERFACES],
     row: batchRow,
   });
   return batch;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { entryKind, type ListedEntry } from "../credit/entry-list.ts";
+import { kindColumn, type ListedEntry } from "../credit/entry-list.ts";
 import { usageByModel, type UsageByModel } from "../usage/reports.ts";
 import { readProviderKeyUsage, type ProviderKeyUsage } from "../usage/provider-key-usage.ts";
 import { addUsage, NO_USAGE_SUMS, type UsageSums } from "../usage/sums.ts";
@@ -37,12 +37,12 @@ const MAX_LISTED = 200;
 
 const amountRow = z.strictObject({ amountNanoUsd: z.bigint() });
 const entryRow = z.strictObject({
-  kind: entryKind,
+  kind: kindColumn,
   amountNanoUsd: z.bigint(),
   note: z.string().nullable(),
   createdAt: z.date(),
 });
-const totalRow = z.strictObject({ kind: entryKind, amountNanoUsd: z.bigint(), entries: z.int() });
+const totalRow = z.strictObject({ kind: kindColumn, amountNanoUsd: z.bigint(), entries: z.int() });
 
 /**
  * Read from the ledger's entries and, for usage, from the rollups of the same charges: the cost of reading it depends on the

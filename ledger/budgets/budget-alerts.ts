@@ -1,14 +1,17 @@
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { BUDGET_SCOPES, BUDGETS, SPENT_THIS_MONTH, THIS_MONTH, type Budget } from "./budgets.ts";
+import { BUDGETS, SPENT_THIS_MONTH, THIS_MONTH, type Budget, type BudgetScope } from "./budgets.ts";
+
+/** Whose alerts are sent: those of end users are in end-user-alerts.ts, and a newer version may have others. */
+const ALERTED_SCOPES = ["account", "project", "key", "member"] as const satisfies readonly BudgetScope["scope"][];
+const IS_ALERTED = `scope IN (${ALERTED_SCOPES.map((scope) => `'${scope}'`).join(", ")})`;
 
 /** Parts of a budget at which people and programs are notified, in percent. */
 export const THRESHOLDS = [50, 80, 100] as const;
 
 /** A budget whose spend has passed a threshold. */
 export interface BudgetAlert extends Omit<Budget, "id" | "reached" | "scope"> {
-  /** Those of end users are in end-user-alerts.ts. */
-  scope: Exclude<Budget["scope"], "end_user">;
+  scope: (typeof ALERTED_SCOPES)[number];
   budgetId: string;
   accountId: string;
   accountName: string;
@@ -21,7 +24,7 @@ const alertRow = z.strictObject({
   budgetId: z.string(),
   accountId: z.string(),
   accountName: z.string(),
-  scope: z.enum(BUDGET_SCOPES).exclude(["end_user"]),
+  scope: z.enum(ALERTED_SCOPES),
   keyId: z.string().nullable(),
   personId: z.string().nullable(),
   projectId: z.string().nullable(),
@@ -63,7 +66,7 @@ export async function noteReachedBudgets(
                SELECT id, scope, amount_nano_usd AS amount, spent.amount AS spent, percent,
                  percent = max(percent) OVER (PARTITION BY id) AS is_highest
                FROM ${BUDGETS} AS budget JOIN spent ON budget_id = id CROSS JOIN unnest($1::smallint[]) AS percent
-               WHERE scope <> 'end_user' AND spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
+               WHERE ${IS_ALERTED} AND spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
              ), of_projects AS (
                INSERT INTO project_budget_alert ${FROM_PASSED} WHERE scope = 'project' ON CONFLICT DO NOTHING RETURNING ${ALERT_COLUMNS}
              ), of_others AS (
@@ -81,7 +84,8 @@ export async function noteReachedBudgets(
 export async function claimBudgetLetters(database: Queryable): Promise<(BudgetAlert & { readers: string[] })[]> {
   return database.query({
     text: `WITH of_projects AS (UPDATE project_budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING ${ALERT_COLUMNS}),
-             of_others AS (UPDATE budget_alert SET is_mail_due = false WHERE is_mail_due RETURNING ${ALERT_COLUMNS}), ${ALERT}
+             of_others AS (UPDATE budget_alert SET is_mail_due = false
+               WHERE is_mail_due AND EXISTS (SELECT FROM budget WHERE id = budget_id AND ${IS_ALERTED}) RETURNING ${ALERT_COLUMNS}), ${ALERT}
            SELECT each.*, ARRAY(
              SELECT email FROM member JOIN person ON person.id = member.person_id
              WHERE member.account_id = each."accountId" AND (role = 'owner' OR member.person_id = each."personId") ORDER BY email

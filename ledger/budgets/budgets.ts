@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { END_USER } from "../../contract/labels.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 
 /** The scope of a budget. */
 export type BudgetScope =
@@ -22,7 +23,7 @@ export const BUDGET_SCOPES = [
 
 export interface Budget {
   id: string;
-  scope: BudgetScope["scope"];
+  scope: OrOther<BudgetScope["scope"]>;
   keyId: string | null;
   personId: string | null;
   projectId: string | null;
@@ -40,7 +41,7 @@ export interface Budget {
 
 const budgetRow = z.strictObject({
   id: z.string(),
-  scope: z.enum(BUDGET_SCOPES),
+  scope: knownOrOther(BUDGET_SCOPES),
   keyId: z.string().nullable(),
   personId: z.string().nullable(),
   projectId: z.string().nullable(),

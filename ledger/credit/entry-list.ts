@@ -1,12 +1,13 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import type { Credit } from "./entries.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 import { cutPage } from "../postgres/page.ts";
 
 /** One change of an account's credit other than by use. */
 export interface ListedEntry {
   id: bigint;
-  kind: Credit["kind"];
+  kind: OrOther<Credit["kind"]>;
   /** Below zero for deductions. */
   amountNanoUsd: bigint;
   /** What it was posted for: for a payment it begins with "payment:" and the payment's id. */
@@ -15,8 +16,18 @@ export interface ListedEntry {
   createdAt: Date;
 }
 
-/** All entries except those for usage. */
-export const entryKind = z.enum(["grant", "topup", "adjust", "refund", "code", "expire", "payment_refund", "dispute"]);
+/** Of all entries except those for usage. */
+export const CREDIT_KINDS = [
+  "grant",
+  "topup",
+  "adjust",
+  "refund",
+  "code",
+  "expire",
+  "payment_refund",
+  "dispute",
+] as const satisfies readonly Credit["kind"][];
+export const kindColumn = knownOrOther(CREDIT_KINDS);
 
 export interface EntryPage {
   /** Newest first. */
@@ -27,7 +38,7 @@ export interface EntryPage {
 
 const entryRow = z.strictObject({
   id: z.bigint(),
-  kind: entryKind,
+  kind: kindColumn,
   amountNanoUsd: z.bigint(),
   reference: z.string(),
   note: z.string().nullable(),

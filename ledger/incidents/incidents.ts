@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 
 export const IMPACTS = ["minor", "major", "maintenance"] as const;
 export const INCIDENT_STATUSES = ["investigating", "identified", "monitoring", "resolved", "scheduled"] as const;
@@ -13,7 +14,7 @@ export interface Incident {
   /** UUIDv7: contains the time of publication. */
   id: string;
   title: string;
-  impact: Impact;
+  impact: OrOther<Impact>;
   /** null: it is ongoing. */
   resolvedAt: Date | null;
   /** The newest first, at most MAX_UPDATES. */
@@ -23,7 +24,7 @@ export interface Incident {
 interface IncidentUpdate {
   /** UUIDv7. */
   id: string;
-  status: IncidentStatus;
+  status: OrOther<IncidentStatus>;
   message: string;
 }
 
@@ -42,9 +43,9 @@ const MAX_OPEN = 20;
 const incidentRow = z.strictObject({
   id: z.string(),
   title: z.string(),
-  impact: z.enum(IMPACTS),
+  impact: knownOrOther(IMPACTS),
   resolvedAt: z.date().nullable(),
-  updates: z.array(z.strictObject({ id: z.string(), status: z.enum(INCIDENT_STATUSES), message: z.string() })),
+  updates: z.array(z.strictObject({ id: z.string(), status: knownOrOther(INCIDENT_STATUSES), message: z.string() })),
 });
 
 const SELECT = `SELECT id, title, impact, resolved_at AS "resolvedAt",

@@ -1,17 +1,18 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable, Reader } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 
 /** Whether an account's requests keep their tags and end users. "erasing": no more, and the stored ones are being deleted. */
 type LabelKeeping = "off" | "kept" | "erasing";
 
 export interface AccountLabels {
-  keeping: LabelKeeping;
+  keeping: OrOther<LabelKeeping>;
   /** Whether there are any to show, kept now or before. */
   hasSome: boolean;
 }
 
-const row = z.strictObject({ keeping: z.enum(["off", "kept", "erasing"]), hasSome: z.boolean() });
+const row = z.strictObject({ keeping: knownOrOther(["off", "kept", "erasing"]), hasSome: z.boolean() });
 
 export async function readAccountLabels(database: Reader, accountId: string): Promise<AccountLabels> {
   const [found] = await database.query({

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 
 /** The terms that the customer agreed to. */
 export interface AutoTopUpTerms {
@@ -16,7 +17,7 @@ export type StopReason = "declined" | "returned";
 
 export interface AutoTopUp extends AutoTopUpTerms {
   isOn: boolean;
-  stoppedBecause: StopReason | null;
+  stoppedBecause: OrOther<StopReason> | null;
   /** Begun by the service this month, paid or not paid yet. */
   chargedNanoUsd: bigint;
   /** A charge is begun, and the provider has not reported its end. */
@@ -33,7 +34,7 @@ export const CHARGED_THIS_MONTH = `(
 export const IS_CHARGING = `coalesce(
   (SELECT payment.status = 'pending' FROM payment WHERE payment.id = auto_top_up.last_payment_id), false)`;
 
-const stopReason = z.enum(["declined", "returned"]);
+const stopReason = knownOrOther(["declined", "returned"]);
 
 /** @returns undefined if it was never enabled. */
 export async function readAutoTopUp(database: Queryable, accountId: string): Promise<AutoTopUp | undefined> {
@@ -89,7 +90,7 @@ export async function stopAutoTopUp(database: Queryable, accountId: string, beca
 export interface StoppedAutoTopUp {
   accountId: string;
   accountName: string;
-  because: StopReason;
+  because: OrOther<StopReason>;
   /** Email addresses. */
   owners: string[];
 }

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { formatNanoUsd } from "../money.ts";
@@ -22,7 +23,7 @@ export interface Payment {
   /** ISO 4217: the currency that the customer pays in. */
   currency: string;
   /** "refunded": all of it. "disputed": a dispute is open, or lost. */
-  status: "pending" | "paid" | "refunded" | "disputed" | "failed";
+  status: OrOther<"pending" | "paid" | "refunded" | "disputed" | "failed">;
   refundedNanoUsd: bigint;
   /** In disputes that are open or lost. */
   disputedNanoUsd: bigint;
@@ -59,7 +60,7 @@ const paymentRow = z.strictObject({
   providerChargeId: z.string().nullable(),
   amountNanoUsd: z.bigint(),
   currency: z.string(),
-  status: z.enum(["pending", "paid", "refunded", "disputed", "failed"]),
+  status: knownOrOther(["pending", "paid", "refunded", "disputed", "failed"]),
   refundedNanoUsd: z.bigint(),
   disputedNanoUsd: z.bigint(),
   createdAt: z.date(),
@@ -213,7 +214,7 @@ export async function listPaidPayments(
 
 /**
  * The payment, locked until the transaction ends: other notices about it wait.
- * @throws GatewayError `not_found`.
+ * @throws GatewayError `not_found`; `billing_unavailable` in a status of a newer version: its provider repeats the notice for days.
  */
 export async function lockPayment(transaction: Queryable, name: PaymentName): Promise<Payment> {
   const [payment] = await transaction.query({
@@ -222,7 +223,13 @@ export async function lockPayment(transaction: Queryable, name: PaymentName): Pr
     row: paymentRow,
   });
   if (payment === undefined) throw new GatewayError("not_found", "There is no such payment.", { field: "providerPaymentId" });
+  if (payment.status === OTHER) throw unknownStatus();
   return payment;
+}
+
+/** What a status of a newer version means for the credit is unknown: nothing is posted until that version is back. */
+export function unknownStatus(): GatewayError {
+  return new GatewayError("billing_unavailable", "A newer version of this service has changed this payment. Try again later.");
 }
 
 const BY_NAME = "FROM payment WHERE provider = $1 AND (provider_payment_id = $2 OR provider_charge_id = $2)";

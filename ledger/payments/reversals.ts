@@ -2,10 +2,11 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { stopAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { knownOrOther, OTHER } from "../postgres/known-or-other.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { formatNanoUsd } from "../money.ts";
 import { queueEvent } from "../webhooks/events.ts";
-import { lockPayment, paymentData, type Payment, type PaymentName } from "./payments.ts";
+import { lockPayment, paymentData, unknownStatus, type Payment, type PaymentName } from "./payments.ts";
 
 /**
  * Reversed payments: credit that the provider returned, or lost in a dispute, is deducted. A balance may fall below zero by it:
@@ -102,19 +103,22 @@ export async function disputePayment(database: Database, dispute: PaymentDispute
 }
 
 const amountRow = z.strictObject({ amountNanoUsd: z.bigint() });
-const disputeRow = z.strictObject({ amountNanoUsd: z.bigint(), status: z.enum(["open", "won", "lost"]) });
+const disputeRow = z.strictObject({ amountNanoUsd: z.bigint(), status: knownOrOther(["open", "won", "lost"]) });
 
 async function findDispute(
   transaction: Queryable,
   paymentId: string,
   disputeId: string,
-): Promise<z.infer<typeof disputeRow> | undefined> {
+): Promise<{ amountNanoUsd: bigint; status: PaymentDispute["status"] } | undefined> {
   const [dispute] = await transaction.query({
     text: `SELECT amount_nano_usd AS "amountNanoUsd", status FROM payment_dispute WHERE payment_id = $1 AND provider_dispute_id = $2`,
     values: [paymentId, disputeId],
     row: disputeRow,
   });
-  return dispute;
+  if (dispute === undefined) return undefined;
+  const { amountNanoUsd, status } = dispute;
+  if (status === OTHER) throw unknownStatus();
+  return { amountNanoUsd, status };
 }
 
 async function lockPaid(transaction: Queryable, name: PaymentName): Promise<Payment> {

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { linkUser } from "../provisioning/users.ts";
 import { noteAction } from "./audit.ts";
 import {
@@ -11,7 +12,7 @@ import {
   checkRoomForMember,
   listMemberships,
   membershipRow,
-  roleSchema,
+  roleColumn,
   type Membership,
   type Role,
 } from "./members.ts";
@@ -87,7 +88,7 @@ export interface Invitation {
   /** The hash of its token, in hex: identifies it, grants nothing. */
   id: string;
   email: string;
-  role: Role;
+  role: OrOther<Role>;
   invitedBy: string;
   expiresAt: Date;
 }
@@ -98,7 +99,7 @@ export async function listInvitations(database: Queryable, accountId: string): P
            FROM invitation JOIN person ON person.id = invited_by
            WHERE account_id = $1 AND expires_at > now() ORDER BY expires_at, id`,
     values: [accountId],
-    row: z.strictObject({ id: z.string(), email: z.string(), role: roleSchema, invitedBy: z.string(), expiresAt: z.date() }),
+    row: z.strictObject({ id: z.string(), email: z.string(), role: roleColumn, invitedBy: z.string(), expiresAt: z.date() }),
   });
 }
 
@@ -119,16 +120,34 @@ export async function withdrawInvitation(
   return (await database.execute("DELETE FROM invitation WHERE account_id = $1 AND lower(email) = lower($2)", values)) > 0;
 }
 
-/** The target of an invitation. @throws GatewayError `not_found` for one that was used, has expired or never existed. */
-export async function readInvitation(database: Queryable, token: string): Promise<Membership & { email: string }> {
+/** What an invitation offers. */
+export interface OpenInvitation extends Membership {
+  role: Role;
+  email: string;
+}
+
+/** @throws GatewayError `invalid_request` for a role of a newer version. */
+function opened({ role, ...invitation }: z.infer<typeof invitationRow>): OpenInvitation {
+  if (role === OTHER)
+    throw new GatewayError(
+      "invalid_request",
+      "This invitation is for a role that this service does not offer at the moment. Ask for a new one.",
+    );
+  return { ...invitation, role };
+}
+
+const invitationRow = membershipRow.extend({ email: z.string() });
+
+/** The target of an invitation. @throws GatewayError as `acceptInvitation`. */
+export async function readInvitation(database: Queryable, token: string): Promise<OpenInvitation> {
   const [invitation] = await database.query({
     text: `SELECT ${ACCOUNT_OF_MEMBERSHIP}, role, email
            FROM invitation JOIN account ON account.id = account_id WHERE token_hash = $1 AND expires_at > now()`,
     values: [hashToken(token)],
-    row: membershipRow.extend({ email: z.string() }),
+    row: invitationRow,
   });
   if (invitation === undefined) throw noInvitation();
-  return invitation;
+  return opened(invitation);
 }
 
 function noInvitation(): GatewayError {
@@ -138,7 +157,8 @@ function noInvitation(): GatewayError {
 /**
  * Makes the person a member; an existing member keeps their role. The invitation is valid for anybody who has it: mail may be
  * forwarded, and addresses differ.
- * @throws GatewayError `not_found` for one that was used, has expired or never existed.
+ * @throws GatewayError `not_found` for one that was used, has expired or never existed; `invalid_request` for one with a role that a
+ * newer version added.
  */
 export async function acceptInvitation(database: Database, token: string, person: { id: string }): Promise<Membership> {
   return database.transaction((transaction) => acceptInvitationIn(transaction, token, person));
@@ -150,12 +170,14 @@ export async function acceptInvitationIn(transaction: Queryable, token: string, 
     text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role, email)
            SELECT ${ACCOUNT_OF_MEMBERSHIP}, role, email FROM used JOIN account ON account.id = account_id`,
     values: [hashToken(token)],
-    row: membershipRow.extend({ email: z.string() }),
+    row: invitationRow,
   });
   if (invitation === undefined) throw noInvitation();
-  await checkRoomForMember(transaction, { ...invitation, personId: person.id });
-  await linkUser(transaction, { ...invitation, personId: person.id });
-  await addMember(transaction, { ...invitation, personId: person.id });
+  const { accountId, role, email } = opened(invitation);
+  const joining = { accountId, personId: person.id };
+  await checkRoomForMember(transaction, joining);
+  await linkUser(transaction, { ...joining, email });
+  await addMember(transaction, { ...joining, role });
   const memberships = await listMemberships(transaction, person.id);
-  return memberships.find(({ accountId }) => accountId === invitation.accountId) ?? invitation;
+  return memberships.find((membership) => membership.accountId === accountId) ?? invitation;
 }

@@ -3,7 +3,8 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { HAS_PASSKEY, HAS_TOTP, type Role } from "./members.ts";
+import type { OrOther } from "../postgres/known-or-other.ts";
+import { HAS_PASSKEY, HAS_TOTP, roleColumn, ROLES, type Role } from "./members.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";
 
@@ -14,14 +15,17 @@ export interface ManagementToken {
   accountId: string;
   name: string;
   /** Its rights are those of this role, and never more than its creator's current ones. */
-  role: Role;
+  role: OrOther<Role>;
   /** Email address of its creator. */
   createdBy: string;
   createdAt: Date;
   expiresAt: Date | null;
   /** Rounded to the minute. */
   lastUsedAt: Date | null;
-  /** "stopped": its creator is no longer in the account, or lacks the second factor that the account requires. */
+  /**
+   * "stopped": its creator is no longer in the account, or lacks the second factor that the account requires; or one of the two has a
+   * role of a newer version.
+   */
   status: "active" | "expired" | "stopped";
   /** It reads figures of the whole service while its creator is an administrator. */
   readsService: boolean;
@@ -40,8 +44,9 @@ export interface NewManagementToken {
 }
 
 const PREFIX = "mgmt_";
+const KNOWN_ROLES = ROLES.map((role) => `'${role}'`).join(", ");
 /** Of tokens joined as in `FROM`. */
-const IS_STOPPED = `(member.role IS NULL OR (
+const IS_STOPPED = `(member.role IS NULL OR member.role NOT IN (${KNOWN_ROLES}) OR management_token.role NOT IN (${KNOWN_ROLES}) OR (
   NOT (management_token.has_second_factor OR ${HAS_TOTP} OR ${HAS_PASSKEY})
   AND EXISTS (SELECT FROM second_factor_rule AS rule WHERE rule.account_id = management_token.account_id)))`;
 const COLUMNS = `management_token.id, management_token.account_id AS "accountId", management_token.name,
@@ -55,7 +60,7 @@ const tokenRow = z.strictObject({
   id: z.string(),
   accountId: z.string(),
   name: z.string(),
-  role: z.enum(["owner", "member", "viewer"]),
+  role: roleColumn,
   createdBy: z.string(),
   createdAt: z.date(),
   expiresAt: z.date().nullable(),
@@ -64,9 +69,10 @@ const tokenRow = z.strictObject({
   readsService: z.boolean(),
 });
 
-/** As SQL: the lower of two roles. */
+/** As SQL: the lower of two roles; that of a newer version if one is. */
 function lesserRole(one: string, other: string): string {
-  return `CASE WHEN 'viewer' IN (${one}, ${other}) THEN 'viewer' WHEN 'member' IN (${one}, ${other}) THEN 'member' ELSE 'owner' END`;
+  return `CASE WHEN ${one} NOT IN (${KNOWN_ROLES}) THEN ${one} WHEN ${other} NOT IN (${KNOWN_ROLES}) THEN ${other}
+    WHEN 'viewer' IN (${one}, ${other}) THEN 'viewer' WHEN 'member' IN (${one}, ${other}) THEN 'member' ELSE 'owner' END`;
 }
 
 /** Was this meant to be one? */

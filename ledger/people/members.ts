@@ -3,16 +3,17 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
+import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { queueEvent } from "../webhooks/events.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" also manages members. */
-const ROLES = ["owner", "member", "viewer"] as const;
+export const ROLES = ["owner", "member", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Membership {
   accountId: string;
   accountName: string;
-  role: Role;
+  role: OrOther<Role>;
   /** By operators of the service: keys are rejected, and payments are not possible. */
   isSuspended: boolean;
   /** Its owner requires a second factor of all members. */
@@ -23,26 +24,27 @@ export interface Member {
   personId: string;
   email: string;
   name: string;
-  role: Role;
+  role: OrOther<Role>;
   since: Date;
   hasSecondFactor: boolean;
 }
 
-export const roleSchema = z.enum(ROLES);
+/** A role of a newer version allows nothing here. */
+export const roleColumn = knownOrOther(ROLES);
 
-/** Whether a role may do more than another. */
-export function isMore(role: Role, than: Role): boolean {
-  return ROLES.indexOf(role) < ROLES.indexOf(than);
+/** Whether a role may do more than another. One of a newer version may do nothing. */
+export function isMore(role: Role, than: OrOther<Role>): boolean {
+  return than === OTHER || ROLES.indexOf(role) < ROLES.indexOf(than);
 }
 export const membershipRow = z.strictObject({
   accountId: z.string(),
   accountName: z.string(),
-  role: roleSchema,
+  role: roleColumn,
   isSuspended: z.boolean(),
   requiresSecondFactor: z.boolean(),
 });
 /** Columns of `membershipRow` except `role`. */
-export const ACCOUNT_OF_MEMBERSHIP = `account_id AS "accountId", account.name AS "accountName", status = 'suspended' AS "isSuspended",
+export const ACCOUNT_OF_MEMBERSHIP = `account_id AS "accountId", account.name AS "accountName", status <> 'active' AS "isSuspended",
   EXISTS (SELECT FROM second_factor_rule AS rule WHERE rule.account_id = account.id) AS "requiresSecondFactor"`;
 /** Of a person. */
 export const HAS_TOTP = "EXISTS (SELECT FROM person_totp WHERE person_totp.person_id = person.id)";
@@ -51,7 +53,7 @@ const memberRow = z.strictObject({
   personId: z.string(),
   email: z.string(),
   name: z.string(),
-  role: roleSchema,
+  role: roleColumn,
   since: z.date(),
   hasSecondFactor: z.boolean(),
 });

@@ -7,6 +7,7 @@ import { sealTo } from "../../runtime/sealed-box.ts";
 import { checkCredit } from "../accounts/credit-check.ts";
 import { admitChange, noteAction } from "../people/audit.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 import { OFFERED } from "./offers.ts";
 import { providerKeyFingerprints } from "./fingerprints.ts";
 import { aboutProviderKey, readSealing } from "./sealing.ts";
@@ -17,7 +18,7 @@ export interface ProviderKey {
   provider: string;
   origin: string;
   lastFour: string;
-  state: ProviderKeyState;
+  state: OrOther<ProviderKeyState>;
   /** Requests may be sent with the gateway's credential, at the model's price, while it cannot be used. */
   fallsBack: boolean;
   createdAt: Date;
@@ -37,7 +38,7 @@ const row = z.strictObject({
   provider: z.string(),
   origin: z.string(),
   lastFour: z.string(),
-  state: z.enum(PROVIDER_KEY_STATES),
+  state: knownOrOther(PROVIDER_KEY_STATES),
   fallsBack: z.boolean(),
   createdAt: z.date(),
   replacedAt: z.date().nullable(),
@@ -78,7 +79,7 @@ const FEES = "Add credit first: it pays the fees of requests sent with this key.
 const knownRow = z.strictObject({
   id: z.string(),
   origin: z.string(),
-  state: z.enum(PROVIDER_KEY_STATES),
+  state: knownOrOther(PROVIDER_KEY_STATES),
   fallsBack: z.boolean(),
 });
 

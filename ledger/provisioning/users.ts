@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
-import type { Role } from "../people/members.ts";
-import { roleSchema } from "../people/members.ts";
+import { roleColumn, type Role } from "../people/members.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
+import { OTHER, type OrOther } from "../postgres/known-or-other.ts";
 
 /** What an identity provider stores with a user. Their sign-in name and address here are their own. */
 export interface UserProfile {
@@ -22,7 +22,7 @@ export interface UserProfile {
 export interface ProvisionedUser extends UserProfile {
   /** Stays the same when an invitation is accepted. */
   id: string;
-  role: Role;
+  role: OrOther<Role>;
   /** A member, or somebody who has not accepted their invitation yet. */
   isActive: boolean;
   /** null: they have never been a member. */
@@ -40,7 +40,7 @@ const userRow = z.strictObject({
   displayName: z.string().nullable(),
   givenName: z.string().nullable(),
   familyName: z.string().nullable(),
-  role: roleSchema,
+  role: roleColumn,
   isActive: z.boolean(),
   personId: z.string().nullable(),
   isMember: z.boolean(),
@@ -143,7 +143,11 @@ export async function createUser(
  */
 export async function changeUser(
   database: Database,
-  { accountId, id, change }: { accountId: string; id: string; change: Partial<UserProfile & { role: Role; isActive: boolean }> },
+  {
+    accountId,
+    id,
+    change,
+  }: { accountId: string; id: string; change: Partial<UserProfile & Pick<ProvisionedUser, "role" | "isActive">> },
 ): Promise<void> {
   await database.transaction(async (transaction) => {
     await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
@@ -153,12 +157,12 @@ export async function changeUser(
     await checkFree(transaction, { accountId, id, profile });
     const changed = await transaction.execute(
       `UPDATE provisioned_user SET user_name = $3, email = $4, external_id = $5, display_name = $6, given_name = $7,
-         family_name = $8, role = $9, is_active = $10, changed_at = now() WHERE account_id = $1 AND id = $2`,
-      [accountId, id, ...columns(profile), roleOfInvitation(role), isActive],
+         family_name = $8, role = coalesce($9, role), is_active = $10, changed_at = now() WHERE account_id = $1 AND id = $2`,
+      [accountId, id, ...columns(profile), role === OTHER ? null : roleOfInvitation(role), isActive],
     );
     // A member of whom nothing was stored so far. They count in the bound, but it must not keep them from being removed.
     if (changed === 0) await insertUser(transaction, { id, accountId, profile, role, isActive, personId });
-    if (isMember || role === earlier) return;
+    if (isMember || role === earlier || role === OTHER) return;
     await transaction.execute("UPDATE invitation SET role = $3 WHERE account_id = $1 AND lower(email) = lower($2)", [
       accountId,
       profile.email,
@@ -209,7 +213,7 @@ interface NewRow {
   id: string;
   accountId: string;
   profile: UserProfile;
-  role: Role;
+  role: OrOther<Role>;
   isActive: boolean;
   personId: string | null;
 }
@@ -224,7 +228,8 @@ async function insertUser(transaction: Queryable, { id, accountId, profile, role
 }
 
 /** An owner who was removed is not invited as one: only owners make owners, and not by SCIM. */
-function roleOfInvitation(role: Role): Role {
+function roleOfInvitation(role: OrOther<Role>): Role {
+  if (role === OTHER) return "viewer";
   return role === "owner" ? "member" : role;
 }
 

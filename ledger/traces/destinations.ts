@@ -4,6 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { seal, unseal } from "../people/sealed.ts";
 import type { Queryable, Reader } from "../postgres/database.ts";
+import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
 
 /** "otlp": any server of OpenTelemetry's protocol. "langfuse": its own attributes are sent too. */
 export const DESTINATION_KINDS = ["otlp", "langfuse"] as const;
@@ -16,7 +17,7 @@ export type TraceHeader = readonly [name: string, value: string];
 export interface TraceDestination {
   id: string;
   name: string;
-  kind: DestinationKind;
+  kind: OrOther<DestinationKind>;
   /** Where batches are posted to; of Langfuse, the address of its server. */
   url: string;
   /** In lower case. Their values are shown nowhere. */
@@ -25,7 +26,7 @@ export interface TraceDestination {
   includesContent: boolean;
   createdAt: Date;
   /** null: it gets traces. "failures": it accepted nothing for days. */
-  disabledBy: "owner" | "failures" | null;
+  disabledBy: OrOther<"owner" | "failures"> | null;
   /** null: the last batch was accepted, or there was none. */
   failingSince: Date | null;
   /** Why the last batch was not accepted. */
@@ -45,12 +46,12 @@ export interface TraceDestination {
 const destinationRow = z.strictObject({
   id: z.string(),
   name: z.string(),
-  kind: z.enum(DESTINATION_KINDS),
+  kind: knownOrOther(DESTINATION_KINDS),
   url: z.string(),
   headerNames: z.array(z.string()),
   includesContent: z.boolean(),
   createdAt: z.date(),
-  disabledBy: z.enum(["owner", "failures"]).nullable(),
+  disabledBy: knownOrOther(["owner", "failures"]).nullable(),
   failingSince: z.date().nullable(),
   problem: z.string().nullable(),
   remark: z.string().nullable(),
@@ -96,6 +97,18 @@ export async function findDestination(database: Reader, { accountId, id }: Owned
   return found;
 }
 
+/** One of a kind that this version knows. @throws GatewayError `not_found`; `invalid_request` for others. */
+async function findKnown(database: Reader, owned: Owned): Promise<TraceDestination & { kind: DestinationKind }> {
+  const found = await findDestination(database, owned);
+  const { kind } = found;
+  if (kind === OTHER)
+    throw new GatewayError(
+      "invalid_request",
+      "This version of the service cannot send to destinations of this kind. You can disable or delete it.",
+    );
+  return { ...found, kind };
+}
+
 /** Already validated. */
 export interface DestinationSettings {
   name: string;
@@ -135,7 +148,7 @@ export type DestinationChange = {
 
 /**
  * In a transaction; the next batch is sent at once, whatever failed before.
- * @throws GatewayError `not_found`; `invalid_request` with the field `headers` for another server without new headers: whoever changes
+ * @throws GatewayError `not_found`; `invalid_request` for a kind of a newer version, and with the field `headers` for another server without new headers: whoever changes
  * the address must not learn them.
  */
 export async function changeDestination(
@@ -143,7 +156,7 @@ export async function changeDestination(
   { accountId, id, pepper }: Owned & { pepper: Buffer },
   { name, url, headers, includesContent }: DestinationChange,
 ): Promise<TraceDestination> {
-  const before = await findDestination(transaction, { accountId, id });
+  const before = await findKnown(transaction, { accountId, id });
   const isMoved = url !== undefined && new URL(url).origin !== new URL(before.url).origin;
   if (isMoved && headers === undefined && before.headerNames.length > 0)
     throw new GatewayError("invalid_request", "Enter the headers again: they are for the server that they were entered for.", {
@@ -166,9 +179,9 @@ export async function changeDestination(
   return findDestination(transaction, { accountId, id });
 }
 
-/** In a transaction. It gets the requests that are settled from now on. @throws GatewayError `not_found`. */
+/** In a transaction. It gets the requests that are settled from now on. @throws GatewayError as `changeDestination`. */
 export async function enableDestination(transaction: Queryable, { accountId, id }: Owned): Promise<TraceDestination> {
-  await findDestination(transaction, { accountId, id });
+  await findKnown(transaction, { accountId, id });
   const lastNumber = await startExport(transaction, accountId);
   await transaction.execute(
     `UPDATE trace_destination SET disabled_at = NULL, disabled_by = NULL, is_mail_due = false, cursor = $2,
@@ -216,12 +229,12 @@ export interface DestinationTarget {
   headers: TraceHeader[] | undefined;
 }
 
-/** @throws GatewayError `not_found`. */
+/** @throws GatewayError `not_found`; `invalid_request` for a kind of a newer version. */
 export async function readTarget(
   database: Reader,
   { accountId, id, pepper }: Owned & { pepper: Buffer },
 ): Promise<DestinationTarget> {
-  const { kind, url } = await findDestination(database, { accountId, id });
+  const { kind, url } = await findKnown(database, { accountId, id });
   const [found] = await database.query({
     text: `SELECT sealed_headers AS "sealedHeaders" FROM trace_destination WHERE id = $1`,
     values: [id],

@@ -11,6 +11,7 @@ import {
   scheduleColumn,
   type PriceRule,
 } from "../models/price-schedule.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 import { OUTCOMES, type Outcome } from "../settlement/settlement.ts";
 import { wholeNumber } from "./sums.ts";
 
@@ -20,13 +21,13 @@ export interface ListedRequest {
   attempt: number;
   keyId: string;
   model: string;
-  interface: Interface;
+  interface: OrOther<Interface>;
   startedAt: Date;
   durationMs: number;
   firstTokenMs: number | null;
   isStream: boolean;
   httpStatus: number;
-  outcome: Outcome;
+  outcome: OrOther<Outcome>;
   isEstimated: boolean;
   /** It belongs to a batch. */
   isBatch: boolean;
@@ -80,13 +81,13 @@ export const listedRow = z
     attempt: z.int(),
     keyId: z.string(),
     model: z.string(),
-    interface: z.enum(INTERFACES),
+    interface: knownOrOther(INTERFACES),
     startedAt: z.date(),
     durationMs: z.int(),
     firstTokenMs: z.int().nullable(),
     isStream: z.boolean(),
     httpStatus: z.int(),
-    outcome: z.enum(OUTCOMES),
+    outcome: knownOrOther(OUTCOMES),
     isEstimated: z.boolean(),
     isBatch: z.boolean(),
     inputTokens: wholeNumber,

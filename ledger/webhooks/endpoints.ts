@@ -5,6 +5,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { seal, unseal } from "../people/sealed.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 import type { EventType } from "./event-types.ts";
 
 /** A target of an account's events. */
@@ -15,7 +16,7 @@ export interface Endpoint {
   events: string[];
   createdAt: Date;
   /** null: it gets events. "failures": it accepted nothing for days. */
-  disabledBy: "owner" | "failures" | null;
+  disabledBy: OrOther<"owner" | "failures"> | null;
   /** While events are signed with the previous secret too. */
   previousUntil: Date | null;
   /** null: no event was left out because too many were waiting. */
@@ -27,7 +28,7 @@ const endpointRow = z.strictObject({
   url: z.string(),
   events: z.array(z.string()),
   createdAt: z.date(),
-  disabledBy: z.enum(["owner", "failures"]).nullable(),
+  disabledBy: knownOrOther(["owner", "failures"]).nullable(),
   previousUntil: z.date().nullable(),
   droppedAt: z.date().nullable(),
 });

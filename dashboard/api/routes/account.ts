@@ -1,20 +1,21 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { findAccount } from "../../../ledger/accounts/accounts.ts";
-import { listMembers } from "../../../ledger/people/members.ts";
+import { listMembers, ROLES } from "../../../ledger/people/members.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { moment, showMoment } from "../schemas/values.ts";
 
 const tags = ["Account"];
-const role = z.enum(["owner", "member", "viewer"]);
+const role = orOther(ROLES);
 const account = z
   .object({
     id: z.string(),
     name: z.string(),
-    status: z.enum(["active", "suspended"]),
+    status: orOther(["active", "suspended"]),
     created_at: moment,
     caller: z.object({ role, is_token: z.boolean() }).meta({ description: "The caller" }),
   })

@@ -2,13 +2,14 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { readBillingDetails, setBillingDetails } from "../../../ledger/billing/billing-details.ts";
 import { monthSchema } from "../../../ledger/billing/month.ts";
-import { entryKind } from "../../../ledger/credit/entry-list.ts";
+import { CREDIT_KINDS } from "../../../ledger/credit/entry-list.ts";
 import { readStatement } from "../../../ledger/billing/statement.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { parseBillingDetails } from "../../billing/details-form.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { showSums, sumsShape } from "../schemas/usage.ts";
 import { moment, showMoment, showMoney, usd } from "../schemas/values.ts";
 
@@ -26,10 +27,10 @@ const statement = z
     opening_balance: usd,
     closing_balance: usd,
     credits: z
-      .array(z.object({ kind: entryKind, amount: usd }))
+      .array(z.object({ kind: orOther(CREDIT_KINDS), amount: usd }))
       .meta({ description: "Credits and deductions other than usage, by kind; deductions are negative" }),
     entries: z
-      .array(z.object({ kind: entryKind, amount: usd, note: z.string().nullable(), created_at: moment }))
+      .array(z.object({ kind: orOther(CREDIT_KINDS), amount: usd, note: z.string().nullable(), created_at: moment }))
       .meta({ description: "The first 200 of them, oldest first; `GET /credit/entries` lists all" }),
     usage: z.array(z.object({ model: z.string(), ...sumsShape })).meta({ description: "The highest amount first" }),
     usage_total: z.object(sumsShape),

@@ -10,6 +10,7 @@ import { showUsd } from "../../money.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { keyId, projectId, showMoney, usd } from "../schemas/values.ts";
 
 const tags = ["Budgets"];
@@ -17,7 +18,7 @@ const scope = z.enum(BUDGET_SCOPES, "Must be account, project, key, member or en
 const budget = z
   .object({
     id: z.string(),
-    scope,
+    scope: orOther(BUDGET_SCOPES),
     key_id: keyId.nullable(),
     member_id: z.string().nullable(),
     project_id: z.string().nullable(),

@@ -1,13 +1,14 @@
 import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
-import { entryKind, listEntries } from "../../../ledger/credit/entry-list.ts";
+import { CREDIT_KINDS, listEntries } from "../../../ledger/credit/entry-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import { encodeCursor, readEntryCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { moment, nextCursor, pageQuery, showMoment, showMoney, usd, words } from "../schemas/values.ts";
 
 const tags = ["Credit"];
@@ -15,7 +16,7 @@ const currency = z.literal("USD");
 const entry = z
   .object({
     id: z.string(),
-    kind: entryKind,
+    kind: orOther(CREDIT_KINDS),
     amount: usd.meta({ description: "Negative for deductions" }),
     note: z.string().nullable(),
     created_at: moment,

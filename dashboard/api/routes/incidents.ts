@@ -7,17 +7,18 @@ import { callerOf } from "../caller.ts";
 import { encodeCursor, readIdCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { moment, nextCursor, pageQuery, showMoment, showMomentOrNull } from "../schemas/values.ts";
 
 const incident = z
   .object({
     id: z.uuid(),
     title: z.string(),
-    impact: z.enum(IMPACTS),
+    impact: orOther(IMPACTS),
     started_at: moment.meta({ description: "When it was published" }),
     resolved_at: moment.nullable().meta({ description: "null while it is open" }),
     updates: z
-      .array(z.object({ id: z.uuid(), status: z.enum(INCIDENT_STATUSES), message: z.string(), created_at: moment }))
+      .array(z.object({ id: z.uuid(), status: orOther(INCIDENT_STATUSES), message: z.string(), created_at: moment }))
       .meta({ description: "The newest first, at most 50" }),
   })
   .meta({ id: "Incident" });

@@ -19,6 +19,7 @@ import { providerName, providerOrigin, providerSecret } from "../../provider-key
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { moment, showMoment, showMomentOrNull } from "../schemas/values.ts";
 
 const tags = ["Provider keys"];
@@ -29,9 +30,9 @@ const providerKey = z
     provider: z.string(),
     origin,
     masked_key: z.string().meta({ description: "Its last four characters; the rest is never shown", examples: ["****WxYz"] }),
-    state: z.enum(PROVIDER_KEY_STATES).meta({
+    state: orOther(PROVIDER_KEY_STATES).meta({
       description:
-        "`pending`: being applied, which takes a second. `active`: in use. `no_room` and `unusable`: the key cannot be used, and requests are refused unless `fallback` is true",
+        "`pending`: being applied, which takes a second. `active`: in use. `no_room`, `unusable` and any `other`: the key cannot be used, and requests are refused unless `fallback` is true",
     }),
     fallback: z.boolean().meta({
       description: "Whether requests are sent with the service's credential, at the model's price, while the key cannot be used",

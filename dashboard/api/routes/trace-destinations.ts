@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import {
+  DESTINATION_KINDS,
   findDestination,
   listDestinations,
   type TraceDestination,
@@ -15,6 +16,7 @@ import { checkKind, createTraceActions } from "../../traces/trace-actions.ts";
 import { callerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
+import { orOther } from "../schemas/or-other.ts";
 import { moment, showMoment, showMomentOrNull, words } from "../schemas/values.ts";
 
 const tags = ["Traces"];
@@ -35,7 +37,7 @@ const destination = z
   .object({
     id: z.string(),
     name: z.string(),
-    kind: z.enum(["otlp", "langfuse"]),
+    kind: orOther(DESTINATION_KINDS),
     url: z.string().meta({ description: "Where batches are posted to; of Langfuse, the address of its server" }),
     endpoint: z.string().meta({ description: "Where batches are posted to" }),
     header_names: z.array(z.string()),
@@ -240,7 +242,7 @@ function showDestination(shown: TraceDestination): z.infer<typeof destination> {
     endpoint: endpointOf(shown),
     header_names: headerNames,
     include_content: shown.includesContent,
-    status: disabledBy === null ? enabled : ({ owner: "disabled", failures: "failed" } as const)[disabledBy],
+    status: disabledBy === null ? enabled : disabledBy === "failures" ? "failed" : "disabled",
     problem,
     remark,
     sent: Number(shown.sent),

@@ -210,7 +210,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
 }
 
 function showEndpoint({ id, url, events, createdAt, disabledBy, previousUntil, droppedAt }: Endpoint): z.infer<typeof endpoint> {
-  const status = disabledBy === null ? "active" : ({ owner: "disabled", failures: "failed" } as const)[disabledBy];
+  const status = disabledBy === null ? "active" : disabledBy === "failures" ? "failed" : "disabled";
   return {
     id,
     url,

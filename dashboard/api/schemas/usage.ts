@@ -6,6 +6,7 @@ import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
 import { OUTCOMES } from "../../../ledger/settlement/settlement.ts";
 import type { UsageSums } from "../../../ledger/usage/sums.ts";
 import { showPrices } from "../../money.ts";
+import { orOther } from "./or-other.ts";
 import { day, keyId, model, moment, projectId, showMoment, showMoney, usd } from "./values.ts";
 
 export const tokens = z.object({
@@ -56,13 +57,13 @@ export const listedRequest = z
     attempt: z.int(),
     key_id: keyId,
     model: z.string(),
-    interface: z.enum(INTERFACES),
+    interface: orOther(INTERFACES),
     started_at: moment,
     duration_ms: z.int(),
     first_token_ms: z.int().nullable(),
     is_stream: z.boolean(),
     http_status: z.int(),
-    outcome: z.enum(OUTCOMES),
+    outcome: orOther(OUTCOMES),
     is_estimated: z.boolean().meta({ description: "The model server did not report usage, so the gateway counted it." }),
     is_batch: z.boolean().meta({ description: "It belongs to a batch, and is charged the batch price." }),
     tokens,

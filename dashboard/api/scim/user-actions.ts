@@ -6,6 +6,7 @@ import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
 import { changeRole, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
 import { findPerson, type Person } from "../../../ledger/people/persons.ts";
+import { OTHER } from "../../../ledger/postgres/known-or-other.ts";
 import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
 import type { Caller } from "../caller.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -36,6 +37,8 @@ export function createUserActions(deps: AppDeps): UserActions {
     const by = await senderOf(caller);
     const account = await findAccount(database, caller.accountId);
     if (by === undefined || account === undefined) throw new GatewayError("not_found", "This account does not exist.");
+    if (role === OTHER)
+      throw invalidValue("roles.value", "must be member or viewer before this user can be invited: their role is not known here");
     const { accountId, tokenId } = caller;
     const { mail } = await invite({ accountId, accountName: account.name, email, role, by, tokenId });
     if (mail === "sent") return;
@@ -85,7 +88,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     { personId, role }: ProvisionedUser,
     to: ProvisionedUser["role"],
   ): Promise<void> {
-    if (personId === null || role === to) return;
+    if (personId === null || role === to || to === OTHER) return;
     const { accountId } = caller;
     if (isMore(to, role)) await admitChange(database, "settings", accountId);
     await changeRole(database, { accountId, personId, role: to });

@@ -20,7 +20,7 @@ import { ENTRY_KINDS } from "../entry-kinds.ts";
 import { compactCell, figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
-import { ROLE_NAMES } from "../role-names.ts";
+import { roleName } from "../role-names.ts";
 
 export interface AdminAccountView {
   visitor: Member;
@@ -154,7 +154,7 @@ function memberTable(members: readonly AccountMember[]): string {
       html`<tr>
         <th scope="row" data-label="Email">!${clipped(email)}</th>
         <td data-label="Name">!${clipped(name)}</td>
-        <td data-label="Role">${ROLE_NAMES[role]}</td>
+        <td data-label="Role">${roleName(role)}</td>
         <td data-label="Joined">!${moment(since)}</td>
       </tr>`,
   );

@@ -1,8 +1,7 @@
 import { html } from "ghtml";
 import type { Batch } from "../../../ledger/batches/batches.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
-import { CLIENT_PATHS } from "../../../contract/protocol.ts";
-import { statusOf, type BatchStatus } from "../../batches/shapes.ts";
+import { endpointOf, statusOf, type BatchStatus } from "../../batches/shapes.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmPage } from "../confirm.ts";
@@ -79,7 +78,7 @@ const STATUSES: Record<BatchStatus, { words: string; look: string }> = {
 };
 
 function badge(batch: Batch): string {
-  const { words, look } = STATUSES[statusOf(batch)];
+  const { words, look } = batch.state === "other" ? { words: "Other", look: "" } : STATUSES[statusOf(batch)];
   return html`<span class="badge ${look}">${words}</span>`;
 }
 
@@ -138,7 +137,7 @@ function facts(batch: Batch, keys: readonly NamedKey[]): [string, string][] {
   const { keyId, createdAt, startedAt, endedAt, dueAt, deletedAt, resultsExpireAt, state } = batch;
   const at = (time: Date | null) => (time === null ? "–" : exactMoment(time));
   return [
-    ["Endpoint", html`<code>${CLIENT_PATHS[batch.interface]}</code>`],
+    ["Endpoint", html`<code>${endpointOf(batch)}</code>`],
     ["Key", html`${nameOf(keyId, keys)}`],
     ["Created", at(createdAt)],
     ["Started", at(startedAt)],

@@ -88,4 +88,5 @@ const BADGES: Record<Payment["status"], string> = {
   refunded: "",
   disputed: "expired",
   failed: "expired",
+  other: "",
 };

@@ -84,6 +84,7 @@ const SCOPES = {
   key: "API key",
   member: "Keys that this member created",
   end_user: "By the end user of each request",
+  other: "Other: no alerts are sent",
 } as const;
 
 function scopeOf({ scope, covers }: Budget): string {

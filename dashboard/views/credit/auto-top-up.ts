@@ -25,6 +25,7 @@ const REMOVE_CARD = html`<a class="button quiet danger" href="${PATH}/card/remov
 const STOPPED = {
   declined: "The card was declined, so automatic top-up is off. Save another card if necessary, then turn it on again.",
   returned: "A payment was refunded or disputed, so automatic top-up is off. You can turn it on again.",
+  other: "Automatic top-up was stopped. You can turn it on again.",
 } as const;
 
 /** On the credit page: charges that the service makes automatically. */

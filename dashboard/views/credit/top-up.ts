@@ -17,6 +17,7 @@ const STATUS: Record<Payment["status"], string> = {
   refunded: "refunded",
   disputed: "disputed",
   failed: "failed",
+  other: "other",
 };
 
 export interface TopUpView {

@@ -14,7 +14,7 @@ import { shownOnce } from "../shown-once.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day, moment } from "../time.ts";
 import { copyable } from "./snippets.ts";
-import { ROLE_NAMES } from "../role-names.ts";
+import { roleName } from "../role-names.ts";
 
 const ROLES = {
   viewer: "Viewer: read everything",
@@ -83,7 +83,7 @@ function row(
     <th scope="row" data-label="Name">!${clipped(name)}</th>
     <td data-label="Role">
       <span
-        ><span title="${ROLES[role]}">${ROLE_NAMES[role]}</span
+        ><span title="${role === "other" ? "Not a role of this version" : ROLES[role]}">${roleName(role)}</span
         >!${readsService ? html`<span class="sub">Service figures</span>` : ""}</span
       >
     </td>

@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import type { Membership } from "../../../ledger/people/members.ts";
+import type { OpenInvitation } from "../../../ledger/people/invitations.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
@@ -7,7 +7,7 @@ import { aRole } from "../role-names.ts";
 
 export interface InvitationView {
   visitor: Member | null;
-  invitation: Membership;
+  invitation: OpenInvitation;
   token: string;
 }
 

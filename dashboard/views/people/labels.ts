@@ -25,7 +25,7 @@ export function labelsSection(visitor: Member, labels: AccountLabels): string {
     </section>`;
 }
 
-const STATES = { kept: "On", off: "Off", erasing: "Off, deleting" } as const;
+const STATES = { kept: "On", off: "Off", erasing: "Off, deleting", other: "Other" } as const;
 
 function switches({ csrf }: Member, { keeping, hasSome }: AccountLabels): string {
   const isOn = keeping === "kept";

@@ -5,6 +5,7 @@ import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
+import { aRole } from "../role-names.ts";
 import { layout } from "../layout.ts";
 
 const PATH = "/dashboard/members";
@@ -43,14 +44,14 @@ export function memberAccessPage({ visitor, member, made }: MemberAccessView): s
   const hasMade = made.keys.length + made.tokens.length > 0;
   const form = html`<form method="post" action="${PATH}/${member.personId}/access/revoke" class="card stack">
     !${csrfField(visitor.csrf)} !${madeList(made, member.name)}
-    <p>${member.name} is now a ${member.role}, but may have kept their values.</p>
+    <p>${member.name} is now ${aRole(member.role)}, but may have kept their values.</p>
     <div class="buttons">
       <button class="danger">Delete and revoke all</button>
       <a class="button quiet" href="${PATH}">Keep all</a>
     </div>
   </form>`;
   const none = html`<div class="card stack">
-    <p>${member.name} is now a ${member.role}, and created no key or token that still works.</p>
+    <p>${member.name} is now ${aRole(member.role)}, and created no key or token that still works.</p>
     <p><a class="button" href="${PATH}">Back to members</a></p>
   </div>`;
   const body = html`<h1>${title}</h1>

@@ -13,7 +13,7 @@ import { layout } from "../layout.ts";
 import { copyable } from "../keys/snippets.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { ROLE_NAMES } from "../role-names.ts";
+import { ROLE_NAMES, roleName } from "../role-names.ts";
 import { day } from "../time.ts";
 
 const PATH = "/dashboard/members";
@@ -60,7 +60,7 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
           ></span
         >
       </th>
-      <td data-label="Role">!${isOwner ? roleForm(member, visitor) : ROLE_NAMES[role]}</td>
+      <td data-label="Role">!${isOwner ? roleForm(member, visitor) : roleName(role)}</td>
       <td data-label="Two-factor">${hasSecondFactor ? "On" : "Off"}</td>
       <td data-label="Joined">!${day(since)}</td>
       <td class="actions">!${isOwner || isSelf ? rowMenu(name, [remove]) : ""}</td>
@@ -124,7 +124,7 @@ function invitationTable(invitations: readonly Invitation[]): string {
     ({ id, email, role, invitedBy, expiresAt }) =>
       html`<tr>
         <th scope="row" data-label="Email">!${clipped(email)}</th>
-        <td data-label="Role">${ROLE_NAMES[role]}</td>
+        <td data-label="Role">${roleName(role)}</td>
         <td data-label="Invited by">!${clipped(invitedBy)}</td>
         <td data-label="Expires">!${day(expiresAt)}</td>
         <td class="actions">!${rowMenu(email, [revokeLink(id, email)])}</td>

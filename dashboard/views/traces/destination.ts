@@ -27,7 +27,7 @@ export function destinationPage({ visitor, destination, form, hasContent, testRe
     <h1>${destination.name}</h1>
     <p><code>${endpointOf(destination)}</code> !${statusBadge(destination)}</p>
     !${testResult === undefined ? "" : testAnswer(testResult)} !${notes(destination)} !${buttons(visitor, destination)}
-    !${facts(destination)} !${settings(visitor, destination, { form, hasContent })}`;
+    !${facts(destination)} !${destination.kind === "other" ? "" : settings(visitor, destination, { form, hasContent })}`;
   return layout({ title: destination.name, visitor, path: TRACES_PATH, body });
 }
 
@@ -39,7 +39,7 @@ function testAnswer(result: BatchResult): string {
   return html`<p class="alert" role="alert">The test trace was not accepted. ${result.problem}</p>`;
 }
 
-function notes({ disabledBy, failingSince, problem, remark, nextAttemptAt, skipped }: TraceDestination): string {
+function notes({ kind, disabledBy, failingSince, problem, remark, nextAttemptAt, skipped }: TraceDestination): string {
   const isFailing = disabledBy === null && failingSince !== null;
   const texts = [
     ...(disabledBy === "failures"
@@ -48,7 +48,8 @@ function notes({ disabledBy, failingSince, problem, remark, nextAttemptAt, skipp
           ${problem ?? "unknown"}`,
         ]
       : []),
-    ...(disabledBy === "owner" ? [html`Disabled: it gets no traces.`] : []),
+    ...(disabledBy !== null && disabledBy !== "failures" ? [html`Disabled: it gets no traces.`] : []),
+    ...(kind === "other" ? ["This version of the service cannot send to destinations of this kind."] : []),
     ...(isFailing
       ? [
           html`The server does not accept traces (first failure: !${moment(failingSince)}). After three days without success, the
@@ -65,14 +66,12 @@ function notes({ disabledBy, failingSince, problem, remark, nextAttemptAt, skipp
   return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");
 }
 
-function buttons({ csrf }: Member, { id, disabledBy }: TraceDestination): string {
+function buttons({ csrf }: Member, { id, kind, disabledBy }: TraceDestination): string {
   const path = `${TRACES_PATH}/${id}`;
-  const toggle =
-    disabledBy === null
-      ? html`<button formaction="${path}/disable">Disable</button>`
-      : html`<button class="primary" formaction="${path}/enable">Enable</button>`;
+  const enable = kind === "other" ? "" : html`<button class="primary" formaction="${path}/enable">Enable</button>`;
+  const toggle = disabledBy === null ? html`<button formaction="${path}/disable">Disable</button>` : enable;
   return html`<form method="post" action="${path}/test" class="buttons">
-    !${csrfField(csrf)}<button>Send test trace</button> !${toggle}
+    !${csrfField(csrf)}!${kind === "other" ? "" : html`<button>Send test trace</button>`} !${toggle}
     <a class="button quiet danger" href="${path}/delete" data-dialog>Delete destination</a>
   </form>`;
 }

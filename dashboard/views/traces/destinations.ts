@@ -1,5 +1,6 @@
 import { html } from "ghtml";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
+import type { OrOther } from "../../../ledger/postgres/known-or-other.ts";
 import type { DestinationKind, TraceDestination } from "../../../ledger/traces/destinations.ts";
 import { EMPTY_FORM, type FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
@@ -13,7 +14,11 @@ import { moment } from "../time.ts";
 
 export const TRACES_PATH = "/dashboard/trace-destinations";
 
-export const KIND_WORDS: Readonly<Record<DestinationKind, string>> = { otlp: "OpenTelemetry", langfuse: "Langfuse" };
+export const KIND_WORDS: Readonly<Record<OrOther<DestinationKind>, string>> = {
+  otlp: "OpenTelemetry",
+  langfuse: "Langfuse",
+  other: "Other",
+};
 
 export interface DestinationsView {
   visitor: Member;
@@ -65,8 +70,8 @@ export function count(requests: bigint): string {
 }
 
 export function statusBadge({ disabledBy, failingSince }: Pick<TraceDestination, "disabledBy" | "failingSince">): string {
-  if (disabledBy === "owner") return html`<span class="badge disabled">Disabled</span>`;
   if (disabledBy === "failures") return html`<span class="badge failed" title="Accepted no traces for three days">Failed</span>`;
+  if (disabledBy !== null) return html`<span class="badge disabled">Disabled</span>`;
   return failingSince === null
     ? html`<span class="badge active">Active</span>`
     : html`<span class="badge warn" title="The server does not accept traces">Failing</span>`;

@@ -1,7 +1,8 @@
+import type { OrOther } from "../../../ledger/postgres/known-or-other.ts";
 import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
 interface EndedRequest {
-  outcome: Outcome;
+  outcome: OrOther<Outcome>;
   httpStatus: number;
 }
 
@@ -15,6 +16,7 @@ interface NamedOutcome {
 /** A complete answer with the status of an error was refused by the content check of its model. */
 export function describeOutcome({ outcome, httpStatus }: EndedRequest): NamedOutcome {
   if (outcome === "complete" && httpStatus >= 400) return REFUSED;
+  if (outcome === "other") return OTHER_OUTCOME;
   return { name: OUTCOME_NAMES[outcome], badge: OUTCOME_BADGES[outcome], note: OUTCOME_NOTES[outcome] };
 }
 
@@ -23,6 +25,8 @@ const REFUSED: NamedOutcome = {
   badge: "failed",
   note: "The content check of this model refused the response, or the rest of it. What the model server generated is charged.",
 };
+
+const OTHER_OUTCOME: NamedOutcome = { name: "Other", badge: "", note: "This version of the service does not know this outcome." };
 
 /** Display names of outcomes. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {

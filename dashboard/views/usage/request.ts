@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import { endUserIn, tagsIn } from "../../../contract/labels.ts";
-import { isInputInterface, type Interface } from "../../../contract/protocol.ts";
+import { isInputInterface } from "../../../contract/protocol.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { ListedRequest } from "../../../ledger/usage/listed-request.ts";
@@ -144,7 +144,7 @@ function feeNote({ providerKey, providerKeyFee }: ListedRequest): string {
 }
 
 /** Those whose answers have tokens. */
-const WITH_OUTPUT: ReadonlySet<Interface> = new Set(["image_generation", "transcription"]);
+const WITH_OUTPUT: ReadonlySet<string> = new Set(["image_generation", "transcription"]);
 
 function tokenParts({ price, units, interface: client, ...tokens }: ListedRequest): Part[] {
   const input: [string, number, bigint] = [units > 0 ? "Input tokens" : "Input", tokens.inputTokens, price.inputPicoUsd];

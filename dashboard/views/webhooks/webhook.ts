@@ -47,7 +47,7 @@ function notes({ disabledBy, previousUntil, droppedAt }: Endpoint): string {
           "This webhook accepted no events for nearly three days, so it was disabled and receives no events. Enable it once your server works again.",
         ]
       : []),
-    ...(disabledBy === "owner" ? ["This webhook is disabled and receives no events."] : []),
+    ...(disabledBy !== null && disabledBy !== "failures" ? ["This webhook is disabled and receives no events."] : []),
     ...(previousUntil === null ? [] : [html`Events are also signed with the previous secret until !${moment(previousUntil)}.`]),
     ...(droppedAt === null
       ? []

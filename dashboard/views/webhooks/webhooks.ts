@@ -64,9 +64,9 @@ function eventsOf({ events }: Endpoint): string {
 
 export function statusBadge({ disabledBy }: Pick<Endpoint, "disabledBy">): string {
   if (disabledBy === null) return html`<span class="badge active">Active</span>`;
-  return disabledBy === "owner"
-    ? html`<span class="badge disabled">Disabled</span>`
-    : html`<span class="badge failed" title="Accepted no events for nearly three days">Failed</span>`;
+  return disabledBy === "failures"
+    ? html`<span class="badge failed" title="Accepted no events for nearly three days">Failed</span>`
+    : html`<span class="badge disabled">Disabled</span>`;
 }
 
 function addForm({ csrf }: Member, endpoints: readonly Endpoint[], form: FormState): string {

@@ -1,33 +1,17 @@
-import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createProvider } from "../../../dashboard/oidc/create-provider.ts";
 import { createPasskeys } from "../../../dashboard/passkeys/passkeys.ts";
 import { createPayments } from "../../../dashboard/payments/payments.ts";
-import { createBatch } from "../../../ledger/batches/batches.ts";
-import { createBatchRoom } from "../../../ledger/batches/room.ts";
-import { startBatch } from "../../../ledger/batches/requests.ts";
-import { setBudget } from "../../../ledger/budgets/set-budget.ts";
-import { createProject } from "../../../ledger/projects/projects.ts";
-import { addDestination } from "../../../ledger/traces/destinations.ts";
-import { addEndpoint } from "../../../ledger/webhooks/endpoints.ts";
-import { createRedeemCode } from "../../../ledger/credit/codes.ts";
 import { publishModels } from "../../../ledger/models/catalogue.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { createApiKey } from "../../../ledger/keys/keys.ts";
-import { beginPayment, completePayment } from "../../../ledger/payments/payments.ts";
-import { settle } from "../../../ledger/settlement/settle.ts";
-import { createManagementToken } from "../../../ledger/people/management-tokens.ts";
-import { invite, listInvitations } from "../../../ledger/people/invitations.ts";
-import { addMember } from "../../../ledger/people/members.ts";
-import { signUp } from "../../../ledger/people/persons.ts";
-import { listSessions, startSession } from "../../../ledger/sign-in/sessions.ts";
 import { freePort, LOOPBACK } from "../../../local/process/ports.ts";
-import type { Access, Thing } from "../../support/dashboard/access.ts";
+import { makeThing } from "../../support/dashboard/account-things.ts";
+import type { Access } from "../../support/dashboard/access.ts";
 import { ACCESS } from "../../support/dashboard/access-table.ts";
 import { openDashboard, type Client, type Route, type SignedIn, type TestDashboard } from "../../support/dashboard/dashboard.ts";
-import { catalogueModel, PEPPER, PRICE, settlementOf } from "../../support/billing/ledger.ts";
-import { addPromptRecord } from "../../support/billing/prompt-records.ts";
+import { catalogueModel, PEPPER, PRICE } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 /** Each route of the app, requested by everyone: test/support/dashboard/access-table.ts lists the expected answers. */
@@ -274,112 +258,11 @@ function accessOf(name: string): Access {
 async function addressOf({ url }: Route, { ids = {} }: Access, world: World): Promise<string> {
   let address = url;
   for (const [parameter, thing] of Object.entries(ids))
-    address = address.replace(parameter === "*" ? "*" : `:${parameter}`, await make(thing, world));
+    address = address.replace(
+      parameter === "*" ? "*" : `:${parameter}`,
+      await makeThing(thing, { database: world.database, ...world.people.owner, mark: MARK }),
+    );
   return address;
-}
-
-/** Something new of Ann's account; its id. */
-async function make(thing: Thing, { database, people: { owner } }: World): Promise<string> {
-  const { accountId, personId } = owner;
-  switch (thing) {
-    case "account":
-      return accountId;
-    case "key":
-      return (await createApiKey(database, { accountId, name: MARK, pepper: PEPPER })).publicId;
-    case "token": {
-      const token = { accountId, name: MARK, role: "owner", createdBy: personId, expiresAt: null } as const;
-      // An account has so many at most.
-      await database.execute("UPDATE management_token SET revoked_at = now() WHERE name = $1", [MARK]);
-      return (await createManagementToken(database, token)).id;
-    }
-    case "code":
-      return (await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: MARK })).id;
-    case "session":
-      await startSession(database, { personId, accountId, userAgent: "" });
-      return (await listSessions(database, personId))[0]?.id ?? "";
-    case "invitation":
-      await invite(database, { accountId, email: `${MARK}@example.org`, role: "viewer", invitedBy: personId });
-      return (await listInvitations(database, accountId)).at(-1)?.id ?? "";
-    case "person": {
-      const email = `${MARK}-${randomBytes(8).toString("hex")}@example.com`;
-      const { person } = await signUp(database, { email, name: MARK, password: "correct horse battery" });
-      await addMember(database, { accountId, personId: person.id, role: "member" });
-      return person.id;
-    }
-    case "payment": {
-      const providerPaymentId = `cs_test_${randomBytes(16).toString("hex")}`;
-      await beginPayment(database, { accountId, provider: "test", providerPaymentId, amountNanoUsd: 5_000_000_000n });
-      return providerPaymentId;
-    }
-    case "budget": {
-      const { publicId: keyId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });
-      return setBudget(database, { accountId, scope: "key", keyId, amountNanoUsd: 1n });
-    }
-    case "project": {
-      const name = randomBytes(8).toString("hex");
-      // An account has so many at most, and one of each name.
-      await database.execute("DELETE FROM project WHERE account_id = $1", [accountId]);
-      return createProject(database, { accountId, personId, tokenId: null }, name);
-    }
-    case "provider": {
-      const provider = `${MARK}-${randomBytes(8).toString("hex")}`;
-      await database.execute(
-        `INSERT INTO provider_key (id, account_id, provider, origin, sealing_key_id, sealed, last_four)
-         VALUES (uuidv7(), $1, $2, 'https://api.example.com', 'none', '', 'WxYz')`,
-        [accountId, provider],
-      );
-      return provider;
-    }
-    case "receipt": {
-      const name = { provider: "test", providerPaymentId: `cs_test_${randomBytes(16).toString("hex")}` };
-      const { id } = await beginPayment(database, { accountId, ...name, amountNanoUsd: 5_000_000_000n });
-      await completePayment(database, name);
-      return id;
-    }
-    case "record": {
-      const { publicId: keyId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER, promptLogDays: 7 });
-      return addPromptRecord(database, { accountId, keyId }, { request: MARK, answer: MARK });
-    }
-    case "request": {
-      const { publicId } = await createApiKey(database, { accountId, name: MARK, pepper: PEPPER });
-      const settlement = settlementOf({ accountId, keyId: publicId });
-      await settle(database, [settlement]);
-      return settlement.requestId;
-    }
-    case "webhook": {
-      // An account has so many at most.
-      await database.execute("DELETE FROM webhook_endpoint WHERE account_id = $1", [accountId]);
-      const events = ["key.created"] as const;
-      const { endpoint } = await addEndpoint(database, { accountId, url: "https://example.com/hook", events, pepper: PEPPER });
-      return endpoint.id;
-    }
-    case "trace destination": {
-      // An account has so many at most.
-      await database.execute("DELETE FROM trace_destination WHERE account_id = $1", [accountId]);
-      // Nothing may be sent there: a test trace ends at once.
-      const settings = { name: MARK, kind: "otlp", url: "https://127.0.0.1/", headers: [], includesContent: false } as const;
-      return (await addDestination(database, { accountId, pepper: PEPPER, ...settings })).id;
-    }
-    case "batch":
-    case "ended batch": {
-      const batch = {
-        accountId,
-        keyId: MARK,
-        kind: "msgbatch",
-        interface: "messages",
-        bytes: 0,
-        room: createBatchRoom({ maxBytes: Infinity }),
-      } as const;
-      const id = await createBatch(database, batch);
-      await startBatch(database, { batchId: id, requests: 1, bytes: 0 });
-      // An account has so many at most that are open.
-      await database.execute("UPDATE batch SET state = 'ended', ended_at = now() WHERE id <> $1", [id]);
-      if (thing === "ended batch") await database.execute("UPDATE batch SET state = 'ended' WHERE id = $1", [id]);
-      return id;
-    }
-    default:
-      return thing.text;
-  }
 }
 
 /** Counted per client, whether or not it is admitted. */
