@@ -3,10 +3,14 @@ import { readEndUserFilter, readTagFilter } from "../../contract/label-query.ts"
 import { listKeysCreatedBy } from "../../ledger/keys/key-creators.ts";
 import type { Reader } from "../../ledger/postgres/database.ts";
 import { listKeysOfProject } from "../../ledger/projects/project-keys.ts";
-import { OUTCOMES, type Outcome } from "../../ledger/settlement/settlement.ts";
+import { OUTCOMES } from "../../ledger/settlement/settlement.ts";
 import type { RequestListing } from "../../ledger/usage/request-list.ts";
 
-/** A filter of an account's requests by key, model and outcome; undefined: all. */
+/** How a request ended, as pages tell it. */
+const REQUEST_STATUSES = [...OUTCOMES, "refused"] as const;
+export type RequestStatus = (typeof REQUEST_STATUSES)[number];
+
+/** A filter of an account's requests by key, model and status; undefined: all. */
 export interface RequestFilter {
   /** Public id. */
   key: string | undefined;
@@ -15,7 +19,7 @@ export interface RequestFilter {
   /** Who created the key: the person's id. */
   member: string | undefined;
   model: string | undefined;
-  outcome: Outcome | undefined;
+  outcome: RequestStatus | undefined;
   /** `team=search`. */
   tag: string | undefined;
   endUser: string | undefined;
@@ -36,7 +40,7 @@ const filterShape = {
   member: chosen(z.uuid()),
   // Postgres rejects a NUL in a text.
   model: chosen(z.string().regex(/^[^\0]{1,128}$/)),
-  outcome: chosen(z.enum(OUTCOMES)),
+  outcome: chosen(z.enum(REQUEST_STATUSES)),
   tag: chosen(z.string().refine((text) => isReadable(() => readTagFilter(text)))),
   end_user: chosen(z.string().refine((text) => isReadable(() => readEndUserFilter(text)))),
 };
@@ -83,7 +87,7 @@ export async function listingOf(
   database: Reader,
   accountId: string,
   { key, project, member, model, outcome, tag, endUser }: RequestFilter,
-): Promise<Pick<RequestListing, "keyIds" | "model" | "outcome" | "labels">> {
+): Promise<Pick<RequestListing, "keyIds" | "model" | "outcome" | "isRefused" | "labels">> {
   const [created, grouped] = await Promise.all([
     member === undefined ? undefined : listKeysCreatedBy(database, { accountId, personId: member }),
     project === undefined ? undefined : listKeysOfProject(database, { accountId, projectId: project }),
@@ -92,9 +96,14 @@ export async function listingOf(
   return {
     ...(keyIds === undefined ? {} : { keyIds }),
     ...(model === undefined ? {} : { model }),
-    ...(outcome === undefined ? {} : { outcome }),
+    ...(outcome === undefined ? {} : endedAs(outcome)),
     labels: [...(tag === undefined ? [] : [readTagFilter(tag)]), ...(endUser === undefined ? [] : [readEndUserFilter(endUser)])],
   };
+}
+
+function endedAs(status: RequestStatus): Pick<RequestListing, "outcome" | "isRefused"> {
+  if (status === "refused" || status === "complete") return { outcome: "complete", isRefused: status === "refused" };
+  return { outcome: status };
 }
 
 /** The keys that are in each of the lists that there are; undefined without lists. */

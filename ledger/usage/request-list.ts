@@ -23,6 +23,8 @@ export interface RequestListing {
   keyIds?: readonly string[];
   model?: string;
   outcome?: Outcome;
+  /** Only those whose model's content check refused them, or only others: refused requests are complete, with the status of an error. */
+  isRefused?: boolean;
   /** Only with all of these labels. */
   labels?: readonly Label[];
   limit: number;
@@ -106,7 +108,7 @@ async function readGroups(
           WHERE each.day = used.day AND each.day BETWEEN $6 AND $7
             AND each.key_id = used.key_id AND each.model COLLATE "C" = used.model
             AND request_id >= first_id AND request_id < end_id AND (request_id, attempt) < ($8::uuid, $9::smallint)
-            AND ($10::text IS NULL OR outcome = $10)
+            AND ($10::text IS NULL OR outcome = $10) AND ($12::boolean IS NULL OR (http_status >= 400) = $12)
           ORDER BY request_id DESC, attempt DESC LIMIT $11
         ) AS request ORDER BY request_id DESC, attempt DESC LIMIT $11
       ) ${SELECT_PAGE}`,
@@ -123,6 +125,7 @@ async function readGroups(
       after.attempt,
       listing.outcome ?? null,
       limit,
+      listing.isRefused ?? null,
     ],
     row: listedRow,
   });
@@ -200,7 +203,7 @@ async function readLabelledDays(
   listing: RequestListing,
   { label, others, days, limit }: LabelledRead,
 ): Promise<ListedRow[]> {
-  const { accountId, from, to, keyIds, model, outcome } = listing;
+  const { accountId, from, to, keyIds, model, outcome, isRefused } = listing;
   const after = positionAfter(listing);
   return database.query({
     text: `
@@ -211,6 +214,7 @@ async function readLabelledDays(
           AND label.day BETWEEN $4 AND $5 AND event.day BETWEEN $4 AND $5
           AND label.request_id >= $6 AND label.request_id < $7 AND (label.request_id, label.attempt) < ($8::uuid, $9::smallint)
           AND ($10::text[] IS NULL OR key_id = ANY($10)) AND ($11::text IS NULL OR model = $11) AND ($12::text IS NULL OR outcome = $12)
+          AND ($16::boolean IS NULL OR (http_status >= 400) = $16)
           AND NOT EXISTS (
             SELECT FROM unnest($13::text[], $14::text[]) AS other (dimension, value) WHERE NOT EXISTS (
               SELECT FROM usage_label AS beside WHERE beside.day = label.day AND beside.day BETWEEN $4 AND $5
@@ -236,6 +240,7 @@ async function readLabelledDays(
       others.map(({ dimension }) => dimension),
       others.map(({ value }) => value),
       limit,
+      isRefused ?? null,
     ],
     row: listedRow,
   });

@@ -208,7 +208,8 @@ export function usageApi(api: Api, { database, reports = database }: AppDeps): v
         accountId,
         ...momentsOf(readDays(range, Date.now())),
         limit,
-        ...(await listingOf(database, accountId, { project, key, member, model, outcome, tag, endUser })),
+        ...(await listingOf(database, accountId, { project, key, member, model, outcome: undefined, tag, endUser })),
+        ...(outcome === undefined ? {} : { outcome }),
         ...(cursor === undefined ? {} : { after: readRequestCursor(cursor) }),
       });
       return {

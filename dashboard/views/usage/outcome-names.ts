@@ -1,4 +1,5 @@
 import type { OrOther } from "../../../ledger/postgres/known-or-other.ts";
+import type { RequestStatus } from "../../usage/filter.ts";
 import type { Outcome } from "../../../ledger/settlement/settlement.ts";
 
 interface EndedRequest {
@@ -29,7 +30,7 @@ const REFUSED: NamedOutcome = {
 const OTHER_OUTCOME: NamedOutcome = { name: "Other", badge: "", note: "This version of the service does not know this outcome." };
 
 /** Display names of outcomes. */
-export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
+const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   complete: "Completed",
   truncated: "Interrupted",
   failed: "Failed",
@@ -37,6 +38,9 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   stopped: "Out of credit",
   lost: "Lost",
 };
+
+/** Display names of all that a list can be filtered by. */
+export const STATUS_NAMES: Readonly<Record<RequestStatus, string>> = { ...OUTCOME_NAMES, refused: REFUSED.name };
 
 /** The badge of each. */
 const OUTCOME_BADGES: Readonly<Record<Outcome, string>> = {

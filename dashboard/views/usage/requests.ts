@@ -15,7 +15,7 @@ import { INTERFACE_NAMES } from "../interface-names.ts";
 import { empty } from "../empty.ts";
 import { compact, compactCell, seconds, tokensPerSecond, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
-import { describeOutcome, OUTCOME_NAMES } from "./outcome-names.ts";
+import { describeOutcome, STATUS_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 
@@ -99,7 +99,7 @@ function filters({ range, keys, projects, members, models, filter, hasLabels }: 
     !${projects.length === 0 && filter.project === undefined ? "" : select({ name: "project", label: "Project of the key", all: "All projects", options: ofProjects, chosen: filter.project })}
     !${select({ name: "member", label: "Member who created the key", all: "All members", options: ofMembers, chosen: filter.member })}
     !${select({ name: "model", label: "Model", all: "All models", options: ofModels, chosen: filter.model })}
-    !${select({ name: "outcome", label: "Status", all: "All statuses", options: OUTCOME_NAMES, chosen: filter.outcome })}
+    !${select({ name: "outcome", label: "Status", all: "All statuses", options: STATUS_NAMES, chosen: filter.outcome })}
     !${hasLabels || filter.tag !== undefined || filter.endUser !== undefined ? labelFilters(filter) : ""}
     <button>Filter</button>
     !${isNarrowed ? html`<a href="${PATH}?${all}">Clear filters</a>` : ""}

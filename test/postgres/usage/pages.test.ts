@@ -1,10 +1,11 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
+import { tagDimension } from "../../../contract/labels.ts";
 import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { createApiKey } from "../../../ledger/keys/keys.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
-import type { Settlement } from "../../../ledger/settlement/settlement.ts";
+import { OUTCOMES, type Settlement } from "../../../ledger/settlement/settlement.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -40,6 +41,29 @@ const plain = (body: string) => body.replace(/&#(\d+);/g, (_, code: string) => S
 function listed(body: string): string[] {
   return [...body.matchAll(/href="\/dashboard\/usage\/requests\/([0-9a-f-]{36})"/g)].map(([, id = ""]) => id);
 }
+
+test("each status that the list shows is a choice of its filter, which lists the requests that show it, and no others", async () => {
+  const { ann, keys, use } = await open();
+  await ann.post("/dashboard/settings/tags", { isOn: "yes" });
+  const labels = [{ dimension: tagDimension("team"), value: "search" }];
+  for (const outcome of OUTCOMES) await use(keys[0], { outcome, labels });
+  await use(keys[0], { outcome: "complete", httpStatus: 400, labels });
+  await use(keys[0], { outcome: "failed", httpStatus: 503, labels });
+  const shown = (body: string) =>
+    [...body.matchAll(/data-label="Status">\s*<span\s*><span class="badge[^>]*>([^<]+)</g)].map(([, words = ""]) => words);
+  const { body } = await ann.get("/dashboard/usage/requests");
+  const choice = /<select name="outcome">[^]*?<\/select>/.exec(body)?.[0] ?? "";
+  const options = [...choice.matchAll(/value="(\w+)"[^>]*>([^<]+)</g)].map(([, value = "", words = ""]) => ({ value, words }));
+  expect(options.map(({ words }) => words).toSorted()).toEqual([...new Set(shown(body))].toSorted());
+  for (const { value, words } of options)
+    for (const more of ["", "&tag=team%3Dsearch", `&key=${keys[0]}`]) {
+      const page = await ann.get(`/dashboard/usage/requests?outcome=${value}${more}`);
+      expect([value, more, shown(page.body)]).toEqual([value, more, shown(body).filter((status) => status === words)]);
+      expect((await ann.get(`/dashboard/usage/csv/requests?outcome=${value}${more}`)).body.trim().split("\n")).toHaveLength(
+        1 + shown(page.body).length,
+      );
+    }
+});
 
 test("requests are filtered by key, model and result, on the page and in its file; the address keeps the filters", async () => {
   const { ann, keys, use } = await open();
