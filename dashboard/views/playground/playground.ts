@@ -72,7 +72,10 @@ function composer(mayUse: boolean): string {
         aria-describedby="prompt-help"
         data-allowed="${mayUse ? "yes" : "no"}"
       ></textarea>
-      <p class="help" id="prompt-help">Press Enter to send, Shift + Enter for a new line. Requests are charged as usual.</p>
+      <p class="help" id="prompt-help">
+        Press Enter to send, Shift + Enter for a new line. Requests use a temporary API key of yours, and this account pays for
+        them.
+      </p>
     </div>
     <ul class="attachments" id="attachments" aria-label="Attached images" hidden></ul>
     <p class="problem" role="alert" id="problem" hidden></p>

@@ -2,10 +2,11 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { createApiKey, isKeyInForce } from "../../../ledger/keys/keys.ts";
+import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { changeRole, removeMember } from "../../../ledger/people/members.ts";
 import { listActions } from "../../../ledger/people/audit.ts";
 import { openDashboard, type SignedIn } from "../../support/dashboard/dashboard.ts";
-import { PEPPER } from "../../support/billing/ledger.ts";
+import { catalogueModel, PEPPER, PRICE } from "../../support/billing/ledger.ts";
 import { listAllKeys } from "../../support/dashboard/listed-keys.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
@@ -45,6 +46,16 @@ test("the playground gets a key for an hour for each member, always the same one
     ["ann@example.com", "key.created"],
   ]);
   expect(dashboard.logged()).not.toContain(second.value.slice(18));
+});
+
+test("the playground's page says whose key a member's requests use, and who pays", async () => {
+  const { database } = await postgres.migrated();
+  await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
+  const dashboard = await openDashboard(database);
+  const ann = await dashboard.owner("ann@example.com");
+  const bob = await dashboard.inAccount(ann.accountId, "member");
+  const { body } = await bob.get("/dashboard/playground");
+  expect(body.replaceAll(/\s+/g, " ")).toContain("Requests use a temporary API key of yours, and this account pays for them.");
 });
 
 test("a playground key ends when its member is removed or becomes a viewer", async () => {
