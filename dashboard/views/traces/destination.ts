@@ -9,7 +9,7 @@ import { csrfField } from "../csrf-field.ts";
 import { formProblem } from "../field.ts";
 import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
-import { moment } from "../time.ts";
+import { dueMoment, moment } from "../time.ts";
 import { count, KIND_WORDS, langfuseFields, otlpFields, statusBadge, TRACES_PATH } from "./destinations.ts";
 
 export interface DestinationView {
@@ -53,7 +53,7 @@ function notes({ kind, disabledBy, failingSince, problem, remark, nextAttemptAt,
     ...(isFailing
       ? [
           html`The server does not accept traces (first failure: !${moment(failingSince)}). After three days without success, the
-          destination is disabled. Next attempt: !${moment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
+          destination is disabled. Next attempt: !${dueMoment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
         ]
       : []),
     ...(disabledBy === null && !isFailing && remark !== null ? [html`The server's remark on the last traces: ${remark}`] : []),

@@ -13,7 +13,7 @@ import { layout } from "../layout.ts";
 import { rowMenu } from "../menu.ts";
 import { olderLink } from "../older-link.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { moment } from "../time.ts";
+import { dueMoment, moment } from "../time.ts";
 import { eventChoice, eventWords } from "./event-choice.ts";
 import { statusBadge, WEBHOOKS_PATH } from "./webhooks.ts";
 
@@ -91,7 +91,9 @@ function deliveryTable(
       <td data-label="Last error">
         <span
           >!${problem === null ? "–" : clipped(problem)}!${
-            nextAttemptAt === null || attempts === 0 ? "" : html`<span class="sub">Next attempt !${moment(nextAttemptAt)}</span>`
+            nextAttemptAt === null || attempts === 0
+              ? ""
+              : html`<span class="sub">Next attempt !${dueMoment(nextAttemptAt)}</span>`
           }</span
         >
       </td>

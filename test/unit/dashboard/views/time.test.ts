@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { dueMoment, moment } from "../../../../dashboard/views/time.ts";
+
+const MINUTE_MS = 60_000;
+const words = (html: string) => />([^<]+)</.exec(html)?.[1];
+const inMs = (ms: number) => new Date(Date.now() + ms);
+
+test("what is to be done is due now once its time has come, and in some time before; what was done is so long ago", () => {
+  expect([-2 * 24 * 60, -1.5, -0.5, 0].map((minutes) => words(dueMoment(inMs(minutes * MINUTE_MS))))).toEqual(
+    Array(4).fill("now"),
+  );
+  expect([0.5, 2.5, 90.5].map((minutes) => words(dueMoment(inMs(minutes * MINUTE_MS))))).toEqual([
+    "in a moment",
+    "in 2 minutes",
+    "in 1 hour",
+  ]);
+  expect([-90, -1.5, -0.5].map((minutes) => words(moment(inMs(minutes * MINUTE_MS))))).toEqual([
+    "1 hour ago",
+    "1 minute ago",
+    "just now",
+  ]);
+});
