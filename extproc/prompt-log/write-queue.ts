@@ -38,6 +38,8 @@ export interface RecordQueueDeps {
 }
 
 const MAX_QUEUED = 5_000;
+/** One account that sends much, with little in each request, does not keep the others from recording. */
+const MAX_QUEUED_OF_ACCOUNT = 1_250;
 const MAX_BATCH = 100;
 /** Of texts, which encryption and Postgres have in memory several times. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
@@ -49,15 +51,18 @@ const MAX_BYTES_A_SECOND = 8 * 1024 * 1024;
 
 export function createRecordQueue({ write, seal, onResult, onFailed, onWritten }: RecordQueueDeps): RecordQueue {
   const waiting: FinishedRecord[] = [];
+  const waitingOf = new Map<string, number>();
   let running: Promise<void> | undefined;
   const stopping = new AbortController();
 
   function add(record: FinishedRecord): void {
-    if (waiting.length >= MAX_QUEUED) {
+    const own = waitingOf.get(record.accountId) ?? 0;
+    if (waiting.length >= MAX_QUEUED || own >= MAX_QUEUED_OF_ACCOUNT) {
       record.room.release();
       return onResult("no_room", 1);
     }
     waiting.push(record);
+    waitingOf.set(record.accountId, own + 1);
     running ??= run().finally(() => (running = undefined));
   }
 
@@ -82,7 +87,13 @@ export function createRecordQueue({ write, seal, onResult, onFailed, onWritten }
       size += request.text.length + (answer?.text.length ?? 0);
       return index === MAX_BATCH || (index > 0 && size > MAX_BATCH_BYTES);
     });
-    return waiting.splice(0, end < 0 ? waiting.length : end);
+    const batch = waiting.splice(0, end < 0 ? waiting.length : end);
+    for (const { accountId } of batch) {
+      const left = (waitingOf.get(accountId) ?? 0) - 1;
+      if (left > 0) waitingOf.set(accountId, left);
+      else waitingOf.delete(accountId);
+    }
+    return batch;
   }
 
   /** @returns how many bytes it wrote. */

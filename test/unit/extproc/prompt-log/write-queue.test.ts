@@ -20,11 +20,11 @@ function open(write: (batch: readonly NewRecord[]) => Promise<number>, seal = se
     onFailed: () => (failures += 1),
     onWritten() {},
   });
-  function add(requestId: string): void {
-    const taken = room.take("acme", 1_000);
+  function add(requestId: string, accountId = "acme"): void {
+    const taken = room.take(accountId, 1_000);
     if (taken === null) throw new Error("there is room");
     const record: FinishedRecord = {
-      accountId: "acme",
+      accountId,
       keyId: "AbCd5678WxYz",
       requestId,
       startedAt: new Date(0),
@@ -67,7 +67,7 @@ test("a database that is away loses records, and counts them", async () => {
     },
     async () => Buffer.from("sealed"),
   );
-  for (let each = 0; each < 5_100; each += 1) add(`request ${each}`);
+  for (let each = 0; each < 5_100; each += 1) add(`request ${each}`, `account-${each % 5}`);
   expect(counts).toEqual({ no_room: 100 });
   await queue.drain(10_000);
   expect(counts).toEqual({ no_room: 100, failed: 5_000 });
@@ -78,6 +78,24 @@ test("a database that is away loses records, and counts them", async () => {
   add("two");
   await queue.drain(5_000);
   expect(counts).toEqual({ no_room: 100, failed: 5_000, stored: 1, unwanted: 1 });
+});
+
+test("an account that fills its share of the queue does not keep the others from recording (S40)", async () => {
+  const { queue, add, room, counts } = open(
+    async (batch) => batch.length,
+    async () => Buffer.from("sealed"),
+  );
+  for (let each = 0; each < 6_000; each += 1) add(`request ${each}`);
+  expect(counts).toEqual({ no_room: 4_750 });
+  for (let each = 0; each < 1_250; each += 1) add(`request ${each}`, "other");
+  expect(counts).toEqual({ no_room: 4_750 });
+  await queue.drain(10_000);
+  expect(counts).toEqual({ no_room: 4_750, stored: 2_500 });
+  // What was written leaves its place to further ones.
+  for (let each = 0; each < 1_250; each += 1) add(`later ${each}`);
+  await queue.drain(10_000);
+  expect(counts).toEqual({ no_room: 4_750, stored: 3_750 });
+  expect(room.bytes).toBe(0);
 });
 
 test("a record that Postgres rejects is lost alone", async () => {
