@@ -1,15 +1,23 @@
 import { html } from "ghtml";
 import type { FormState } from "../http/form.ts";
 
+/** Its value, and its words. */
+export type Option = readonly [value: string, words: string];
+
+interface Choice {
+  name: string;
+  label: string;
+  /** In this order; the first is preselected. Not an object: its numbers would come before all other names. */
+  options: readonly Option[];
+  help?: string;
+}
+
 /** A choice of several words: a field with a label and its error. */
-export function choice(
-  { name, label, options, help }: { name: string; label: string; options: Readonly<Record<string, string>>; help?: string },
-  form: FormState,
-): string {
+export function choice({ name, label, options, help }: Choice, form: FormState): string {
   const chosen = form.values[name];
   const problem = form.problems[name];
   const described = [...(help === undefined ? [] : [`${name}-help`]), ...(problem === undefined ? [] : [`${name}-problem`])];
-  const items = Object.entries(options).map(
+  const items = options.map(
     ([value, words]) => html`<option value="${value}" !${value === chosen ? "selected" : ""}>${words}</option>`,
   );
   return html`<div class="field">

@@ -6,7 +6,7 @@ import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
-import { choice } from "../choice.ts";
+import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
@@ -97,13 +97,13 @@ function nameOf({ scope, covers }: Budget): string {
 }
 
 function budgetForm({ visitor, projects, keys, members, keepsEndUsers, form }: BudgetsView): string {
-  const options = {
-    account: "Account: all keys",
-    ...(keepsEndUsers ? { end_user: "Each end user" } : {}),
-    ...Object.fromEntries(projects.map(({ id, name }) => [`project:${id}`, `Project: ${name}`])),
-    ...Object.fromEntries(members.map(({ personId, email }) => [`member:${personId}`, `Member: ${email}`])),
-    ...Object.fromEntries(keys.map(({ publicId, name }) => [`key:${publicId}`, `Key: ${name}`])),
-  };
+  const options: Option[] = [
+    ["account", "Account: all keys"],
+    ...(keepsEndUsers ? [["end_user", "Each end user"] satisfies Option] : []),
+    ...projects.map(({ id, name }): Option => [`project:${id}`, `Project: ${name}`]),
+    ...members.map(({ personId, email }): Option => [`member:${personId}`, `Member: ${email}`]),
+    ...keys.map(({ publicId, name }): Option => [`key:${publicId}`, `Key: ${name}`]),
+  ];
   return html`<form method="post" action="${BUDGETS_PATH}" class="card stack">
     <h2 id="set">Set a budget</h2>
     !${formProblem(form)} !${csrfField(visitor.csrf)}

@@ -5,7 +5,7 @@ import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
-import { choice } from "../choice.ts";
+import { choice, type Option } from "../choice.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field, formProblem, textArea } from "../field.ts";
 import { layout } from "../layout.ts";
@@ -82,7 +82,7 @@ export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog
 }
 
 function projectChoice(projects: readonly NamedProject[], form: FormState, key: ListedKey | null): string {
-  const options = { "": "No project", ...Object.fromEntries(projects.map(({ id, name }) => [id, name])) };
+  const options: Option[] = [["", "No project"], ...projects.map(({ id, name }): Option => [id, name])];
   const help = key === null ? "Its usage counts there." : "Its past usage moves along.";
   return choice({ name: "project", label: "Project", options, help }, form);
 }

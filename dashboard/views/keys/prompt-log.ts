@@ -4,7 +4,7 @@ import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
-import { choice } from "../choice.ts";
+import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
 
 const OFFERED = [PROMPT_LOG_DAYS.min, 3, PROMPT_LOG_DAYS.usual, 14, PROMPT_LOG_DAYS.max];
@@ -42,12 +42,12 @@ export function promptLogChoice({ visitor, form, key, isOffered }: PromptLogChoi
 const FIELD = {
   name: "prompt_log",
   label: "Prompt log",
-  help: "For debugging: records what this key’s requests say and are answered, encrypted. Owners of this account alone can read it, in the dashboard and by the management API; the audit log shows who did. It is deleted after the time chosen here, and with the key.",
+  help: "For debugging: records this key’s requests and their answers, encrypted. Only owners of this account can read them, in the dashboard and with the management API, and the audit log shows who did. Records are deleted after the time chosen here, and with the key.",
 };
 
-function optionsWith(current: number | null): Record<string, string> {
+function optionsWith(current: number | null): Option[] {
   const days = [...new Set([...OFFERED, ...(current === null ? [] : [current])])].toSorted((a, b) => a - b);
-  return Object.fromEntries([["", "Off"], ...days.map((each) => [String(each), `Keep for ${daysInWords(each)}`])]);
+  return [["", "Off"], ...days.map((each): Option => [String(each), `Keep for ${daysInWords(each)}`])];
 }
 
 /** Below the form of a key that records prompts, or has; for owners. */

@@ -55,7 +55,7 @@ function newToken({ csrf, person }: Member, form: FormState): string {
     <form method="post" action="${PATH}" class="card stack">
       !${formProblem(form)} !${csrfField(csrf)}
       !${field({ name: "name", label: "Name", help: "What uses it, such as “billing report” or “deployment”.", isRequired: true }, form)}
-      !${choice({ name: "role", label: "Role", options: ROLES }, form)}
+      !${choice({ name: "role", label: "Role", options: Object.entries(ROLES) }, form)}
       !${field({ name: "expires", label: "Expires", type: "date", help: "Optional. The last day on which it works, in UTC." }, form)}
       !${person.isAdmin ? SERVICE_CHOICE : ""}
       <button class="primary">Create token</button>

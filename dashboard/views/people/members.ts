@@ -4,7 +4,7 @@ import type { Member as AccountMember, Role } from "../../../ledger/people/membe
 import type { FormState } from "../../http/form.ts";
 import type { InvitationMail } from "../../mail/inviter.ts";
 import type { Member } from "../../session/visitor.ts";
-import { choice } from "../choice.ts";
+import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
 import { field, formProblem } from "../field.ts";
 import { outboxHint } from "./forgot.ts";
@@ -22,6 +22,9 @@ const ROLES: Record<Role, string> = {
   member: "Member: manage keys and credit",
   owner: "Owner: full access",
 };
+
+/** The usual one first. */
+const INVITED = (["member", "viewer", "owner"] as const).map((role): Option => [role, ROLES[role]]);
 
 export interface MembersView {
   visitor: Member;
@@ -114,7 +117,7 @@ function inviteForm({ csrf }: Member, form: FormState): string {
   return html`<h2>Invite a member</h2>
     <form method="post" action="${PATH}/invite" class="card stack">
       !${csrfField(csrf)} !${field({ name: "email", label: "Email", type: "email", isRequired: true }, form)}
-      !${choice({ name: "role", label: "Role", options: { member: ROLES.member, viewer: ROLES.viewer, owner: ROLES.owner } }, form)}
+      !${choice({ name: "role", label: "Role", options: INVITED }, form)}
       <button class="primary">Invite</button>
     </form>`;
 }

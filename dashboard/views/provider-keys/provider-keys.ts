@@ -6,7 +6,7 @@ import { isAllowed } from "../../permissions.ts";
 import { destinationText } from "../../provider-keys/provider-key-form.ts";
 import { feeWords, masked, STATE_WORDS } from "../../provider-keys/words.ts";
 import type { Member } from "../../session/visitor.ts";
-import { choice } from "../choice.ts";
+import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
@@ -119,9 +119,7 @@ function problems({ problems: words }: FormState): string {
 }
 
 function enterForm({ csrf }: Member, offers: readonly ProviderOffer[], form: FormState): string {
-  const options = Object.fromEntries(
-    offers.map((offer) => [destinationText(offer), `${offer.provider} (${offer.origin})`] as const),
-  );
+  const options = offers.map((offer): Option => [destinationText(offer), `${offer.provider} (${offer.origin})`]);
   const secret = {
     name: "secret",
     label: "Key",

@@ -3,7 +3,7 @@ import type { ListedDelivery } from "../../../ledger/webhooks/deliveries.ts";
 import type { Endpoint } from "../../../ledger/webhooks/endpoints.ts";
 import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
-import { choice } from "../choice.ts";
+import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
@@ -149,7 +149,11 @@ function indented(body: string): string {
 }
 
 /** How long the previous secret signs too. */
-const OVERLAPS = { "24": "For 24 hours", "168": "For 7 days", "0": "Not at all" } as const;
+const OVERLAPS: readonly Option[] = [
+  ["24", "For 24 hours"],
+  ["168", "For 7 days"],
+  ["0", "Not at all"],
+];
 
 export function rotateWebhookPage({ visitor, endpoint, form }: { visitor: Member; endpoint: Endpoint; form: FormState }): string {
   const path = `${WEBHOOKS_PATH}/${endpoint.id}`;

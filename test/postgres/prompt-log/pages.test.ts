@@ -6,6 +6,7 @@ import { findKey } from "../../../ledger/keys/key-list.ts";
 import { createApiKey } from "../../../ledger/keys/keys.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
+import { chosenOf } from "../../support/dashboard/page-fields.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { addPromptRecord } from "../../support/billing/prompt-records.ts";
@@ -55,6 +56,17 @@ test("an owner turns it on and off on a key's page; a member can neither choose 
   await ann.post(path, { name: "again", prompt_log: "" });
   expect((await member.get(path)).body).toContain("Prompts and answers are not recorded.");
   expect(await actions(database)).toEqual([`key.prompt_log_on ${keyId}`, `key.prompt_log_off ${keyId}`]);
+});
+
+test("the form of a new key, sent as it is, turns no prompt log on; that of a key with one keeps it (S60)", async () => {
+  const { database, ann, accountId, keyId } = await open();
+  const prompt_log = chosenOf((await ann.get("/dashboard/keys/new")).body, "prompt_log");
+  expect(prompt_log).toBe("");
+  const created = await ann.post("/dashboard/keys/new", { name: "new", prompt_log });
+  const publicId = /sk-mg-([0-9A-Za-z]{12})/.exec(created.body)?.[1] ?? "";
+  expect(await daysOf(database, accountId, publicId)).toBeNull();
+  expect(chosenOf((await ann.get(`/dashboard/keys/${publicId}`)).body, "prompt_log")).toBe("");
+  expect(chosenOf((await ann.get(`/dashboard/keys/${keyId}`)).body, "prompt_log")).toBe("7");
 });
 
 test("a record is shown as a conversation, downloaded as it was sent, and its reader is in the audit log (S60)", async () => {

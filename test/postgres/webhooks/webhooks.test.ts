@@ -16,6 +16,7 @@ import { eventually } from "../../support/eventually.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
 import { PEPPER, settlementOf } from "../../support/billing/ledger.ts";
 import { captureLog } from "../../support/stacks/log.ts";
+import { chosenOf } from "../../support/dashboard/page-fields.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { startReceiver, startSilentReceiver } from "../../support/servers/webhook-receiver.ts";
 import { BASE, dataOf, letTimePass, openWebhooks, typesOf } from "./harness.ts";
@@ -237,6 +238,8 @@ test("a replaced secret signs along for the time of the overlap", async () => {
   expect(() => new Webhook(secret).verify(after.body, after.headers)).toThrow("No matching signature found");
   expect((await owner.get(`${PATH}/${endpoint.id}`)).body).not.toContain("whsec_");
   expect((await owner.post(`${PATH}/${endpoint.id}/rotate`, { overlap: "5" })).statusCode).toBe(400);
+  // Whoever confirms the page as it is does not lose events.
+  expect(chosenOf((await owner.get(`${PATH}/${endpoint.id}/rotate`)).body, "overlap")).toBe("24");
 });
 
 test("an account has a bounded number of webhooks, changes, and waiting events; stopping always works", async () => {

@@ -5,6 +5,15 @@ export function fieldOf(page: string, name: string): string {
   return unescape(new RegExp(`name="${name}"\\s+value="([^"]*)"`).exec(page)?.[1] ?? "");
 }
 
+/** What a list of choices sends if nobody changes it: what is selected, or else its first. */
+export function chosenOf(page: string, name: string): string {
+  const [, list = ""] = new RegExp(`<select[^>]*\\sname="${name}"[^>]*>([^]*?)</select>`).exec(page) ?? [];
+  const options = [...list.matchAll(/<option value="([^"]*)"([^>]*)>/g)].map(([, value = "", rest = ""]) => ({ value, rest }));
+  const chosen = options.find(({ rest }) => rest.includes("selected")) ?? options[0];
+  if (chosen === undefined) throw new Error(`The page has no list of choices ${name}.`);
+  return unescape(chosen.value);
+}
+
 /** The `data-…` attribute of the first element that has it. */
 export function dataOf(page: string, name: string): string {
   return unescape(new RegExp(`data-${name}="([^"]*)"`).exec(page)?.[1] ?? "");
