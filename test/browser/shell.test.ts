@@ -166,7 +166,7 @@ test("logs follow new requests while Live is on, and a key's value disappears on
   const keyId = (await page.getByRole("checkbox", { name: "Select laptop" }).getAttribute("value")) ?? "";
 
   await page.goto("/dashboard/usage/requests?range=today");
-  await page.getByText("No matching requests").waitFor();
+  await page.getByText("No requests in this period").waitFor();
   await page.getByRole("button", { name: "Live" }).click();
   await settle(database, [settlementOf({ accountId, keyId }, { outcome: "failed", chargeNanoUsd: 0n })]);
   await page.getByRole("table").getByText("failed").waitFor();

@@ -56,7 +56,7 @@ test("an owner adds a collector and Langfuse, sees what their servers answer, an
   expect(receiver.batches.map(({ headers }) => headers["authorization"])).toEqual(["Bearer topsecret", "Bearer another"]);
 
   await page.getByRole("link", { name: "Traces" }).first().click();
-  await langfuse.getByLabel("Address of Langfuse").fill(receiver.url);
+  await langfuse.getByLabel("Langfuse address").fill(receiver.url);
   await langfuse.getByLabel("Public key").fill("pk-lf-1");
   await langfuse.getByLabel("Secret key").fill("sk-lf-2");
   await langfuse.getByRole("button").click();

@@ -69,6 +69,7 @@ const PAGES = [
   "/provider-keys",
   `/provider-keys/${PROVIDERS[0]}/delete`,
   "/trace-destinations",
+  "/prompt-log",
   "/usage",
   "/usage?by=member",
   "/usage?by=project",

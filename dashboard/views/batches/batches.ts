@@ -35,7 +35,10 @@ export function batchesPage({ visitor, batches, next, keys }: BatchesView): stri
     !${ABOUT}
     !${
       batches.length === 0
-        ? empty("No batches yet", { note: "A model's page says whether it accepts batches, and at what price." })
+        ? empty("No batches yet", {
+            note: "A model's page says whether it accepts batches, and at what price.",
+            more: '<a class="button" href="/dashboard/models">View models</a>',
+          })
         : table(batches, keys)
     }
     !${next === null ? "" : olderLink(BATCHES_PATH, { after: next }, "Older batches")}`;

@@ -31,7 +31,7 @@ export function modelsPage({
       Prices are in USD per million tokens${hasUnits ? " unless stated otherwise" : ""}. Base URL:
       <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients.
     </p>
-    !${models.length === 0 ? empty("No models available") : table(sorted)}`;
+    !${models.length === 0 ? empty("No models available", { note: "The operator of this service has not published any yet." }) : table(sorted)}`;
   return layout({ title: "Models", visitor, path: PATH, body });
 }
 

@@ -53,7 +53,8 @@ export function promptLogPage(view: PromptLogView): string {
 }
 
 const NOTHING = empty("No recorded prompts", {
-  note: "Turn on the prompt log on the page of a key. Requests that it makes from then on appear here when they are over.",
+  note: "Turn on the prompt log on a key's page. Requests with that key then appear here once they have ended.",
+  more: '<a class="button" href="/dashboard/keys">View API keys</a>',
 });
 
 function keyFilter({ keys, keyId }: PromptLogView): string {

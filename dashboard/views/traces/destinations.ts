@@ -35,11 +35,11 @@ export function destinationsPage({ visitor, destinations, hasContent, refused }:
   const note = mayManage ? "" : "Only owners of this account can see and manage its destinations of traces.";
   const body = html`<h1>Traces</h1>
     <p class="muted">
-      Send the account's requests to your own observability system as they are answered: one span each, with model, tokens, cost,
-      duration, key and tags, by
-      <a href="https://opentelemetry.io/docs/specs/otlp/">OpenTelemetry's protocol</a> and its names for generative AI.
+      Send the account's requests to your own observability system as they are answered. Each becomes a span with its model,
+      tokens, cost, duration, key and tags, in
+      <a href="https://opentelemetry.io/docs/specs/otlp/">OpenTelemetry's protocol</a> and with its names for generative AI.
     </p>
-    !${destinations.length === 0 ? empty(mayManage ? "No destinations yet" : "For owners", { note }) : table(destinations)}
+    !${destinations.length === 0 ? empty(mayManage ? "No destinations yet" : "Owners only", { note }) : table(destinations)}
     !${mayManage ? addForms(visitor, { destinations, hasContent, refused }) : ""}`;
   return layout({ title: "Traces", visitor, path: TRACES_PATH, body });
 }
@@ -137,9 +137,9 @@ export function langfuseFields(form: FormState, { isNew, hasContent }: FieldOpti
     {
       name: "url",
       id: "langfuse-url",
-      label: "Address of Langfuse",
+      label: "Langfuse address",
       placeholder: "https://cloud.langfuse.com",
-      help: "The region of your project, or your own server.",
+      help: "That of your project's region, or of your own server.",
       isRequired: true,
     },
     form,

@@ -34,7 +34,7 @@ const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   complete: "Completed",
   truncated: "Interrupted",
   failed: "Failed",
-  aborted: "Cancelled",
+  aborted: "Canceled",
   stopped: "Out of credit",
   lost: "Lost",
 };

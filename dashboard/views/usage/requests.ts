@@ -56,11 +56,18 @@ export function requestsPage(view: RequestsView): string {
       </div>
     </div>
     !${searchForm(search)} !${rangePicker(PATH, range, filterQuery(filter))} !${filters(view)}
-    <div data-live-part>
-      !${page.requests.length === 0 ? empty("No matching requests", { note: "Try a longer date range or fewer filters." }) : table(page.requests, names)}
-    </div>
+    <div data-live-part>!${page.requests.length === 0 ? nothing(filter) : table(page.requests, names)}</div>
     !${next === "" ? "" : html`<p class="more"><a class="button" href="${PATH}?${next}">Older requests</a></p>`}`;
   return layout({ title: "Logs", visitor, path: PATH, body });
+}
+
+function nothing(filter: RequestFilter): string {
+  if (isNarrowed(filter)) return empty("No matching requests", { note: "Try a longer date range or fewer filters." });
+  return empty("No requests in this period", { note: "Requests show up here a moment after they end." });
+}
+
+function isNarrowed(filter: RequestFilter): boolean {
+  return Object.values(filter).some((value) => value !== undefined);
 }
 
 /** "Live" needs scripts, which show it; without them there is the plain link. */
@@ -91,7 +98,6 @@ function filters({ range, keys, projects, members, models, filter, hasLabels }: 
   const ofProjects = Object.fromEntries(projects.map(({ id, name }) => [id, name]));
   const ofMembers = Object.fromEntries(members.map(({ personId, email }) => [personId, email]));
   const ofModels = Object.fromEntries(models.map((model) => [model, model]));
-  const isNarrowed = Object.values(filter).some((value) => value !== undefined);
   const all = new URLSearchParams(rangeQuery(range)).toString();
   return html`<form method="get" action="${PATH}" class="filters">
     !${hiddenFields(rangeQuery(range))}
@@ -102,7 +108,7 @@ function filters({ range, keys, projects, members, models, filter, hasLabels }: 
     !${select({ name: "outcome", label: "Status", all: "All statuses", options: STATUS_NAMES, chosen: filter.outcome })}
     !${hasLabels || filter.tag !== undefined || filter.endUser !== undefined ? labelFilters(filter) : ""}
     <button>Filter</button>
-    !${isNarrowed ? html`<a href="${PATH}?${all}">Clear filters</a>` : ""}
+    !${isNarrowed(filter) ? html`<a href="${PATH}?${all}">Clear filters</a>` : ""}
   </form>`;
 }
 

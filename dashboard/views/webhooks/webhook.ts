@@ -12,7 +12,7 @@ import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { rowMenu } from "../menu.ts";
 import { olderLink } from "../older-link.ts";
-import { clipped, responsiveTable } from "../responsive-table.ts";
+import { responsiveTable } from "../responsive-table.ts";
 import { dueMoment, moment } from "../time.ts";
 import { eventChoice, eventWords } from "./event-choice.ts";
 import { statusBadge, WEBHOOKS_PATH } from "./webhooks.ts";
@@ -82,7 +82,7 @@ function deliveryTable(
     return html`<tr>
       <th scope="row" data-label="Event">
         <span
-          >!${clipped(eventWords(type))}<span class="sub"><code>${type}</code></span></span
+          >${eventWords(type)}<span class="sub"><code>${type}</code></span></span
         >
       </th>
       <td data-label="Created">!${moment(createdAt)}</td>
@@ -90,7 +90,7 @@ function deliveryTable(
       <td data-label="Attempts" class="number">${attempts}</td>
       <td data-label="Last error">
         <span
-          >!${problem === null ? "–" : clipped(problem)}!${
+          >!${problem === null ? "–" : html`<span class="wrap">${problem}</span>`}!${
             nextAttemptAt === null || attempts === 0
               ? ""
               : html`<span class="sub">Next attempt !${dueMoment(nextAttemptAt)}</span>`

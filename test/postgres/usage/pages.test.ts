@@ -83,7 +83,7 @@ test("requests are filtered by key, model and result, on the page and in its fil
   expect((await ann.get("/dashboard/usage/csv/requests?outcome=sold")).statusCode).toBe(400);
 
   const { body } = await ann.get(`${path}?outcome=aborted&range=7d`);
-  expect(body).toMatch(/<option value="aborted" selected>Cancelled/);
+  expect(body).toMatch(/<option value="aborted" selected>Canceled/);
   expect(plain(body)).toContain("/dashboard/usage/requests?range=today&outcome=aborted");
   const file = await ann.get("/dashboard/usage/csv/requests?range=7d&outcome=aborted&key=&model=");
   expect(file.body.trim().split("\n")).toHaveLength(2);
