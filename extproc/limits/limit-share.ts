@@ -18,8 +18,6 @@ export interface LimitShare {
 
 /** This many are reported every second although they could wait: a small number of limits is always fresh. */
 const MIN_REPORTED = 50;
-/** If there are many and none is urgent, they report in every second turn: a turn costs more than some rows. */
-const MIN_PAUSE_MS = 1_500;
 
 interface Reported {
   counter: Counter;
@@ -38,14 +36,12 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
     return [...subjects].flatMap(([subject, counters]) => [...counters.values()].map((counter) => ({ subject, counter })));
   }
 
-  /** @returns undefined if all can wait for the next turn. */
   function chooseDue(nowMs: number) {
     const all = named().map((each) => ({ ...each, need: each.counter.need(nowMs) }));
     const urgent = all.filter(({ need }) => need === "now");
     const later = all.filter(({ need }) => need === "later").sort((a, b) => dueMs(a.counter) - dueMs(b.counter));
-    const passedMs = nowMs - takenMs;
-    if (urgent.length === 0 && later.length > MIN_REPORTED && passedMs < MIN_PAUSE_MS) return undefined;
     // Each turn reports the part of them that keeps all in time.
+    const passedMs = nowMs - takenMs;
     const part = later.reduce((sum, { counter }) => sum + passedMs / counter.reportWithinMs, 0);
     return [...urgent, ...later.slice(0, Math.max(MIN_REPORTED, Math.ceil(part)))];
   }
@@ -89,8 +85,7 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
       await resolve();
       const nowMs = clock.nowMs();
       forget(nowMs);
-      const due = chooseDue(nowMs);
-      if (due !== undefined) await take(due);
+      await take(chooseDue(nowMs));
     },
     async shareAll() {
       await resolve();
