@@ -46,10 +46,11 @@ export async function auditBooks(database: Database, overdraftNanoUsd: bigint): 
   ];
 }
 
-/** Leases that nobody has given back. */
-export async function countOpenLeases(database: Database): Promise<number> {
+/** Leases of processes that are gone: a live one keeps a small lease for a while, and takes a turn of limits every second. */
+export async function countAbandonedLeases(database: Database): Promise<number> {
   const [row] = await database.query({
-    text: "SELECT count(*) AS count FROM credit_lease WHERE ended_at IS NULL",
+    text: `SELECT count(*) AS count FROM credit_lease WHERE ended_at IS NULL
+             AND holder NOT IN (SELECT holder FROM limit_process WHERE seen_at > now() - interval '10 seconds')`,
     row: z.strictObject({ count: z.bigint() }),
   });
   return Number(row?.count ?? 0n);

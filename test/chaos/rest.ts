@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import { scrape } from "../support/stacks/metrics.ts";
 import type { Plane, SupervisedStack } from "../support/supervised/supervised-stack.ts";
-import { countOpenLeases } from "./books.ts";
+import { countAbandonedLeases } from "./books.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** A lease of a process that was killed is in force for 90 s, and reaped a little later. */
 const WITHIN_MS = 150_000;
 
-/** Waits until nothing runs, nothing waits and nothing is held anywhere. @throws with what is left. */
+/** Waits until nothing runs, nothing waits and no dead process holds anything. @throws with what is left. */
 export async function untilAtRest({ database }: SupervisedStack, plane: Plane, upstream: Upstream): Promise<void> {
   await eventually(
     async () => {
       const metrics = await scrape(plane.extprocAdminUrl);
-      const leases = await countOpenLeases(database);
+      const leases = await countAbandonedLeases(database);
       const left = {
         streams: metrics.get("gateway_open_streams"),
         holds: metrics.get("gateway_open_holds"),
