@@ -9,6 +9,7 @@ import type { Change } from "./rows.ts";
  */
 export async function readHorizon(database: Queryable): Promise<bigint> {
   const [snapshot] = await database.query({
+    name: "feed-horizon",
     text: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid`,
     row: z.strictObject({ xid: z.bigint() }),
   });

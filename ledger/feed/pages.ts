@@ -44,6 +44,7 @@ export async function readAccountPage(
   { afterId, sinceXid }: { afterId: string; sinceXid?: bigint },
 ): Promise<{ accounts: AccountRow[]; unreadable: UnreadableRow[]; rows: number; next: string | null }> {
   const rows = await database.query({
+    name: sinceXid === undefined ? "feed-accounts" : "feed-changed-accounts",
     text: `${SELECT_ACCOUNTS} WHERE id > $1 ${sinceXid === undefined ? "" : `AND id IN (${CHANGED_ACCOUNTS})`} ORDER BY id LIMIT $2`,
     values: [afterId, PAGE_ROWS, ...(sinceXid === undefined ? [] : [sinceXid])],
     row: z.looseObject({ accountId: z.string() }),
@@ -101,6 +102,7 @@ export async function readActiveKeyPage(
   { afterId }: { afterId: string },
 ): Promise<KeyRows & { rows: number; next: string | null }> {
   const rows = await database.query({
+    name: "feed-keys",
     text: `${SELECT_KEYS} FROM api_key WHERE revoked_at IS NULL AND public_id > $1 ORDER BY public_id LIMIT $2`,
     values: [afterId, PAGE_ROWS],
     row: keyHead,
@@ -120,6 +122,7 @@ export async function readChangedKeyPage(
   after: KeyChangePosition,
 ): Promise<KeyRows & { next: KeyChangePosition | null }> {
   const rows = await database.query({
+    name: "feed-changed-keys",
     text: `${SELECT_KEYS}, changed_xid AS "changedXid" FROM api_key WHERE (changed_xid, public_id) > ($1, $2) ORDER BY changed_xid, public_id LIMIT $3`,
     values: [after.xid, after.publicId, PAGE_ROWS],
     row: changedKeyHead,
@@ -165,6 +168,7 @@ export async function readModels(
   sinceXid: bigint,
 ): Promise<{ models: ModelRow[]; unreadable: UnreadableRow[] }> {
   const rows = await database.query({
+    name: "feed-models",
     text: `SELECT name, spec, withdrawn_at IS NOT NULL AS "isWithdrawn", ${PRICE_VERSION_SELECT}
            FROM model JOIN price_version ON id = price_version_id WHERE changed_xid >= $1`,
     values: [sinceXid],

@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import path from "node:path";
 import { pause } from "../../runtime/wait.ts";
@@ -83,13 +84,13 @@ async function follow(
   try {
     for (;;) {
       const isLast = signal.aborted;
-      for (;;) {
+      // Most looks find nothing new, and asking for the size needs no thread of the pool, as a read does.
+      const { size } = fstatSync(handle.fd);
+      // It was rotated (log-rotation.ts), and starts again.
+      if (size < position) position = 0;
+      while (size > position) {
         const { bytesRead } = await handle.read(buffer, 0, READ_BYTES, position);
-        if (bytesRead === 0) {
-          // It was rotated (log-rotation.ts), and starts again.
-          if ((await handle.stat()).size < position) position = 0;
-          break;
-        }
+        if (bytesRead === 0) break;
         position += bytesRead;
         const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
         const end = text.lastIndexOf(0x0a) + 1;
