@@ -35,19 +35,28 @@ export interface BrokenAnswer {
 
 /** The first report on a new stream arrived 0.8 ms later (docs/decisions/0003); reports to another process take two more hops. */
 const REPORT_WITHIN_MS = 300;
+/** A timer that fires this much later shows that this process, and probably Envoy too, is short of CPU time: it waits again. */
+const LATE_MS = 50;
+/** Its account's credit and concurrent request are held meanwhile. */
+const MAX_REPORT_DELAY_MS = 2_000;
+
+interface Clock {
+  nowMs(): number;
+}
 
 interface Undecided {
-  timer: NodeJS.Timeout;
+  cancel(): void;
   decide(): void;
 }
 
-export function createBrokenAnswers(): BrokenAnswers {
+/** @param clock monotonic, ms. */
+export function createBrokenAnswers(clock: Clock): BrokenAnswers {
   const watched = createFleetingMap<string, (report: BrokenAnswer) => void>();
   const undecided = new Map<string, Undecided>();
 
   function forget(requestId: string): void {
     watched.delete(requestId);
-    clearTimeout(undecided.get(requestId)?.timer);
+    undecided.get(requestId)?.cancel();
     undecided.delete(requestId);
   }
 
@@ -56,12 +65,12 @@ export function createBrokenAnswers(): BrokenAnswers {
     forget,
     judge(requestId, decideIt, withinMs = REPORT_WITHIN_MS) {
       if (watched.get(requestId) === undefined) return decideIt();
-      clearTimeout(undecided.get(requestId)?.timer);
+      undecided.get(requestId)?.cancel();
       const decide = () => {
         forget(requestId);
         decideIt();
       };
-      undecided.set(requestId, { timer: setTimeout(decide, withinMs), decide });
+      undecided.set(requestId, { cancel: afterReports(decide, withinMs, clock), decide });
     },
     report(report) {
       const { requestId } = report;
@@ -82,5 +91,31 @@ export function createBrokenAnswers(): BrokenAnswers {
     close() {
       for (const { decide } of undecided.values()) decide();
     },
+  };
+}
+
+/**
+ * Calls back after a time, once everything that has arrived by then was read, and later if this process was late.
+ * @returns what cancels it.
+ */
+function afterReports(callback: () => void, withinMs: number, { nowMs }: Clock): () => void {
+  const untilMs = nowMs() + Math.max(withinMs, MAX_REPORT_DELAY_MS);
+  let timer: NodeJS.Timeout;
+  let reading: NodeJS.Immediate | undefined;
+
+  function wait(): void {
+    const dueMs = nowMs() + withinMs;
+    timer = setTimeout(() => {
+      const firedMs = nowMs();
+      if (firedMs - dueMs > LATE_MS && firedMs < untilMs) return wait();
+      // Timers come before sockets in a turn of the event loop.
+      reading = setImmediate(callback);
+    }, withinMs);
+  }
+
+  wait();
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(reading);
   };
 }

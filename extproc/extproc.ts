@@ -191,7 +191,7 @@ export async function startExtproc(
     onResult: events.promptsRecorded,
     onDropped: events.promptRecordsDropped,
   });
-  const brokenAnswers = createBrokenAnswers();
+  const brokenAnswers = createBrokenAnswers(monotonic);
   const heldAnswers = createHeldAnswers();
   const { earlyAnswersAddress } = config;
   const earlyAnswers =
