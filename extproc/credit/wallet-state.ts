@@ -25,6 +25,8 @@ export interface Lease {
   expiresAtMs: number;
   /** What was free to use after it last grew: at half of that it grows again. */
   refilledNanoUsd: bigint;
+  /** A return of a part may have failed: the database may count more as leased than this process. */
+  isUncertain: boolean;
 }
 
 export interface Waiter {

@@ -230,8 +230,16 @@ export function createWallet(deps: WalletDeps): Wallet {
         if (before !== undefined) answer = undefined;
         lease = undefined;
       } else {
-        lease = before ?? { id: leaseId, grantedNanoUsd: 0n, spentNanoUsd: 0n, expiresAtMs: 0, refilledNanoUsd: 0n };
+        lease = before ?? {
+          id: leaseId,
+          grantedNanoUsd: 0n,
+          spentNanoUsd: 0n,
+          expiresAtMs: 0,
+          refilledNanoUsd: 0n,
+          isUncertain: false,
+        };
         lease.grantedNanoUsd = grant.grantedNanoUsd;
+        lease.isUncertain = false;
         if (grant.addedNanoUsd > 0n) lease.expiresAtMs = sentMs + bank.ttlMs;
         lease.refilledNanoUsd = restNanoUsd();
       }
@@ -260,15 +268,16 @@ export function createWallet(deps: WalletDeps): Wallet {
     // It is available to the next request, as well as to those it is given up for.
     freeNanoUsd += part;
     if (answer?.kind === "grant") answer = { ...answer, freeNanoUsd: answer.freeNanoUsd + part };
-    asked = shrink(lease.id, part);
+    asked = shrink(lease, part);
   }
 
   /** Never rejects. If its outcome is unknown, the next growth returns the lease's state. */
-  async function shrink(leaseId: string, nanoUsd: bigint): Promise<void> {
+  async function shrink(shrunk: Lease, nanoUsd: bigint): Promise<void> {
     isAsking = true;
     try {
-      await bank.shrink({ leaseId, accountId, nanoUsd });
+      await bank.shrink({ leaseId: shrunk.id, accountId, nanoUsd });
     } catch (error) {
+      shrunk.isUncertain = true;
       deps.onLeaseFailed(error);
     } finally {
       isAsking = false;
@@ -277,12 +286,23 @@ export function createWallet(deps: WalletDeps): Wallet {
     serve();
   }
 
+  /** For credit that others need: what the database still counts as leased can be returned only once it is known here. */
+  function releaseCertain(nanoUsd: bigint): void {
+    if (lease?.isUncertain !== true || isAsking || isClosed) {
+      releaseUnheld(nanoUsd);
+      return;
+    }
+    owedNanoUsd = nanoUsd;
+    ask({ neededNanoUsd: 0n, wantedNanoUsd: 0n });
+  }
+
   function note({ freeNanoUsd: free, recall }: Leasing): void {
     freeNanoUsd = free;
-    const isNewRecall = recall !== null && recall.atMs > recalledMs;
+    // Not by order: the clock of a new primary may be behind that of the last one.
+    const isNewRecall = recall !== null && recall.atMs !== recalledMs;
     if (isNewRecall) recalledMs = recall.atMs;
-    if (free < 0n) releaseUnheld(-free);
-    else if (isNewRecall && waiting.size === 0) releaseUnheld(recall.nanoUsd);
+    if (free < 0n) releaseCertain(-free);
+    else if (isNewRecall && waiting.size === 0) releaseCertain(recall.nanoUsd);
     else if (free > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
       // Credit returned by others is available: requests waiting for it need not wait for their next turn.
       if (answer?.kind === "grant") answer = undefined;
@@ -361,12 +381,12 @@ export function createWallet(deps: WalletDeps): Wallet {
     isIdle: (nowMs, idleMs) => holds === 0 && waiting.size === 0 && !isAsking && nowMs - lastUsedMs >= idleMs,
     get isSmall() {
       const rest = restNanoUsd();
-      return rest > 0n && rest * SMALL_PART <= freeNanoUsd;
+      return lease?.isUncertain === false && rest > 0n && rest * SMALL_PART <= freeNanoUsd;
     },
     async trim() {
       const rest = restNanoUsd();
       const part = (rest + freeNanoUsd) / (SMALL_PART + 1n);
-      if (!isInForce() || isAsking || part < bank.minNanoUsd || part >= rest) return false;
+      if (!isInForce() || isAsking || lease?.isUncertain !== false || part < bank.minNanoUsd || part >= rest) return false;
       releaseUnheld(rest - part);
       await asked;
       return true;

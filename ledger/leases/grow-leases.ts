@@ -133,12 +133,16 @@ export async function growLease(
 /** Holders are notified through the feed, and asked again only after they have had time to answer. */
 const RECALL_EVERY_MS = 200;
 
-/** Asks the holders of an account's leases to return unused credit, up to the given amount. */
+/**
+ * Asks the holders of an account's leases to return unused credit, up to the given amount. A time in the future was written by
+ * a primary whose clock was ahead.
+ */
 export async function recall(database: Queryable, accountId: string, nanoUsd: bigint): Promise<void> {
   await database.execute(
     `UPDATE account_balance SET recalled_nano_usd = $2, recalled_at = clock_timestamp(), version = version + 1
      WHERE account_id = $1
-       AND (recalled_at IS NULL OR recalled_at < clock_timestamp() - $3 * interval '1 millisecond')`,
+       AND (recalled_at IS NULL OR recalled_at < clock_timestamp() - $3 * interval '1 millisecond'
+         OR recalled_at > clock_timestamp())`,
     [accountId, nanoUsd, RECALL_EVERY_MS],
   );
 }

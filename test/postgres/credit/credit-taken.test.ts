@@ -95,6 +95,20 @@ test("credit that one process has leased and does not use goes to the one that n
   expect(await checkLedger(on.database)).toEqual([]);
 });
 
+test("credit is recalled even if the last primary's clock was minutes ahead (S37)", async () => {
+  const on = await postgres.migrated();
+  const customer = await accountWith(on, 10_000_000n);
+  const [idle, busy] = [await startReplica(on, "idle"), await startReplica(on, "busy")];
+  await on.database.execute(
+    `UPDATE account_balance SET recalled_nano_usd = 1, recalled_at = clock_timestamp() + interval '5 minutes', version = version + 1`,
+    [],
+  );
+  expect(await use(idle, customer, 10_000n)).toBe("served");
+  expect(await use(busy, customer, 9_000_000n)).toBe("served");
+  await eventually(() => expect(busy.settler.queued).toBe(0));
+  expect(await checkLedger(on.database)).toEqual([]);
+});
+
 test("a refused request leaves free credit to the other processes (S37)", async () => {
   const on = await postgres.migrated();
   const customer = await accountWith(on, 10_000_000n);

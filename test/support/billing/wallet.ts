@@ -46,6 +46,7 @@ export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
       },
       async shrink({ leaseId, nanoUsd }) {
         await Promise.resolve();
+        if (account.isAway) throw new Error("connection refused");
         account.free += nanoUsd;
         granted.set(leaseId, (granted.get(leaseId) ?? 0n) - nanoUsd);
       },

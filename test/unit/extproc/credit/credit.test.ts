@@ -17,6 +17,7 @@ interface Asked {
 /** One process's credit, of accounts that have `freeNanoUsd` beside a lease of 100. */
 function startCredit({ freeNanoUsd = 1_600n } = {}) {
   const clock = { now: 0 };
+  const bank = { isAway: false };
   const asked: Asked = { grown: 0, renewed: 0, returned: [], freed: [] };
   let leases = 0;
   const unused = () => Promise.reject(new Error("it is not called"));
@@ -37,6 +38,7 @@ function startCredit({ freeNanoUsd = 1_600n } = {}) {
         asked.returned.push(leaseId);
       },
       async shrink({ nanoUsd }) {
+        if (bank.isAway) throw new Error("connection refused");
         asked.freed.push(nanoUsd);
       },
       giveBackAll: unused,
@@ -52,6 +54,7 @@ function startCredit({ freeNanoUsd = 1_600n } = {}) {
   });
   return {
     credit,
+    bank,
     asked,
     async visit(accountId = "acme"): Promise<void> {
       const hold = await credit.admit({ accountId }, sizeOf(10n), never);
@@ -97,6 +100,16 @@ test("of a larger lease, all but a sixteenth of what others can lease is returne
   expect(asked.freed).toEqual([40n]);
   await visit();
   expect(asked).toMatchObject({ grown: 1, returned: [] });
+});
+
+test("a larger lease is returned as a whole if a part of it could not be: others would miss it for five minutes (S37)", async () => {
+  const { bank, asked, visit, wait } = startCredit({ freeNanoUsd: 920n });
+  await visit();
+  bank.isAway = true;
+  await wait(10);
+  bank.isAway = false;
+  await wait(1);
+  expect(asked).toMatchObject({ returned: ["lease-1"], freed: [] });
 });
 
 test("a lease of an account with little credit is returned after ten seconds, all of it (S30)", async () => {

@@ -42,6 +42,28 @@ describe("an account's row about its credit", () => {
     expect(account.free).toBe(1_000n);
   });
 
+  test("credit whose return failed is returned when others need it again, while a request runs (S37)", async () => {
+    const { wallet, account } = await openWallet();
+    await wallet.admit(sizeOf(10n), never);
+    account.isAway = true;
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 1_000n, atMs: 1 } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(900n);
+    account.isAway = false;
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 1_000n, atMs: 2 } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(990n);
+  });
+
+  test("a recall is heeded even if its clock is behind that of the last one (S37)", async () => {
+    const { wallet, account } = await openWallet();
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 30n, atMs: 300_000 } });
+    await vi.advanceTimersByTimeAsync(1);
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 30n, atMs: 1 } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(960n);
+  });
+
   test("requests that wait for credit find freed credit without waiting for their next turn", async () => {
     const { wallet, account } = startWallet({ free: 100n, others: 500n });
     const waiting = wallet.admit(sizeOf(300n), never);
