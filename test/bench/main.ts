@@ -10,6 +10,7 @@ import { startLiteLlm } from "./gateways/litellm.ts";
 import { startModelGateway } from "./gateways/model-gateway.ts";
 import { startPlainEnvoy } from "./gateways/plain-envoy.ts";
 import { startPortkey } from "./gateways/portkey.ts";
+import { startLiteLlmRs } from "./gateways/litellm-rs.ts";
 import { startSmg } from "./gateways/smg.ts";
 import { loadProgram } from "./load/program.ts";
 import { startUpstream } from "./load/upstream.ts";
@@ -68,5 +69,5 @@ try {
 }
 
 function startOf(peer: Peer): typeof startPortkey {
-  return { portkey: startPortkey, litellm: startLiteLlm, smg: startSmg }[peer];
+  return { portkey: startPortkey, litellm: startLiteLlm, "litellm-rs": startLiteLlmRs, smg: startSmg }[peer];
 }

@@ -12,7 +12,7 @@ export interface BenchOptions {
   isKept: boolean;
 }
 
-const PEERS = ["portkey", "litellm", "smg"] as const;
+const PEERS = ["portkey", "litellm", "litellm-rs", "smg"] as const;
 export type Peer = (typeof PEERS)[number];
 
 /** Reads the command line; `--help` and mistakes end the process, as commander does. */
