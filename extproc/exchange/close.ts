@@ -40,11 +40,17 @@ function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnec
     return;
   }
   const leave = () => (isLost() ? lose(run) : run.leave());
-  if (answer !== null && !forwarded.isBroken) return brokenAnswers.judge(context.requestId, leave);
+  const isBroken = forwarded.isBroken || isReported(forwarded);
+  if (answer !== null && !isBroken) return brokenAnswers.judge(context.requestId, leave);
   brokenAnswers.forget(context.requestId);
-  if (forwarded.isBroken) fail(context, forwarded);
+  if (isBroken) fail(context, forwarded);
   // Envoy answers itself for an upstream that fails before its headers. So this was the client.
   else run.leave();
+}
+
+/** Envoy's report that the server broke off may arrive before the answer's headers. */
+function isReported({ earlyReport, run }: Forwarded): boolean {
+  return earlyReport?.cluster === run.backend().cluster;
 }
 
 function lose(run: Run): void {

@@ -104,6 +104,27 @@ test.for(CASES)("$answer of $model by $target (stream: $stream)", async ({ answe
   expect(chargeNanoUsd > 0n, "charged").toBe(text.includes("Hello."));
 });
 
+test("however soon an answer breaks off, its server has failed", async () => {
+  // Envoy's report of it and the answer's headers reach extproc in either order.
+  respond = ANSWERS["a content-length that is too long"] ?? respond;
+  const outcomes = new Set<string>();
+  for (let round = 0; round < 20; round++) {
+    const ids = await Promise.all(Array.from({ length: 12 }, requestOdd));
+    for (const id of ids) outcomes.add((await onlyRow(stack, id)).outcome);
+  }
+  expect([...outcomes]).toEqual(["failed"]);
+
+  async function requestOdd(): Promise<string> {
+    const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${stack.apiKey}` },
+      body: JSON.stringify({ model: "odd", max_tokens: 16, messages: [{ role: "user", content: "Hello." }] }),
+    });
+    await response.text();
+    return response.headers.get("x-request-id") ?? "";
+  }
+});
+
 test.for(["odd", "odd-several"])("informational statuses before an answer of %s change nothing", async (model) => {
   respond = (response) => {
     response.writeEarlyHints({ link: "</x>; rel=preload" });
