@@ -201,7 +201,7 @@ test("writers over the same accounts in any order never deadlock", async () => {
   const lines = captureLog();
   await Promise.all(
     [1, 2, 3, 4, 5, 6].map(async (writer) => {
-      const own = connect(`writer ${writer}`, lines.log);
+      const own = connect(`writer ${writer}`, { log: lines.log });
       for (let round = 0; round < 15; round++) {
         await settle(
           own,

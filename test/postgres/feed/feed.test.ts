@@ -209,7 +209,7 @@ describe("the feed", () => {
     const { database, connect } = await postgres.migrated();
     const { keyId } = await seedLedger(database);
     const { lines, log } = captureLog();
-    const { copy, feed } = await follow(connect("extproc", log), 100);
+    const { copy, feed } = await follow(connect("extproc", { log }), 100);
     await postgres.stop();
     const stoppedAt = Date.now();
     await postgres.start();

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
 import { startPostgres, type Postgres } from "../../../local/postgres.ts";
-import { createDatabase, type Database } from "../../../ledger/postgres/database.ts";
-import type { Logger } from "../../../runtime/log.ts";
+import { createDatabase, type Database, type DatabaseOptions } from "../../../ledger/postgres/database.ts";
 import { copyPostgresTemplate, MIGRATED, urlOf } from "./postgres-template.ts";
 
 export interface TestPostgres {
@@ -27,7 +26,7 @@ export interface TestDatabase {
   /** Contains the test server's password. */
   url: string;
   /** Another pool on the same database; closed with the test. */
-  connect(applicationName: string, log?: Logger): Database;
+  connect(applicationName: string, options?: Pick<DatabaseOptions, "log" | "statementTimeoutMs">): Database;
 }
 
 /** Databases on the PostgreSQL that all files of the project `postgres` share. */
@@ -90,8 +89,8 @@ function useDatabases(serverUrl: () => string, { dropEach }: { dropEach: boolean
     // Handlers run in reverse order: this one after those that close connections.
     if (dropEach) onTestFinished(() => administer(`DROP DATABASE ${name} WITH (FORCE)`));
     const url = urlOf(serverUrl(), name);
-    const connect = (applicationName: string, log?: Logger) => {
-      const database = createDatabase({ url, applicationName, ...(log === undefined ? {} : { log }) });
+    const connect: TestDatabase["connect"] = (applicationName, options) => {
+      const database = createDatabase({ url, applicationName, ...options });
       onTestFinished(() => database.close());
       return database;
     };
