@@ -68,11 +68,14 @@ const paymentRow = z.strictObject({
 });
 
 /**
- * Before a customer is sent to pay: each begun payment is a row here and a checkout at the provider.
+ * Before a customer is sent to pay: each begun payment is a row here and a checkout at the provider. In a transaction, the account's
+ * other payments wait for its end.
  * @throws GatewayError `rate_limited` when too many of the last 24 hours were not paid.
  */
 export async function admitTopUp(database: Queryable, accountId: string): Promise<void> {
   const most = ACCOUNT_BOUNDS.unpaidTopUpsADay;
+  // One at a time: concurrent calls would all find room.
+  await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
   const unpaid = await database.execute(
     `SELECT FROM payment WHERE account_id = $1 AND id > $2 AND status IN ('pending', 'failed') LIMIT $3`,
     // An id contains its time of creation.

@@ -90,11 +90,14 @@ const BOUNDED_ACTIONS = {
 /**
  * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits or settings
  * are changed, or something sent on request. Deleting and disabling are never limited, so that anything can always be stopped.
+ * @param transaction the one that notes the action: the account's other changes wait for its end.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
  */
-export async function admitChange(database: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
+export async function admitChange(transaction: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
   const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
-  const changes = await database.execute(
+  // One at a time: concurrent calls would all find room.
+  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  const changes = await transaction.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE ANY ($3) LIMIT $4",
     // An id contains its creation time.
     [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), patterns, max],

@@ -115,21 +115,24 @@ export async function addMember(
  * When a person ceases to be an owner, their pending invitations are revoked.
  * @throws GatewayError `not_found`; `invalid_request` if no owner would be left.
  */
-export async function changeRole(
-  database: Database,
+export async function changeRole(database: Database, member: { accountId: string; personId: string; role: Role }): Promise<void> {
+  await database.transaction((transaction) => changeRoleIn(transaction, member));
+}
+
+/** The same as part of a larger transaction. */
+export async function changeRoleIn(
+  transaction: Queryable,
   { accountId, personId, role }: { accountId: string; personId: string; role: Role },
 ): Promise<void> {
-  await database.transaction((transaction) =>
-    changeMember(transaction, accountId, async () => {
-      if (role !== "owner") await revokeSent(transaction, { accountId, personId });
-      if (role === "viewer") await expirePlaygroundKey(transaction, { accountId, personId });
-      const values = [accountId, personId, role];
-      const isOther = "SELECT FROM member WHERE account_id = $1 AND person_id = $2 AND role <> $3";
-      if ((await transaction.execute(isOther, values)) > 0)
-        await queueEvent(transaction, { accountId, type: "member.role_changed", data: { member_id: personId, role } });
-      return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", values);
-    }),
-  );
+  await changeMember(transaction, accountId, async () => {
+    if (role !== "owner") await revokeSent(transaction, { accountId, personId });
+    if (role === "viewer") await expirePlaygroundKey(transaction, { accountId, personId });
+    const values = [accountId, personId, role];
+    const isOther = "SELECT FROM member WHERE account_id = $1 AND person_id = $2 AND role <> $3";
+    if ((await transaction.execute(isOther, values)) > 0)
+      await queueEvent(transaction, { accountId, type: "member.role_changed", data: { member_id: personId, role } });
+    return transaction.execute("UPDATE member SET role = $3 WHERE account_id = $1 AND person_id = $2", values);
+  });
 }
 
 /** Ends their sessions in the account, and the invitations that they sent. @throws as `changeRole`. */

@@ -4,7 +4,7 @@ import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
 import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
-import { changeRole, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
+import { changeRoleIn, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
 import { findPerson, type Person } from "../../../ledger/people/persons.ts";
 import { OTHER } from "../../../ledger/postgres/known-or-other.ts";
 import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
@@ -90,10 +90,12 @@ export function createUserActions(deps: AppDeps): UserActions {
   ): Promise<void> {
     if (personId === null || role === to || to === OTHER) return;
     const { accountId } = caller;
-    if (isMore(to, role)) await admitChange(database, "settings", accountId);
-    await changeRole(database, { accountId, personId, role: to });
-    const person = await findPerson(database, personId);
-    await noteAction(database, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });
+    await database.transaction(async (transaction) => {
+      if (isMore(to, role)) await admitChange(transaction, "settings", accountId);
+      await changeRoleIn(transaction, { accountId, personId, role: to });
+      const person = await findPerson(transaction, personId);
+      await noteAction(transaction, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });
+    });
   }
 
   /** Leaves everything as it was if the invitation is refused. */

@@ -32,11 +32,13 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
       const terms = parseAutoTopUpForm(values);
-      await admitChange(database, "settings", accountId);
-      await turnOnAutoTopUp(database, accountId, terms);
       const { belowNanoUsd, amountNanoUsd, monthlyNanoUsd } = terms;
       const subject = `${showUsd(amountNanoUsd)} below ${showUsd(belowNanoUsd)}, ${showUsd(monthlyNanoUsd)} a month`;
-      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_on", subject });
+      await database.transaction(async (transaction) => {
+        await admitChange(transaction, "settings", accountId);
+        await turnOnAutoTopUp(transaction, accountId, terms);
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_on", subject });
+      });
     });
     if (failed !== undefined) {
       allowFormsTo(reply, provider.checkoutOrigin);
@@ -65,15 +67,13 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     const { accountId } = visitor.membership;
     checkNotSuspended(visitor);
     checkEmailProved(visitor);
-    await admitChange(database, "settings", accountId);
-    const address = await cardCheckout(accountId);
-    await noteAction(database, {
-      accountId,
-      personId: visitor.person.id,
-      action: "credit.card_asked_for",
-      subject: provider.name,
+    // Before the provider is asked: other changes of the account do not wait for its answer.
+    await database.transaction(async (transaction) => {
+      await admitChange(transaction, "settings", accountId);
+      const { name: subject } = provider;
+      await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.card_asked_for", subject });
     });
-    return goTo(reply, address);
+    return goTo(reply, await cardCheckout(accountId));
   });
 
   app.get("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {

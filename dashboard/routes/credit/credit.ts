@@ -70,10 +70,12 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
       const { threshold } = alertForm.parse(values);
-      await admitChange(database, "settings", accountId);
-      await setAlertThreshold(database, accountId, threshold);
       const subject = threshold === null ? "off" : `below ${showUsd(threshold)}`;
-      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });
+      await database.transaction(async (transaction) => {
+        await admitChange(transaction, "settings", accountId);
+        await setAlertThreshold(transaction, accountId, threshold);
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });
+      });
     });
     if (failed !== undefined) return refuse(visitor, failed, reply);
     return goTo(reply, "/dashboard/credit", "Low-balance alert saved.");

@@ -42,8 +42,13 @@ export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provide
       const { amountNanoUsd, attemptId } = parseTopUpForm(values);
       await admitTopUp(database, accountId);
       const { providerPaymentId, url } = await provider.openCheckout({ accountId, amountNanoUsd, attemptId });
-      const payment = await beginPayment(database, { accountId, provider: provider.name, providerPaymentId, amountNanoUsd });
-      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.payment-begun", subject: payment.id });
+      const begun = { accountId, provider: provider.name, providerPaymentId, amountNanoUsd };
+      await database.transaction(async (transaction) => {
+        // Others may have begun while the provider answered.
+        await admitTopUp(transaction, accountId);
+        const { id: subject } = await beginPayment(transaction, begun);
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.payment-begun", subject });
+      });
       address = url;
     });
     if (failed === undefined) return goTo(reply, address);

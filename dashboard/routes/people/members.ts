@@ -4,7 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
-import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import { changeRoleIn, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
 import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -92,9 +92,12 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { role } = roleForm.parse(values);
       if (role === member.role) return;
       const { accountId } = visitor.membership;
-      if (isMore(role, member.role)) await admitChange(database, "settings", accountId);
-      await changeRole(database, { accountId, personId: member.personId, role });
-      await note(visitor, "member.changed", `${member.email} ${role}`);
+      await database.transaction(async (transaction) => {
+        if (isMore(role, member.role)) await admitChange(transaction, "settings", accountId);
+        await changeRoleIn(transaction, { accountId, personId: member.personId, role });
+        const subject = `${member.email} ${role}`;
+        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "member.changed", subject });
+      });
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, asWhole(failed)), 400);
     const { role } = roleForm.parse(values);
