@@ -32,6 +32,8 @@ export interface Lease {
 export interface Waiter {
   size: WalletSize;
   signal: Departure;
+  /** On the wallet's clock. */
+  sinceMs: number;
   timer: NodeJS.Timeout;
   resolve(hold: Hold): void;
   reject(error: GatewayError): void;

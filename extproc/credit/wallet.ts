@@ -113,7 +113,7 @@ export function createWallet(deps: WalletDeps): Wallet {
   async function wait(size: WalletSize, signal: Departure): Promise<Hold> {
     const { promise, resolve, reject } = Promise.withResolvers<Hold>();
     const timer = setTimeout(() => expire(waiter), waitMs);
-    const waiter: Waiter = { size, signal, timer, resolve, reject };
+    const waiter: Waiter = { size, signal, sinceMs: clock.nowMs(), timer, resolve, reject };
     waiting.add(waiter);
     serve();
     return promise;
@@ -242,6 +242,8 @@ export function createWallet(deps: WalletDeps): Wallet {
         lease.isUncertain = false;
         if (grant.addedNanoUsd > 0n) lease.expiresAtMs = sentMs + bank.ttlMs;
         lease.refilledNanoUsd = restNanoUsd();
+        // What it took without a request that needs it was taken from those to whom it is to be given up.
+        if (neededNanoUsd <= 0n && owedNanoUsd > 0n) owedNanoUsd += grant.addedNanoUsd;
       }
     } catch (error) {
       answer = { kind: "away", atMs: clock.nowMs() };
@@ -282,7 +284,7 @@ export function createWallet(deps: WalletDeps): Wallet {
     } finally {
       isAsking = false;
     }
-    releaseUnheld(owedNanoUsd);
+    if (owedNanoUsd > 0n) releaseCertain(owedNanoUsd);
     serve();
   }
 
@@ -296,13 +298,23 @@ export function createWallet(deps: WalletDeps): Wallet {
     ask({ neededNanoUsd: 0n, wantedNanoUsd: 0n });
   }
 
+  /**
+   * The first of those that wait cannot begin on what is left here, and has asked in vain: where several processes wait, each would
+   * keep what the others lack.
+   */
+  function isStuck(): boolean {
+    const [first] = waiting;
+    if (first === undefined || isAsking || restNanoUsd() >= first.size.minNanoUsd) return false;
+    return clock.nowMs() - first.sinceMs >= EMPTY_FOR_MS;
+  }
+
   function note({ freeNanoUsd: free, recall }: Leasing): void {
     freeNanoUsd = free;
     // Not by order: the clock of a new primary may be behind that of the last one.
     const isNewRecall = recall !== null && recall.atMs !== recalledMs;
     if (isNewRecall) recalledMs = recall.atMs;
     if (free < 0n) releaseCertain(-free);
-    else if (isNewRecall && waiting.size === 0) releaseCertain(recall.nanoUsd);
+    else if (isNewRecall && (waiting.size === 0 || isStuck())) releaseCertain(recall.nanoUsd);
     else if (free > 0n && waiting.size > 0 && !isFresh(LOOK_EVERY_MS)) {
       // Credit returned by others is available: requests waiting for it need not wait for their next turn.
       if (answer?.kind === "grant") answer = undefined;

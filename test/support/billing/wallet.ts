@@ -10,7 +10,7 @@ export const never = new AbortController().signal;
 
 /** A wallet whose bank has `free` to give, `slice` at a time, or is away. */
 export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
-  const account = { free, others, isAway: false, isKept: false, isAnswerLost: false, isEnded: false, grows: 0 };
+  const account = { free, others, isAway: false, failsOnce: false, isKept: false, isAnswerLost: false, isEnded: false, grows: 0 };
   const returned: string[] = [];
   let leases = 0;
   const granted = new Map<string, bigint>();
@@ -46,7 +46,10 @@ export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
       },
       async shrink({ leaseId, nanoUsd }) {
         await Promise.resolve();
-        if (account.isAway) throw new Error("connection refused");
+        if (account.isAway || account.failsOnce) {
+          account.failsOnce = false;
+          throw new Error("connection refused");
+        }
         account.free += nanoUsd;
         granted.set(leaseId, (granted.get(leaseId) ?? 0n) - nanoUsd);
       },

@@ -55,6 +55,63 @@ describe("an account's row about its credit", () => {
     expect(account.free).toBe(990n);
   });
 
+  test("a return that fails while more is recalled is made up for at once (S37)", async () => {
+    const { wallet, account } = await openWallet();
+    await wallet.admit(sizeOf(10n), never);
+    account.isAway = true;
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 1_000n, atMs: 1 } });
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 1_000n, atMs: 2 } });
+    account.isAway = false;
+    account.failsOnce = true;
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(990n);
+  });
+
+  test("what a process leases while others need credit is returned with what they asked for (S37)", async () => {
+    const { wallet, account } = startWallet();
+    const hold = await wallet.admit(sizeOf(60n), never);
+    // It has begun to refill its lease of 100.
+    wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 30n, atMs: 1 } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(930n);
+    expect(hold.heldNanoUsd()).toBe(60n);
+  });
+
+  describe("while requests wait here", () => {
+    /** All of the account's 60 are leased: half by this process. */
+    async function half() {
+      const started = startWallet({ free: 30n, slice: 30n, others: 30n });
+      const first = await started.wallet.admit(sizeOf(10n), never);
+      first.release();
+      return started;
+    }
+    const recall = { nanoUsd: 10n, atMs: 1 };
+
+    test("credit on which none of them can begin is returned: processes that all wait would keep what the others lack (S37)", async () => {
+      const { wallet, account } = await half();
+      const waiting = wallet.admit(sizeOf(40n), never);
+      await vi.advanceTimersByTimeAsync(300);
+      wallet.note({ freeNanoUsd: 0n, recall });
+      await vi.advanceTimersByTimeAsync(1);
+      expect(account.free).toBe(10n);
+      account.free = 40n;
+      wallet.note({ freeNanoUsd: 40n, recall });
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await waiting).heldNanoUsd()).toBe(40n);
+    });
+
+    test("credit is kept that they have only begun to wait for, or can begin on", async () => {
+      const { wallet, account } = await half();
+      const waiting = wallet.admit(sizeOf(40n, 5n), never);
+      wallet.note({ freeNanoUsd: 0n, recall });
+      await vi.advanceTimersByTimeAsync(300);
+      wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 10n, atMs: 2 } });
+      await vi.advanceTimersByTimeAsync(1_800);
+      expect(account.free).toBe(0n);
+      expect((await waiting).heldNanoUsd()).toBe(15n);
+    });
+  });
+
   test("a recall is heeded even if its clock is behind that of the last one (S37)", async () => {
     const { wallet, account } = await openWallet();
     wallet.note({ freeNanoUsd: 0n, recall: { nanoUsd: 30n, atMs: 300_000 } });
