@@ -72,6 +72,14 @@ describe("a request whose end two readers might place differently", () => {
     expect(await wasHiddenServed()).toBe(false);
   });
 
+  test("a folded header is one header, whatever its second line looks like", async () => {
+    const body = ask("Hello.");
+    const answer = await sendBytes(
+      head(["x-note: a", ` transfer-encoding: chunked`, `content-length: ${body.length}`, "connection: close"]) + body,
+    );
+    expect(statusesOf(answer)).toEqual([200]);
+  });
+
   test("two pipelined requests are two, each with its own answer", async () => {
     const statuses = statusesOf(await sendBytes(hidden() + hidden()));
     expect(statuses).toEqual([200, 200]);
