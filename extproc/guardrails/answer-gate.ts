@@ -85,7 +85,11 @@ export function createAnswerGate({ window, shown, check, release, stop, fail, ru
     }
     const waitMs = sinceMs + share * window.windowMs - performance.now();
     if (onPassed !== null || characters >= share * window.windowCharacters || waitMs <= 0) return begin();
-    timer ??= setTimeout(() => later(advance), waitMs);
+    timer ??= setTimeout(() => {
+      // It may be early: timers count whole milliseconds.
+      timer = undefined;
+      later(advance);
+    }, Math.ceil(waitMs));
   }
 
   function begin(): void {

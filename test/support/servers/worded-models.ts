@@ -13,8 +13,8 @@ export interface Words {
   isWhole?: boolean;
   /** It breaks off behind its last piece. */
   breaks?: boolean;
-  /** Its piece is out, or waits in its own buffers. */
-  onPiece?: () => void;
+  /** Its piece is out, or waits in its own buffers. The next one waits for this. @param index counts from 0. */
+  onPiece?: (index: number) => void | Promise<void>;
 }
 
 export const USAGE = { input: 5, output: 40 };
@@ -31,11 +31,11 @@ export async function say(request: IncomingMessage, response: ServerResponse, bo
   response.writeHead(200, { "content-type": "text/event-stream" });
   const stream = STREAMS[protocol](kind, pieces.join(""));
   response.write(stream.opening);
-  for (const piece of pieces) {
+  for (const [index, piece] of pieces.entries()) {
     if (afterMs > 0) await sleep(afterMs);
     if (response.closed) return;
     if (!response.write(stream.piece(piece))) await drained(response);
-    words.onPiece?.();
+    await words.onPiece?.(index);
   }
   if (breaks) return void response.destroy();
   response.end(stream.closing);
