@@ -32,19 +32,23 @@ export const MAX_SERIES = 6;
 const NANO = 1e9;
 
 /**
- * Usage as the series of a chart; the smallest of many groups are combined.
- * @param groups all groups in `rows`, the largest first.
+ * Usage as the series of a chart, the largest in this metric first. Groups without any are left out, and the smallest of
+ * many are combined.
  */
-export function groupSeries(
-  rows: readonly Bar[],
-  { buckets, groups, metric }: { buckets: readonly string[]; groups: readonly string[]; metric: Metric },
-): Series[] {
+export function groupSeries(rows: readonly Bar[], { buckets, metric }: { buckets: readonly string[]; metric: Metric }): Series[] {
   const amounts = new Map<string, number>();
+  const totals = new Map<string, number>();
   for (const row of rows) {
     const cell = `${row.bucket} ${row.group}`;
-    amounts.set(cell, (amounts.get(cell) ?? 0) + amountOf(row, metric));
+    const amount = amountOf(row, metric);
+    amounts.set(cell, (amounts.get(cell) ?? 0) + amount);
+    totals.set(row.group, (totals.get(row.group) ?? 0) + amount);
   }
-  const all = groups.map((name) => ({ name, values: buckets.map((bucket) => amounts.get(`${bucket} ${name}`) ?? 0) }));
+  const used = [...totals].filter(([, total]) => total > 0).sort(([, one], [, other]) => other - one);
+  const all = (used.length > 0 ? used : [...totals]).map(([name]) => ({
+    name,
+    values: buckets.map((bucket) => amounts.get(`${bucket} ${name}`) ?? 0),
+  }));
   if (all.length <= MAX_SERIES) return all;
   const small = all.slice(MAX_SERIES - 1);
   const together = buckets.map((_, index) => small.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));

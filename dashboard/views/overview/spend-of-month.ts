@@ -9,8 +9,7 @@ import type { Activity } from "./overview-view.ts";
 
 export function spendOfMonth({ bars, fromDay, toDay, modelRanks }: Activity): string {
   const buckets = bucketsOf({ fromDay, toDay }, "day");
-  const groups = [...new Set(bars.map(({ group }) => group))];
-  const series = groupSeries(bars, { buckets: buckets.map(({ id }) => id), groups, metric: "money" });
+  const series = groupSeries(bars, { buckets: buckets.map(({ id }) => id), metric: "money" });
   const names = series.map(({ name }) => name);
   const colours = modelColours(names, modelRanks);
   const title = "USD by day and model; the usage page has the numbers";

@@ -43,19 +43,17 @@ export interface UsageChart {
   units: readonly UnitKind[];
   /** Of the chosen grouping. */
   bars: readonly Bar[];
-  /** Names of its groups, the largest first. */
-  groups: readonly string[];
   /** Names of all models, which determine their colours. */
   modelRanks: readonly string[];
 }
 
 const PATH = "/dashboard/usage";
 
-export function usageChart({ range, choice, step, labels, hasProjects, units, bars, groups, modelRanks }: UsageChart): string {
+export function usageChart({ range, choice, step, labels, hasProjects, units, bars, modelRanks }: UsageChart): string {
   const { metric, by, tag } = choice;
   const buckets = bucketsOf(range, step);
   const ids = buckets.map(({ id }) => id);
-  const series: readonly Series[] = by === "class" ? classSeries(bars, ids) : groupSeries(bars, { buckets: ids, groups, metric });
+  const series: readonly Series[] = by === "class" ? classSeries(bars, ids) : groupSeries(bars, { buckets: ids, metric });
   const names = series.map(({ name }) => name);
   const colours = by === "model" ? modelColours(names, modelRanks) : undefined;
   const only = names.find((name) => name === choice.only);

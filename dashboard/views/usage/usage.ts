@@ -119,7 +119,7 @@ function sections(view: UsageView, query: string): string {
     .filter(({ requests }) => requests > 0);
   return html`<section aria-labelledby="by-time">
       <h2 id="by-time">By ${step}</h2>
-      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, units: unitColumns(models).map(({ metric }) => metric), bars: drawn, groups: sumBy(drawn).map(({ model }) => model), modelRanks })}
+      !${usageChart({ range, choice, step, labels, hasProjects: byProject.length > 0, units: unitColumns(models).map(({ metric }) => metric), bars: drawn, modelRanks })}
       <details>
         <summary>As a table</summary>
         !${table(HEADS[step], byBucket)}

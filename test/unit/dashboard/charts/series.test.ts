@@ -17,16 +17,19 @@ const row = (bucket: string, group: string, dollars: number) => ({
 
 test("each group has a value for each bucket, zero where it was not used, and rows of one bucket are added up", () => {
   const rows = [row("2026-11-01", "pro", 2), row("2026-11-01", "pro", 1), row("2026-11-02", "flash", 1)];
-  expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro", "flash"], metric: "money" })).toEqual([
+  expect(groupSeries(rows, { buckets: BUCKETS, metric: "money" })).toEqual([
     { name: "pro", values: [3, 0] },
     { name: "flash", values: [0, 1] },
   ]);
-  expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro"], metric: "requests" })).toEqual([{ name: "pro", values: [2, 0] }]);
+  expect(groupSeries(rows, { buckets: BUCKETS, metric: "requests" })).toEqual([
+    { name: "pro", values: [2, 0] },
+    { name: "flash", values: [0, 1] },
+  ]);
 });
 
 test("tokens are those of every charged class, and reasoning is not counted twice", () => {
   const rows = [row("2026-11-01", "pro", 2)];
-  expect(groupSeries(rows, { buckets: BUCKETS, groups: ["pro"], metric: "tokens" })).toEqual([{ name: "pro", values: [26, 0] }]);
+  expect(groupSeries(rows, { buckets: BUCKETS, metric: "tokens" })).toEqual([{ name: "pro", values: [26, 0] }]);
 });
 
 test("tokens by class add up over all groups", () => {
@@ -41,11 +44,22 @@ test("tokens by class add up over all groups", () => {
 
 test("of many groups the smallest are combined, and the total stays the same", () => {
   const groups = ["a", "b", "c", "d", "e", "f", "g", "h"];
-  const rows = groups.map((group, index) => row("2026-11-02", group, groups.length - index));
-  const series = groupSeries(rows, { buckets: BUCKETS, groups, metric: "money" });
+  const rows = groups.map((group, index) => row("2026-11-02", group, groups.length - index)).toReversed();
+  const series = groupSeries(rows, { buckets: BUCKETS, metric: "money" });
   expect(series.map(({ name }) => name)).toEqual(["a", "b", "c", "d", "e", "3 others"]);
   expect(series.at(-1)?.values).toEqual([0, 6]);
   expect(series.reduce((sum, { values }) => sum + (values[1] ?? 0), 0)).toBe(36);
+});
+
+test("groups are ordered by the metric that is drawn, and those without any are left out", () => {
+  const image = { ...row("2026-11-01", "image", 1), images: 3 };
+  const rows = [row("2026-11-01", "flash", 2), image, row("2026-11-02", "free", 0), row("2026-11-02", "pro", 5)];
+  const namesBy = (metric: "money" | "images") => groupSeries(rows, { buckets: BUCKETS, metric }).map(({ name }) => name);
+  expect(namesBy("money")).toEqual(["pro", "flash", "image"]);
+  expect(namesBy("images")).toEqual(["image"]);
+  expect(groupSeries([row("2026-11-02", "free", 0)], { buckets: BUCKETS, metric: "money" })).toEqual([
+    { name: "free", values: [0, 0] },
+  ]);
 });
 
 test("the remaining usage is the part of no group", () => {
