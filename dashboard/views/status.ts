@@ -6,7 +6,7 @@ import type { Member } from "../session/visitor.ts";
 import { empty } from "./empty.ts";
 import { incidentCard } from "./incident.ts";
 import { layout } from "./layout.ts";
-import { uptimeBars, uptimeOf } from "./uptime.ts";
+import { UPTIME_DAYS, uptimeBars, uptimeOf } from "./uptime.ts";
 
 export interface StatusView {
   visitor: Member | null;
@@ -87,10 +87,16 @@ function modelCard(
       <span class="badge ${BADGES[state]}">${STATES[state]}</span>
     </div>
     !${uptimeBars(days, nowMs)}
-    <p class="muted small">
-      ${note === undefined ? "No requests in the last hour" : `${note} succeeded in the last hour`}${uptime === undefined ? "" : `, ${uptime} in 30 days`}.
-    </p>
+    <p class="muted small">${successWords(note, uptime)}</p>
   </section>`;
+}
+
+function successWords(lastHour: string | undefined, days: string | undefined): string {
+  if (lastHour === undefined)
+    return days === undefined
+      ? `No requests in the last ${UPTIME_DAYS} days.`
+      : `No requests in the last hour. ${days} succeeded in the last ${UPTIME_DAYS} days.`;
+  return `${lastHour} of requests succeeded in the last hour${days === undefined ? "" : `, ${days} in the last ${UPTIME_DAYS} days`}.`;
 }
 
 const STATES: Record<State, string> = { good: "operational", bad: "degraded", quiet: "no recent requests" };

@@ -27,7 +27,7 @@ export function uptimeBars(days: readonly ModelDay[], nowMs: number): string {
     <div
       class="bars"
       role="img"
-      aria-label="${share(sum) ?? "No requests"} of requests succeeded in the last ${UPTIME_DAYS} days"
+      aria-label="${share(sum) === undefined ? "No requests" : `${share(sum)} of requests succeeded`} in the last ${UPTIME_DAYS} days"
     >
       !${bars}
     </div>

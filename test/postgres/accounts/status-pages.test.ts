@@ -78,11 +78,17 @@ test("past incidents are listed in pages, on the status page and for administrat
 
 test("each model shows its uptime over 30 days", async () => {
   const { database, status } = await open();
-  await publishModels(database, [{ model: catalogueModel("modelx-v4-pro"), price: PRICE }]);
+  await publishModels(
+    database,
+    ["modelx-v4-pro", "modelx-unused"].map((name) => ({ model: catalogueModel(name), price: PRICE })),
+  );
   await database.execute(
     "INSERT INTO model_hour VALUES ('modelx-v4-pro', date_trunc('hour', now()) - interval '2 days', 1000, 3)",
   );
-  expect(await status()).toMatch(/modelx-v4-pro[^]*no recent requests[^]*class="bars"[^]*99\.70% in 30 days/);
+  const page = await status();
+  expect(page).toMatch(/modelx-v4-pro[^]*no recent requests[^]*99\.70% of requests succeeded in the last 30 days/);
+  expect(page).toContain("No requests in the last hour. 99.70% succeeded in the last 30 days.");
+  expect(page).toMatch(/modelx-unused[^]*"No requests in the last 30 days"[^]*>No requests in the last 30 days\.</);
 });
 
 test("the support contact is on its page and on errors, and nowhere if there is none", async () => {
