@@ -1,5 +1,7 @@
 import type { StoppedAutoTopUp } from "../../ledger/payments/auto-top-up.ts";
+import type { Role } from "../../ledger/people/members.ts";
 import { toPersonName } from "../../ledger/people/person-name.ts";
+import { aRole } from "../views/role-names.ts";
 import type { Letter } from "./letter.ts";
 
 /** Emails to people: each explains why it was sent, and what happens without a reaction. */
@@ -79,7 +81,7 @@ export function closedAccountLetter({ to, accountName, by, left, link }: ClosedA
     subject: `${toPersonName(accountName)}: account closed`,
     text: `Hello,
 
-${by} closed the account “${toPersonName(accountName)}” on Model Gateway. Its keys are disabled, and everyone in it was signed out. ${left} of credit is left in it, which is kept in its books.
+${by} closed the account “${toPersonName(accountName)}” on Model Gateway. Its keys are disabled, and everyone in it was signed out. The remaining credit of ${left} stays on record.
 
 You can still sign in to read usage and receipts. If this was a mistake, contact the operator of the service, who can reactivate the account:
 
@@ -124,7 +126,7 @@ If you did not request this, ignore this email: nobody can sign up with your add
 export interface InvitationLetter {
   to: string;
   accountName: string;
-  role: string;
+  role: Role;
   /** Who invites. */
   by: string;
   link: string;
@@ -136,7 +138,7 @@ export function invitationLetter({ to, accountName, role, by, link }: Invitation
     subject: `Join ${toPersonName(accountName)} on Model Gateway`,
     text: `Hello,
 
-${toPersonName(by)} invited you to join the account “${toPersonName(accountName)}” on Model Gateway as a ${role}. The invitation expires in 7 days:
+${toPersonName(by)} invited you to join the account “${toPersonName(accountName)}” on Model Gateway as ${aRole(role)}. The invitation expires in 7 days:
 
 ${link}
 

@@ -10,6 +10,6 @@ export function roleName(role: OrOther<Role>): string {
 
 /** "an owner". */
 export function aRole(role: OrOther<Role>): string {
-  if (role === "other") return "in a role of a newer version";
+  if (role === "other") return "a member with an unknown role";
   return `${role === "owner" ? "an" : "a"} ${role}`;
 }
