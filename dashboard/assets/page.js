@@ -1,4 +1,4 @@
-// Scripts of every page: buttons that copy, menus that close, toasts that disappear.
+// Scripts of every page: buttons that copy, menus that close, toasts that disappear, the place in the navigation.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const text = document.getElementById(button.dataset.copy);
   if (text === null || navigator.clipboard === undefined) continue;
@@ -14,6 +14,12 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     void copy();
   });
 }
+
+const sidebar = document.getElementById("sidebar");
+const showCurrentSection = () => sidebar?.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest" });
+sidebar?.addEventListener("toggle", showCurrentSection);
+// Once everything below the navigation is shown, and has taken its room.
+document.addEventListener("DOMContentLoaded", showCurrentSection);
 
 const openMenus = () => document.querySelectorAll("details.menu[open]");
 document.addEventListener("click", ({ target }) => {

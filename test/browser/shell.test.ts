@@ -87,6 +87,21 @@ test.for([true, false])(
   },
 );
 
+test("on a low screen the account's menu and the current section are in sight", async () => {
+  const { page, complaints } = await open();
+  await page.setViewportSize({ width: 1280, height: 560 });
+  await page.goto("/dashboard/settings");
+  const isInSight = (selector: string) =>
+    page.locator(selector).evaluate((element) => {
+      const { left, top, bottom } = element.getBoundingClientRect();
+      return [top + 1, bottom - 1].every((y) => element.contains(element.ownerDocument.elementFromPoint(left + 20, y)));
+    });
+  expect(await isInSight("details.account-menu summary")).toBe(true);
+  expect(await isInSight(".sidebar nav [aria-current]")).toBe(true);
+  expect(await isInSight(".sidebar nav a >> nth=0")).toBe(false);
+  expect(complaints).toEqual([]);
+});
+
 test("a chart explains its columns to keyboard, mouse and touch, and its legend shows one series alone", async () => {
   const { page, context, database, accountId, look, complaints } = await open();
   await publishModels(
