@@ -22,7 +22,7 @@ export interface ActivityView {
 /** Actions of all members in the account. */
 export function activityPage({ visitor, actions, action, next }: ActivityView): string {
   const body = html`<p class="crumb"><a href="/dashboard/settings">Settings</a></p>
-    <h1>Account activity</h1>
+    <h1>Audit log</h1>
     <form method="get" action="${PATH}" class="filters">
       <label class="hidden" for="action">Action</label>
       !${actionSelect(action)}
@@ -31,5 +31,5 @@ export function activityPage({ visitor, actions, action, next }: ActivityView): 
     </form>
     !${actions.length === 0 ? empty("No matching actions") : actionTable(actions, { before: [BY] })}
     !${next === null ? "" : olderLink(PATH, { ...(action === undefined ? {} : { action }), before: next }, "Older actions")}`;
-  return layout({ title: "Account activity", visitor, path: "/dashboard/settings", body });
+  return layout({ title: "Audit log", visitor, path: "/dashboard/settings", body });
 }

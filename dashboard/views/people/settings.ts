@@ -38,9 +38,10 @@ export function settingsPage({ visitor, sessions, actions, secondFactors, labels
     <h2>Active sessions</h2>
     !${sessionList(sessions, visitor)}
     <p>The <a href="${PATH}/log">security log</a> lists everything done from your sign-in.</p>
-    <h2>Recent activity in ${visitor.membership.accountName}</h2>
+    <h2>Audit log</h2>
+    <p class="muted">Recent actions of everyone in ${visitor.membership.accountName}.</p>
     !${actions.length === 0 ? empty("Nothing yet") : actionTable(actions, { before: [BY] })}
-    <p class="more"><a class="button" href="${PATH}/activity">All activity</a></p>`;
+    <p class="more"><a class="button" href="${PATH}/activity">View audit log</a></p>`;
   return layout({ title: "Settings", visitor, path: PATH, body });
 }
 

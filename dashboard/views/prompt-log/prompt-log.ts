@@ -34,8 +34,8 @@ export interface PromptLogView {
 }
 
 const ABOUT = html`<p class="muted">
-  Prompts and answers of keys that have a prompt log, for debugging. Only owners of this account see this page; the
-  <a href="/dashboard/settings">audit log</a> shows who opened which record.
+  Prompts and answers of keys with a prompt log, for debugging. Only owners of this account can see this page. The
+  <a href="/dashboard/settings/activity">audit log</a> shows who opened which record.
 </p>`;
 
 const OFF = html`<p class="alert" role="status">
@@ -109,7 +109,7 @@ function interfaceName({ interface: client, isStream }: ListedRecord): string {
 function badge({ status, isWhole }: ListedRecord): string {
   if (status === null) return html`<span class="badge">No answer</span>`;
   const isGood = status < 400;
-  const sub = isWhole ? "" : html` <span class="sub" title="The client left, or the connection broke">Cut off</span>`;
+  const sub = isWhole ? "" : html` <span class="sub" title="The client disconnected, or the connection broke">Cut off</span>`;
   return html`<span><span class="badge ${isGood ? "active" : "disabled"}">${status}</span>!${sub}</span>`;
 }
 
@@ -165,7 +165,7 @@ export function confirmDeletePromptPage({ visitor, requestId }: { visitor: Membe
 
 const NO_ANSWER = html`<section class="card">
   <h2>Answer</h2>
-  <p class="muted">None: the client left before it was answered.</p>
+  <p class="muted">None. The client disconnected before an answer arrived.</p>
 </section>`;
 
 interface Side {
