@@ -17,9 +17,9 @@ export function failedTracesLetter({ to, accountName, name, url, link }: FailedT
     subject: `${toPersonName(accountName)}: a trace destination was disabled`,
     text: `Hello,
 
-The trace destination “${toPersonName(name)}” of the account “${toPersonName(accountName)}” on Model Gateway, at ${new URL(url).host}, has accepted nothing for three days. It is now disabled: it gets no more traces, and those that were waiting are dropped.
+The trace destination “${toPersonName(name)}” of the account “${toPersonName(accountName)}” on Model Gateway, at ${new URL(url).host}, accepted no traces for three days, so it was disabled. It receives no more traces, and waiting ones were dropped.
 
-Its page shows what its server answered last. When it works again, enable it there:
+Its page shows the last error of its server. Once the server works again, enable the destination:
 
 ${link}
 

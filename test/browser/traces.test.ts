@@ -32,7 +32,7 @@ test("an owner adds a collector and Langfuse, sees what their servers answer, an
     page.locator("form", { hasText: "Add Langfuse" }),
   ];
   await collector.getByLabel("Name").fill(NAME);
-  await collector.getByLabel("Endpoint for traces").fill(receiver.url);
+  await collector.getByLabel("Traces endpoint").fill(receiver.url);
   await collector.getByLabel("Headers").fill("authorization Bearer topsecret");
   await collector.getByRole("button").click();
   await page.getByText("A header's name has only").waitFor();
@@ -46,7 +46,7 @@ test("an owner adds a collector and Langfuse, sees what their servers answer, an
   await page.getByRole("button", { name: "Send test trace" }).click();
   await page.getByText("The test trace was not accepted. The server answered with status 401.").waitFor();
   await lookAtBothEnds("traces-test");
-  await page.getByLabel("Replace the headers").fill("authorization: Bearer another");
+  await page.getByLabel("Replace headers").fill("authorization: Bearer another");
   await page.getByLabel("Send prompts and answers too").check();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Destination saved.").waitFor();

@@ -91,7 +91,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "List destinations of traces",
+        summary: "List trace destinations",
         description: owners,
         response: { 200: z.object({ data: z.array(destination) }), ...failures },
       },

@@ -33,7 +33,7 @@ export function destinationPage({ visitor, destination, form, hasContent, testRe
 
 function testAnswer(result: BatchResult): string {
   if (result.kind === "accepted") {
-    const remark = result.remark === null ? "" : ` It remarked: ${result.remark}`;
+    const remark = result.remark === null ? "" : ` Its warning: ${result.remark}`;
     return html`<p class="alert" role="status">The server accepted the test trace, a span named “test”.${remark}</p>`;
   }
   return html`<p class="alert" role="alert">The test trace was not accepted. ${result.problem}</p>`;
@@ -44,23 +44,23 @@ function notes({ kind, disabledBy, failingSince, problem, remark, nextAttemptAt,
   const texts = [
     ...(disabledBy === "failures"
       ? [
-          html`Disabled after three days without an accepted trace. Enable it once its server works again. Last error:
+          html`Disabled because its server accepted no traces for three days. Enable it once the server works again. Last error:
           ${problem ?? "unknown"}`,
         ]
       : []),
-    ...(disabledBy !== null && disabledBy !== "failures" ? [html`Disabled: it gets no traces.`] : []),
-    ...(kind === "other" ? ["This version of the service cannot send to destinations of this kind."] : []),
+    ...(disabledBy !== null && disabledBy !== "failures" ? [html`Disabled: it receives no traces.`] : []),
+    ...(kind === "other" ? ["This version of the gateway cannot send to destinations of this type."] : []),
     ...(isFailing
       ? [
-          html`The server does not accept traces (first failure: !${moment(failingSince)}). After three days without success, the
-          destination is disabled. Next attempt: !${dueMoment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
+          html`The server has accepted no traces since !${moment(failingSince)}. After three days, the destination is disabled.
+          Next attempt: !${dueMoment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
         ]
       : []),
-    ...(disabledBy === null && !isFailing && remark !== null ? [html`The server's remark on the last traces: ${remark}`] : []),
+    ...(disabledBy === null && !isFailing && remark !== null
+      ? [html`The server accepted the last traces with a warning: ${remark}`]
+      : []),
     ...(skipped > 0n
-      ? [
-          html`${count(skipped)} requests were skipped, because too many were waiting or they had waited for more than three days.`,
-        ]
+      ? [html`${count(skipped)} requests were skipped, because too many were waiting, or for more than three days.`]
       : []),
   ];
   return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");
@@ -79,11 +79,11 @@ function buttons({ csrf }: Member, { id, kind, disabledBy }: TraceDestination): 
 function facts(destination: TraceDestination): string {
   const { kind, headerNames, sent, rejected, skipped, waiting, acceptedAt } = destination;
   const terms: [string, string][] = [
-    ["Kind", KIND_WORDS[kind]],
-    ["Prompts and answers", destination.includesContent ? "Sent for keys that record them" : "Not sent"],
+    ["Type", KIND_WORDS[kind]],
+    ["Prompts and answers", destination.includesContent ? "Sent, for keys that record them" : "Not sent"],
     ["Requests sent", count(sent)],
     ["Waiting", count(waiting)],
-    ["Refused by the server", count(rejected)],
+    ["Rejected by the server", count(rejected)],
     ["Skipped", count(skipped)],
     ["Last accepted", acceptedAt === null ? "–" : moment(acceptedAt)],
     ...(kind === "otlp" ? [headerFact(headerNames)] : []),
@@ -118,7 +118,7 @@ export function deleteDestinationPage({ visitor, destination }: { visitor: Membe
     path: TRACES_PATH,
     title: "Delete this destination?",
     body: html`<p>${destination.name}, <code>${endpointOf(destination)}</code></p>
-      <p>It gets no more traces, also none of the requests that wait. To pause it, disable it instead.</p>`,
+      <p>It receives no more traces, not even those that are waiting. To pause it, disable it instead.</p>`,
     action: `${path}/delete`,
     button: "Delete destination",
     cancel: path,

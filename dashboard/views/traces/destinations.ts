@@ -32,12 +32,12 @@ export interface DestinationsView {
 
 export function destinationsPage({ visitor, destinations, hasContent, refused }: DestinationsView): string {
   const mayManage = isAllowed(visitor.membership.role, "manageTraces");
-  const note = mayManage ? "" : "Only owners of this account can see and manage its destinations of traces.";
+  const note = mayManage ? "" : "Only owners of this account can see and manage its trace destinations.";
   const body = html`<h1>Traces</h1>
     <p class="muted">
-      Send the account's requests to your own observability system as they are answered. Each becomes a span with its model,
-      tokens, cost, duration, key and tags, in
-      <a href="https://opentelemetry.io/docs/specs/otlp/">OpenTelemetry's protocol</a> and with its names for generative AI.
+      Send every request of this account to your own observability system, over
+      <a href="https://opentelemetry.io/docs/specs/otlp/">OTLP</a>. Each request becomes a span with its model, tokens, cost,
+      duration, key and tags, named by OpenTelemetry's conventions for generative AI.
     </p>
     !${destinations.length === 0 ? empty(mayManage ? "No destinations yet" : "Owners only", { note }) : table(destinations)}
     !${mayManage ? addForms(visitor, { destinations, hasContent, refused }) : ""}`;
@@ -54,14 +54,14 @@ function table(destinations: readonly TraceDestination[]): string {
             ><span class="sub">!${clipped(new URL(destination.url).host)}</span></span
           >
         </th>
-        <td data-label="Kind">${KIND_WORDS[destination.kind]}</td>
+        <td data-label="Type">${KIND_WORDS[destination.kind]}</td>
         <td data-label="Status">!${statusBadge(destination)}</td>
         <td data-label="Sent" class="number">${count(destination.sent)}</td>
         <td data-label="Waiting" class="number">${count(destination.waiting)}</td>
         <td data-label="Last accepted">!${destination.acceptedAt === null ? "–" : moment(destination.acceptedAt)}</td>
       </tr>`,
   );
-  const heads = ["Destination", "Kind", "Status", { number: "Sent" }, { number: "Waiting" }, "Last accepted"];
+  const heads = ["Destination", "Type", "Status", { number: "Sent" }, { number: "Waiting" }, "Last accepted"];
   return responsiveTable(heads, rows, "wide");
 }
 
@@ -111,7 +111,7 @@ export function otlpFields(form: FormState, { isNew, hasContent }: FieldOptions)
   const example = "For example “authorization: Bearer …”.";
   const headers = {
     name: "secret_headers",
-    label: isNew ? "Headers" : "Replace the headers",
+    label: isNew ? "Headers" : "Replace headers",
     rows: 3,
     help: `One per line, as “name: value”. ${example} ${STORED}${isNew ? "" : " Leave empty to keep the stored ones."}`,
   };
@@ -120,7 +120,7 @@ export function otlpFields(form: FormState, { isNew, hasContent }: FieldOptions)
     {
       name: "url",
       id: "otlp-url",
-      label: "Endpoint for traces",
+      label: "Traces endpoint",
       placeholder: "https://otlp.example.com/v1/traces",
       help: "OTLP over HTTP. Without a path, /v1/traces is added.",
       isRequired: true,
@@ -131,7 +131,7 @@ export function otlpFields(form: FormState, { isNew, hasContent }: FieldOptions)
 }
 
 export function langfuseFields(form: FormState, { isNew, hasContent }: FieldOptions): string {
-  const keep = isNew ? STORED : `${STORED} Leave both empty to keep those that are stored.`;
+  const keep = isNew ? STORED : `${STORED} Leave both empty to keep the stored ones.`;
   return html`!${field({ name: "name", id: "langfuse-name", label: "Name", isRequired: true }, form)}
   !${field(
     {
@@ -139,7 +139,7 @@ export function langfuseFields(form: FormState, { isNew, hasContent }: FieldOpti
       id: "langfuse-url",
       label: "Langfuse address",
       placeholder: "https://cloud.langfuse.com",
-      help: "That of your project's region, or of your own server.",
+      help: "Your project's region, or your own server.",
       isRequired: true,
     },
     form,
@@ -155,6 +155,6 @@ function contentField({ values }: FormState): string {
     <label class="check"
       ><input type="checkbox" name="include_content" value="yes" !${isOn ? "checked" : ""} />Send prompts and answers too</label
     >
-    <p class="help">Only for API keys whose prompts are recorded. Anyone with access to that system can then read them.</p>
+    <p class="help">Only for API keys that record prompts. Anyone with access to that system can then read them.</p>
   </div>`;
 }

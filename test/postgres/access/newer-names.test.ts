@@ -155,9 +155,9 @@ test("a name that this version does not know is shown as Other (S27)", async () 
   const shown = async (url: string) => (await owner.get(url)).body;
   expect(await shown("/dashboard/usage/requests")).toMatch(/>Other</);
   expect(await shown(`/dashboard/usage/requests/${requestId}`)).toMatch(/Other\. This version of the service does not know/);
-  expect(await shown("/dashboard/trace-destinations")).toMatch(/data-label="Kind">Other</);
+  expect(await shown("/dashboard/trace-destinations")).toMatch(/data-label="Type">Other</);
   const destination = await shown(`/dashboard/trace-destinations/${destinationId}`);
-  expect(destination).toContain("cannot send to destinations of this kind");
+  expect(destination).toContain("cannot send to destinations of this type");
   expect(destination).not.toMatch(/Send test trace|Save</);
   expect(await shown("/dashboard/credit")).toMatch(/>Other</);
   expect(await shown("/dashboard/billing")).toMatch(/>other</);
