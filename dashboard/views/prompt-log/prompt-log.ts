@@ -103,7 +103,7 @@ function table(records: readonly ListedRecord[]): string {
 
 function interfaceName({ interface: client, isStream }: ListedRecord): string {
   const known = INTERFACES.find((name) => name === client);
-  return `${known === undefined ? client : INTERFACE_NAMES[known]}${isStream ? ", stream" : ""}`;
+  return `${known === undefined ? client : INTERFACE_NAMES[known]}${isStream ? ", streamed" : ""}`;
 }
 
 function badge({ status, isWhole }: ListedRecord): string {

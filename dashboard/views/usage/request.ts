@@ -31,7 +31,7 @@ export function requestPage({ visitor, attempts, keys, batchId, isRecorded }: Re
   const body = html`<p class="crumb"><a href="/dashboard/usage/requests">Logs</a></p>
     <h1>Request</h1>
     <p><code>${id}</code></p>
-    <p class="muted small">The response carries this ID in its <code>x-request-id</code> header. Times are UTC.</p>
+    <p class="muted small">The response carries this ID in its <code>x-request-id</code> header.</p>
     !${
       batchId === undefined
         ? ""
@@ -50,15 +50,15 @@ function card(request: LabelledRequest, { keys, isOnly }: { keys: readonly Named
   const outcome = describeOutcome(request);
   const name = keys.find(({ publicId }) => publicId === keyId)?.name ?? keyId;
   const facts: [string, string][] = [
-    ["Time", startedAt.toISOString().replace("T", " ").replace("Z", "")],
+    ["Time", startedAt.toISOString().replace("T", " ").replace("Z", " UTC")],
     ["Key", name],
     ["Model", request.model],
     [
       "Interface",
-      `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", stream" : ""}${request.isBatch ? ", batch" : ""}`,
+      `${INTERFACE_NAMES[request.interface]}${request.isStream ? ", streamed" : ""}${request.isBatch ? ", batch" : ""}`,
     ],
-    ["Status", String(request.httpStatus)],
-    ["Result", `${outcome.name}. ${outcome.note}`],
+    ["Status", `${outcome.name}. ${outcome.note}`],
+    ["HTTP status", String(request.httpStatus)],
     ["Duration", `${(durationMs / 1000).toFixed(3)} s`],
     ...speedFacts(request),
     ...(request.providerKey === null
@@ -131,7 +131,7 @@ function charge(request: ListedRequest): string {
   return html`!${responsiveTable([head, { number: "Count" }, { number: priceHead }, { number: "Cost" }], rows, "narrow")}
     !${feeNote(request)}
     <p>
-      Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded once.
+      Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded to a billionth of a dollar.
       !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
 }
@@ -139,7 +139,7 @@ function charge(request: ListedRequest): string {
 function feeNote({ providerKey, providerKeyFee }: ListedRequest): string {
   if (providerKey === null || providerKeyFee === null) return "";
   return html`<p>
-    The provider bills you for these tokens. The service charges its fee instead of the price: ${feeWords(providerKeyFee)}.
+    The provider bills you for these tokens. This service charges a fee instead of the price: ${feeWords(providerKeyFee)}.
   </p>`;
 }
 

@@ -45,7 +45,7 @@ test("an owner adds, tests, changes, disables and deletes a destination on its p
     ["x-team", "search"],
   ]);
   await owner.post(path, { name: "Renamed", url: `${receiver.url}/other`, include_content: "yes" });
-  expect((await owner.get(path)).body).toContain("Sent for keys that record them");
+  expect((await owner.get(path)).body).toContain("Sent, for keys that record them");
   // For another server it must be entered again.
   const moved = await owner.post(path, { name: "Renamed", url: "https://evil.example.com/", secret_headers: "" });
   expect([moved.statusCode, moved.body.includes("Enter the headers again")]).toEqual([400, true]);

@@ -100,7 +100,8 @@ test("a request's own page has the tokens of each class, the price and how the c
   for (const words of [
     id,
     "laptop",
-    "Out of credit. Your credit ran out mid-response. What was delivered until then is charged.",
+    "Status Out of credit. Your credit ran out mid-response. What was delivered until then is charged.",
+    "HTTP status 200",
     "Price version 1",
     "0.120 s",
     "Input 200 $0.30 $0.0000600",
