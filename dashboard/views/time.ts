@@ -8,6 +8,15 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 /** For older times, a date is shown. */
 const RELATIVE_FOR_MS = 30 * DAY_MS;
+const LOG_TIME = new Intl.DateTimeFormat("en-US", {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  timeZone: "UTC",
+});
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** Relative time, past or future; the exact moment is in its title. */
@@ -28,6 +37,12 @@ function relativeTime(at: Date, words: string): string {
 /** To the second, in UTC with the label: for receipts and single records. */
 export function exactMoment(at: Date): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}">${exact(at)}</time>`;
+}
+
+/** "Nov 27, 22:46:19" in UTC, for logs; the year is in its title. */
+export function logMoment(at: Date): string {
+  const words = LOG_TIME.format(at);
+  return html`<time class="nowrap" datetime="${at.toISOString()}" title="${exact(at)}">${words}</time>`;
 }
 
 /** A UTC day. */

@@ -13,7 +13,7 @@ import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { olderLink } from "../older-link.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { exactMoment, moment } from "../time.ts";
+import { exactMoment, logMoment, moment } from "../time.ts";
 import { transcriptParts } from "./transcript.ts";
 
 export const PROMPT_LOG_PATH = "/dashboard/prompt-log";
@@ -77,12 +77,9 @@ function keyFilter({ keys, keyId }: PromptLogView): string {
 function table(records: readonly ListedRecord[]): string {
   const rows = records.map((record) => {
     const { requestId, keyName, startedAt, expiresAt, model, requestBytes, answerBytes } = record;
-    const at = startedAt.toISOString();
     return html`<tr>
       <th scope="row" data-label="Time (UTC)">
-        <a href="${PROMPT_LOG_PATH}/${requestId}"
-          ><time datetime="${at}" title="${at.slice(0, 19).replace("T", " ")} UTC">${at.slice(5, 19).replace("T", " ")}</time></a
-        >
+        <a href="${PROMPT_LOG_PATH}/${requestId}">!${logMoment(startedAt)}</a>
       </th>
       <td data-label="Model">
         <span>!${clipped(model ?? "Unknown")}<span class="sub">${interfaceName(record)}</span></span>

@@ -96,8 +96,8 @@ function sections({ range, choice, table, drawn, names, modelRanks }: Performanc
     </section>
     <p class="muted small footnote">
       Latency and tokens per second are those of completed requests. The error rate counts requests that the model server failed
-      or cut short; requests that you canceled, and those refused for limits or credit, are left out. Percentiles are within 5%
-      of the exact value.
+      or cut short; requests that you canceled, and those refused for limits or credit, are left out. Percentiles are within 5% of
+      the exact value.
     </p>`;
 }
 

@@ -131,7 +131,8 @@ function charge(request: ListedRequest): string {
   return html`!${responsiveTable([head, { number: "Count" }, { number: priceHead }, { number: "Cost" }], rows, "narrow")}
     !${feeNote(request)}
     <p>
-      Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded to a billionth of a dollar.
+      Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded to a billionth of a
+      dollar.
       !${request.reasoningTokens === 0 ? "" : html`The output includes ${request.reasoningTokens.toLocaleString("en-US")} reasoning tokens.`}
     </p>`;
 }

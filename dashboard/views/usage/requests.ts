@@ -18,6 +18,7 @@ import { layout } from "../layout.ts";
 import { describeOutcome, STATUS_NAMES } from "./outcome-names.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
+import { logMoment } from "../time.ts";
 
 export interface RequestsView {
   visitor: Member;
@@ -164,15 +165,12 @@ function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, 
 }
 
 function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMap<string, string>; hasLabels: boolean }): string {
-  const at = request.startedAt.toISOString();
   const cached = request.cachedInputTokens + request.cacheWriteTokens;
   const speed = tokensPerSecond(request);
   const outcome = describeOutcome(request);
   return html`<tr>
     <th scope="row" data-label="Time (UTC)">
-      <a href="${PATH}/${request.requestId}"
-        ><time datetime="${at}" title="${at.slice(0, 19).replace("T", " ")} UTC">${at.slice(5, 19).replace("T", " ")}</time></a
-      >
+      <a href="${PATH}/${request.requestId}">!${logMoment(request.startedAt)}</a>
     </th>
     <td data-label="Model">
       <span

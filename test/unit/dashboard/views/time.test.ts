@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
-import { dueMoment, moment } from "../../../../dashboard/views/time.ts";
+import { dueMoment, logMoment, moment } from "../../../../dashboard/views/time.ts";
 
 const MINUTE_MS = 60_000;
 const words = (html: string) => />([^<]+)</.exec(html)?.[1];
 const inMs = (ms: number) => new Date(Date.now() + ms);
+
+test("a log's times name the month and use UTC, with the year in their title", () => {
+  const shown = logMoment(new Date("2026-11-07T00:05:09.120Z"));
+  expect(words(shown)).toBe("Nov 7, 00:05:09");
+  expect(shown).toContain('title="2026-11-07 00:05:09 UTC"');
+});
 
 test("what is to be done is due now once its time has come, and in some time before; what was done is so long ago", () => {
   expect([-2 * 24 * 60, -1.5, -0.5, 0].map((minutes) => words(dueMoment(inMs(minutes * MINUTE_MS))))).toEqual(
