@@ -21,22 +21,27 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** Relative time, past or future; the exact moment is in its title. */
 export function moment(at: Date): string {
-  return relativeTime(at, ago(at.getTime() - Date.now()) ?? dayOf(at.getTime()));
+  return timeElement(at, ago(at.getTime() - Date.now()) ?? dayOf(at.getTime()));
 }
 
 /** The same of something that is to be done: "now" once it is due, however long ago that was. */
 export function dueMoment(at: Date): string {
   const ms = at.getTime() - Date.now();
-  return relativeTime(at, ms <= 0 ? "now" : (ago(ms) ?? dayOf(at.getTime())));
+  return timeElement(at, ms <= 0 ? "now" : (ago(ms) ?? dayOf(at.getTime())));
 }
 
-function relativeTime(at: Date, words: string): string {
+function timeElement(at: Date, words: string): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}" title="${exact(at)}">${words}</time>`;
 }
 
 /** To the second, in UTC with the label: for receipts and single records. */
 export function exactMoment(at: Date): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}">${exact(at)}</time>`;
+}
+
+/** The UTC day of a payment or an entry; the exact moment is in its title. */
+export function bookedDay(at: Date): string {
+  return timeElement(at, dayOf(at.getTime()));
 }
 
 /** "Nov 27, 22:46:19" in UTC, for logs; the year is in its title. */

@@ -19,7 +19,7 @@ import { empty } from "../empty.ts";
 import { ENTRY_KINDS } from "../entry-kinds.ts";
 import { compactCell, figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { moment } from "../time.ts";
+import { bookedDay, moment } from "../time.ts";
 import { roleName } from "../role-names.ts";
 
 export interface AdminAccountView {
@@ -138,14 +138,14 @@ function paymentTable(payments: readonly Payment[]): string {
   const rows = payments.map(
     ({ createdAt, status, provider, providerPaymentId, amountNanoUsd, refundedNanoUsd, disputedNanoUsd }) =>
       html`<tr>
-        <th scope="row" data-label="Begun">!${moment(createdAt)}</th>
+        <th scope="row" data-label="Started">!${moment(createdAt)}</th>
         <td data-label="Status"><span class="badge ${status === "paid" ? "active" : ""}">${status}</span></td>
         <td data-label="Payment ID">!${clipped(`${provider}: ${providerPaymentId}`)}</td>
         <td data-label="Returned" class="number">!${usd(refundedNanoUsd + disputedNanoUsd)}</td>
         <td data-label="Amount" class="number">!${usd(amountNanoUsd)}</td>
       </tr>`,
   );
-  return responsiveTable(["Begun", "Status", "Payment ID", { number: "Returned" }, { number: "Amount" }], rows, "wide");
+  return responsiveTable(["Started", "Status", "Payment ID", { number: "Returned" }, { number: "Amount" }], rows, "wide");
 }
 
 function memberTable(members: readonly AccountMember[]): string {
@@ -179,12 +179,12 @@ function entryTable(entries: readonly ListedEntry[]): string {
   const rows = entries.map(
     ({ kind, amountNanoUsd, reference, note, createdAt }) =>
       html`<tr>
-        <th scope="row" data-label="Date">!${moment(createdAt)}</th>
+        <th scope="row" data-label="Date (UTC)">!${bookedDay(createdAt)}</th>
         <td data-label="Type">${ENTRY_KINDS[kind]}</td>
         <td data-label="Note">!${clipped(note ?? "–")}</td>
         <td data-label="Reference"><code>!${clipped(reference)}</code></td>
         <td data-label="Amount" class="number">!${usd(amountNanoUsd, "cents", { isSigned: true })}</td>
       </tr>`,
   );
-  return responsiveTable(["Date", "Type", "Note", "Reference", { number: "Amount" }], rows, "wide");
+  return responsiveTable(["Date (UTC)", "Type", "Note", "Reference", { number: "Amount" }], rows, "wide");
 }

@@ -10,7 +10,7 @@ import { empty } from "../empty.ts";
 import { usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { moment } from "../time.ts";
+import { bookedDay } from "../time.ts";
 import { billingDetailsCard } from "./details.ts";
 import { paymentMethod } from "./payment-method.ts";
 
@@ -67,7 +67,7 @@ function paymentTable(payments: readonly Payment[]): string {
   const rows = payments.map(({ id, amountNanoUsd, currency, provider, status, paidAt, createdAt }) => {
     const day = (paidAt ?? createdAt).toISOString().slice(0, 10);
     return html`<tr>
-      <th scope="row" data-label="Paid">!${moment(paidAt ?? createdAt)}</th>
+      <th scope="row" data-label="Paid (UTC)">!${bookedDay(paidAt ?? createdAt)}</th>
       <td data-label="Amount" class="number"><span class="nowrap">!${usd(amountNanoUsd)} ${currency}</span></td>
       <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
       <td data-label="Provider">!${clipped(provider)}</td>
@@ -79,7 +79,7 @@ function paymentTable(payments: readonly Payment[]): string {
       </td>
     </tr>`;
   });
-  return responsiveTable(["Paid", { number: "Amount" }, "Status", "Provider", "Receipt"], rows);
+  return responsiveTable(["Paid (UTC)", { number: "Amount" }, "Status", "Provider", "Receipt"], rows);
 }
 
 const BADGES: Record<Payment["status"], string> = {

@@ -15,8 +15,8 @@ export function billingDetailsCard(visitor: Member, form: FormState, details: Bi
     <h2>Billing details</h2>
     !${formProblem(form)} !${csrfField(visitor.csrf)}
     !${field({ name: "name", label: "Company or name", autocomplete: "organization", isRequired: true }, filled)}
-    !${textArea({ name: "address", label: "Address", autocomplete: "street-address", rows: 4, help: "With the country, up to six lines." }, filled)}
-    !${field({ name: "taxId", label: "Tax ID", help: "Optional, such as a VAT number." }, filled)}
+    !${textArea({ name: "address", label: "Address", autocomplete: "street-address", rows: 4, help: "Include the country. Up to six lines." }, filled)}
+    !${field({ name: "taxId", label: "Tax ID", help: "Optional. For example, a VAT number." }, filled)}
     <button class="primary">Save</button>
   </form>`;
 }

@@ -13,7 +13,7 @@ import { empty } from "../empty.ts";
 import { ENTRY_KINDS } from "../entry-kinds.ts";
 import { figure, usd } from "../figures.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { moment } from "../time.ts";
+import { bookedDay } from "../time.ts";
 
 export interface CreditView {
   visitor: Member;
@@ -82,7 +82,7 @@ function table(entries: readonly ListedEntry[]): string {
   const rows = entries.map(
     ({ kind, amountNanoUsd, reference, note, createdAt }) =>
       html`<tr>
-        <th scope="row" data-label="Date">!${moment(createdAt)}</th>
+        <th scope="row" data-label="Date (UTC)">!${bookedDay(createdAt)}</th>
         <td data-label="Type">
           <span>${ENTRY_KINDS[kind]}!${kind === "topup" ? html` · <a href="${receiptOf(reference)}">Receipt</a>` : ""}</span>
         </td>
@@ -90,5 +90,5 @@ function table(entries: readonly ListedEntry[]): string {
         <td data-label="Amount" class="number">!${usd(amountNanoUsd, "cents", { isSigned: true })}</td>
       </tr>`,
   );
-  return responsiveTable(["Date", "Type", "Note", { number: "Amount" }], rows);
+  return responsiveTable(["Date (UTC)", "Type", "Note", { number: "Amount" }], rows);
 }

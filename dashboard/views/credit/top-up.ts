@@ -9,7 +9,7 @@ import { layout } from "../layout.ts";
 import { empty } from "../empty.ts";
 import { usd } from "../figures.ts";
 import { responsiveTable } from "../responsive-table.ts";
-import { moment } from "../time.ts";
+import { bookedDay } from "../time.ts";
 
 const STATUS: Record<Payment["status"], string> = {
   pending: "pending",
@@ -56,7 +56,7 @@ function table(payments: readonly Payment[]): string {
   const rows = payments.map(
     (payment) =>
       html`<tr>
-        <th scope="row" data-label="Date">!${moment(payment.createdAt)}</th>
+        <th scope="row" data-label="Date (UTC)">!${bookedDay(payment.createdAt)}</th>
         <td data-label="Status">
           <span class="badge ${payment.status}">${STATUS[payment.status]}</span>
         </td>
@@ -64,5 +64,5 @@ function table(payments: readonly Payment[]): string {
         <td data-label="Refunded or disputed" class="number">!${usd(payment.refundedNanoUsd + payment.disputedNanoUsd)}</td>
       </tr>`,
   );
-  return responsiveTable(["Date", "Status", { number: "Amount" }, { number: "Refunded or disputed" }], rows, "narrow");
+  return responsiveTable(["Date (UTC)", "Status", { number: "Amount" }, { number: "Refunded or disputed" }], rows, "narrow");
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dueMoment, logMoment, moment } from "../../../../dashboard/views/time.ts";
+import { bookedDay, dueMoment, logMoment, moment } from "../../../../dashboard/views/time.ts";
 
 const MINUTE_MS = 60_000;
 const words = (html: string) => />([^<]+)</.exec(html)?.[1];
@@ -9,6 +9,12 @@ test("a log's times name the month and use UTC, with the year in their title", (
   const shown = logMoment(new Date("2026-11-07T00:05:09.120Z"));
   expect(words(shown)).toBe("Nov 7, 00:05:09");
   expect(shown).toContain('title="2026-11-07 00:05:09 UTC"');
+});
+
+test("payments and entries show their UTC day, with the moment in its title", () => {
+  const shown = bookedDay(new Date("2026-11-07T23:59:59.999Z"));
+  expect(words(shown)).toBe("2026-11-07");
+  expect(shown).toContain('title="2026-11-07 23:59:59 UTC"');
 });
 
 test("what is to be done is due now once its time has come, and in some time before; what was done is so long ago", () => {
