@@ -69,7 +69,8 @@ test("a client that leaves during the check pays for what was produced, and ends
     await eventually(() => expect(checksOf(prompt)).not.toEqual([]));
     leaving.abort();
     await expect(gone).rejects.toThrow(/abort/i);
-    await eventually(() => expect(checked.leftBehind()).toBe(before + 1), { withinMs: 1_500 });
+    // The check's own time ends it later.
+    await eventually(() => expect(checked.leftBehind()).toBe(before + 1), { withinMs: 4_500 });
     await stack().idle();
     const [row] = await stack().database.query({
       text: `SELECT outcome, charge_nano_usd > 0 AS is_charged FROM usage_event WHERE account_id = $1 AND model = 'patient'
