@@ -109,6 +109,57 @@ test.for(CASES)(
   },
 );
 
+describe("a model server that ends its connection with GOAWAY", () => {
+  const FINISH = `${CHUNK.replace('"content":"one two three"', "").replace('"finish_reason":null', '"finish_reason":"stop"')}data: [DONE]\n\n`;
+
+  test.for(["single", "several"])(
+    "%s: completes the streams that it has begun, and gets the next ones on another",
+    async (model) => {
+      respond = (stream) => {
+        stream.respond({ ":status": 200, "content-type": "text/event-stream" });
+        stream.write(CHUNK);
+        stream.session?.goaway(constants.NGHTTP2_NO_ERROR, stream.id);
+        void sleep(200).then(() => stream.end(FINISH));
+      };
+      for (let times = 0; times < 3; times++) {
+        const { response, text } = await ask(model);
+        expect(text).toContain("[DONE]");
+        expect(text).not.toContain('"error"');
+        expect(await onlyRow(stack, response.headers.get("x-request-id") ?? "")).toMatchObject({ outcome: "complete" });
+      }
+    },
+  );
+
+  test.for(["single", "several"])("%s: an answer that it cuts off with the connection is the server's failure", async (model) => {
+    respond = (stream) => {
+      stream.respond({ ":status": 200, "content-type": "text/event-stream" });
+      stream.write(CHUNK);
+      const { session } = stream;
+      session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      void sleep(200).then(() => session?.destroy());
+    };
+    const { response, text } = await ask(model);
+    expect(text).toContain("one two three");
+    expect(text).toContain("The model server stopped in the middle of its answer.");
+    expect(await onlyRow(stack, response.headers.get("x-request-id") ?? "")).toMatchObject({ outcome: "truncated" });
+  });
+
+  test.for(["single", "several"])(
+    "%s: a request that it says it has not read is an error of the server, and free",
+    async (model) => {
+      respond = ({ session }) => {
+        session?.goaway(constants.NGHTTP2_NO_ERROR, 0);
+        void sleep(50).then(() => session?.destroy());
+      };
+      const { response, text } = await ask(model);
+      expect(response.status).toBeGreaterThanOrEqual(502);
+      expect(text).toMatch(/^\{"error":\{"message":"The model server/);
+      const row = await onlyRow(stack, response.headers.get("x-request-id") ?? "");
+      expect(row).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+    },
+  );
+});
+
 describe("trailers of a model server", () => {
   /** The parts of them, and of the answer, that an HTTP/2 client gets. */
   async function askOverHttp2(model: string, isStream: boolean) {
