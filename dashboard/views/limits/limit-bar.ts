@@ -26,9 +26,9 @@ export function limitBar({
       high="99"
       optimum="0"
       value="${Math.min(percent, 100)}"
-      aria-label="${percent} % of the limit"
+      aria-label="${percent}% of the limit"
     >
-      ${percent} %
+      ${percent}%
     </meter>
   </div>`;
 }

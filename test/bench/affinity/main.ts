@@ -62,7 +62,7 @@ async function measure(headersOf: () => Record<string, string>): Promise<Tokens>
   return total;
 }
 
-const percent = ({ prompt, cached }: Tokens) => `${((100 * cached) / prompt).toFixed(1)} %`;
+const percent = ({ prompt, cached }: Tokens) => `${((100 * cached) / prompt).toFixed(1)}%`;
 const bound = await measure(() => ({}));
 // A session of its own for each turn is what a choice by chance would be.
 const byChance = await measure(() => ({ "x-session-id": randomUUID() }));

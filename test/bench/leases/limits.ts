@@ -56,11 +56,11 @@ export async function measureLimits(
   return [
     String(processes),
     String(requestsPerMinute),
-    `${(cpu / seconds / 10_000).toFixed(1)} %`,
+    `${(cpu / seconds / 10_000).toFixed(1)}%`,
     at(0.5),
     at(0.99),
     at(1),
-    `${((admitted / accounts / requestsPerMinute / seconds) * 6_000).toFixed(1)} %`,
+    `${((admitted / accounts / requestsPerMinute / seconds) * 6_000).toFixed(1)}%`,
   ];
 }
 

@@ -92,7 +92,7 @@ try {
       (growing / leases).toFixed(0),
       perRenewal.toFixed(1),
       (returning / leases).toFixed(0),
-      `${((perRenewal * leases) / RENEWED_EVERY_S / 10_000).toFixed(2)} %`,
+      `${((perRenewal * leases) / RENEWED_EVERY_S / 10_000).toFixed(2)}%`,
     ]);
   }
   const head = [

@@ -36,11 +36,11 @@ test("owners limit their account, see its use, and cannot loosen the service's l
 
   const { body } = await owner.get("/dashboard/limits");
   expect(body).toContain("Service limit: 0.0002");
-  expect(body.match(/aria-label="(\d+) % of the limit"/g)).toEqual([
-    'aria-label="0 % of the limit"',
-    'aria-label="45 % of the limit"',
-    'aria-label="0 % of the limit"',
-    'aria-label="0 % of the limit"',
+  expect(body.match(/aria-label="(\d+)% of the limit"/g)).toEqual([
+    'aria-label="0% of the limit"',
+    'aria-label="45% of the limit"',
+    'aria-label="0% of the limit"',
+    'aria-label="0% of the limit"',
   ]);
   expect(body).toContain("Save limits");
   const viewer = await inAccount(accountId, "viewer");
