@@ -78,16 +78,16 @@ const deleteWords = html`<p>
 const disableWords = html`<p>Requests are refused within a second. You can enable a disabled key again.</p>`;
 
 const OVERLAPS = [
-  { hours: 24, words: "Keeps working for 24 hours" },
-  { hours: 1, words: "Keeps working for 1 hour" },
-  { hours: 168, words: "Keeps working for 7 days" },
   { hours: 0, words: "Stops working immediately" },
+  { hours: 1, words: "Keeps working for 1 hour" },
+  { hours: 24, words: "Keeps working for 24 hours" },
+  { hours: 168, words: "Keeps working for 7 days" },
 ] as const;
 
 const overlaps = OVERLAPS.map(
   ({ hours, words }) =>
     html`<label class="check"
-      ><input type="radio" name="overlap" value="${hours}" !${hours === 24 ? "checked" : ""} />${words}</label
+      ><input type="radio" name="overlap" value="${hours}" !${hours === 24 ? "checked autofocus" : ""} />${words}</label
     >`,
 ).join("");
 
