@@ -1,4 +1,4 @@
-// Scripts of every page: buttons that copy, menus that close, toasts that disappear, the place in the navigation.
+// Scripts of every page: buttons that copy, menus that close, toasts that disappear, the place in the navigation, errors of forms.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const text = document.getElementById(button.dataset.copy);
   if (text === null || navigator.clipboard === undefined) continue;
@@ -38,6 +38,9 @@ for (const toast of document.querySelectorAll(".toast")) {
   button.hidden = false;
   button.addEventListener("click", () => toast.remove());
 }
+
+// The first field with an error, which may be far below.
+document.querySelector("main form .field [aria-invalid]")?.focus();
 
 // Input typed before a session ended.
 const draft = document.querySelector("[data-draft]");

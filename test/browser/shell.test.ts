@@ -102,6 +102,24 @@ test("on a low screen the account's menu and the current section are in sight", 
   expect(complaints).toEqual([]);
 });
 
+test("the first field with an error is focused and in sight, and every kind of field is marked", async () => {
+  const { page, look, complaints } = await open();
+  await page.goto("/dashboard/keys/new");
+  await page.getByLabel("Name", { exact: true }).fill("laptop");
+  await page.getByLabel("Allowed addresses").fill("10.1.2.3/8");
+  await page.getByLabel("Daily spend (USD)").fill("a few");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByText("Enter an amount in USD").waitFor();
+  const addresses = page.getByLabel("Allowed addresses");
+  expect(await addresses.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+  const colourOf = (label: string) =>
+    page.getByLabel(label).evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).borderBottomColor);
+  expect(await colourOf("Allowed addresses")).toBe(await colourOf("Daily spend (USD)"));
+  expect(await colourOf("Allowed addresses")).not.toBe(await colourOf("Allowed origins"));
+  await look("form-errors");
+  expect(complaints.filter((complaint) => !complaint.includes("400"))).toEqual([]);
+});
+
 test("a chart explains its columns to keyboard, mouse and touch, and its legend shows one series alone", async () => {
   const { page, context, database, accountId, look, complaints } = await open();
   await publishModels(
