@@ -40,6 +40,19 @@ test("a chosen theme applies to other pages and after signing out, whatever the 
   expect(await themeOf(page)).toBe("light dark");
 });
 
+test("a page is printed over the paper's width, without controls, and dark on white", async () => {
+  const { page } = await open({ scheme: "dark" });
+  await page.getByRole("button", { name: "Dark theme" }).click();
+  await page.goto("/dashboard/usage");
+  await page.emulateMedia({ media: "print" });
+  const width = await page.locator("main").evaluate((element) => element.getBoundingClientRect().width);
+  expect(width).toBeGreaterThan(1000);
+  expect(await themeOf(page)).toBe("light");
+  for (const name of ["View logs", "Performance", "7 days"])
+    expect(await page.getByRole("link", { name }).isVisible(), name).toBe(false);
+  expect(await page.getByRole("link", { name: "30 days" }).isVisible()).toBe(true);
+});
+
 test("a row's menu opens and closes, and the result of its form is shown once, on the next page", async () => {
   const { page, look, complaints } = await open();
   await makeKey(page, "laptop");
