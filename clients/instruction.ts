@@ -16,7 +16,7 @@ export function instructionMarkdown(input: GuideInput): string {
   );
   return `${[
     "# Set up coding tools for this model gateway",
-    `These instructions are for an agent that sets up a user's tools. The service is at ${baseUrl}: one key, two interfaces. OpenAI-style tools take the base address ${baseUrl}/v1, Anthropic-style tools ${baseUrl}, without /v1.`,
+    `These instructions are for an agent that sets up a user's tools. The service is at ${baseUrl}: one key, two interfaces. OpenAI-style tools take the base URL ${baseUrl}/v1, Anthropic-style tools ${baseUrl}, without /v1.`,
     "## Rules",
     [
       `- Use the key for calls to ${baseUrl} only. Send it to no other host, and to no search, log or report.`,
@@ -63,7 +63,7 @@ export function llmsText({ baseUrl }: GuideInput): string {
   return `${[
     "# Model Gateway",
     "> One prepaid account and one key for hosted language models, over two wire-compatible interfaces: OpenAI's chat completions and Anthropic's messages.",
-    `OpenAI-style clients take the base address ${baseUrl}/v1, Anthropic-style clients ${baseUrl}. The key is used for calls to this service only.`,
+    `OpenAI-style clients take the base URL ${baseUrl}/v1, Anthropic-style clients ${baseUrl}. The key is used for calls to this service only.`,
     "## Set-up",
     [
       `- [Set up coding tools](${baseUrl}/install.md): complete instructions for an agent`,

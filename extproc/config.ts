@@ -15,7 +15,7 @@ export interface ExtprocConfig {
   /** This process's number among those of one Envoy, from 0, and their count. */
   worker: { number: number; of: number };
   pepper: Buffer;
-  /** Base address for clients; part of messages. */
+  /** Base URL for clients; part of messages. */
   publicBaseUrl: string;
   /** Where usage is kept until Postgres has it; it survives this process, and belongs to this machine. */
   journalDirectory: string;

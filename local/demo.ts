@@ -60,7 +60,7 @@ export async function readProviderKeysSecret(file: string): Promise<string> {
 }
 
 /**
- * The account `demo`, its credit (posted once) and its key, written with the base address into `local.env`.
+ * The account `demo`, its credit (posted once) and its key, written with the base URL into `local.env`.
  */
 export async function prepareDemo(
   database: Database,

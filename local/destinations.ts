@@ -4,7 +4,7 @@ import type { LocalUpstreams } from "../operator/source/local-upstreams.ts";
 
 /** A model server of a Model, and the model's name there. */
 export interface ModelServer {
-  /** Base address, as its protocol's SDK expects it. */
+  /** Base URL, as its protocol's SDK expects it. */
   url: string;
   upstreamModel: string;
   kind: "given" | "simulated" | "manifest";

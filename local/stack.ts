@@ -52,7 +52,7 @@ export interface StackOptions {
 }
 
 export interface Stack {
-  /** Base address for clients, without `/v1`. */
+  /** Base URL for clients, without `/v1`. */
   readonly baseUrl: string;
   /** Full value of the demo account's key. */
   readonly apiKey: string;

@@ -2,11 +2,11 @@ import type { LocalUpstreams } from "../operator/source/local-upstreams.ts";
 
 /** The model servers of the demonstration's Models. */
 export interface UpstreamOptions {
-  /** Base address with `/v1`; the simulator if absent. */
+  /** Base URL with `/v1`; the simulator if absent. */
   chatUrl?: string;
-  /** Base address without `/v1`; the simulator if absent. */
+  /** Base URL without `/v1`; the simulator if absent. */
   messagesUrl?: string;
-  /** Base address with `/v1`; the simulator if absent. */
+  /** Base URL with `/v1`; the simulator if absent. */
   responsesUrl?: string;
   /** Credential for the given ones. */
   key?: string;

@@ -23,7 +23,7 @@ export const BY_HAND: readonly Tool[] = [
     interfaces: ["chat"],
     because: "Its settings are in its own database, and its requests come from the vendor's servers, not from your machine.",
     steps: [
-      "The base address must be reachable from the internet, over https.",
+      "The base URL must be reachable from the internet, over https.",
       "Settings › Models: add @model@ as a custom model and turn off the vendor's models.",
       "Turn on “Override OpenAI Base URL”: @base@/v1",
       "OpenAI API key: enter your key, then choose Verify.",
@@ -37,14 +37,13 @@ export const BY_HAND: readonly Tool[] = [
     kind: "unserved",
     id: "windsurf",
     name: "Windsurf",
-    because: "Its models are a fixed menu served by the vendor; it has no setting for another base address.",
+    because: "Its models are a fixed menu served by the vendor; it has no setting for another base URL.",
   },
   {
     kind: "unserved",
     id: "github-copilot",
     name: "GitHub Copilot",
-    because:
-      "Its completions and agents run on the vendor's servers with the vendor's models; it has no setting for a base address.",
+    because: "Its completions and agents run on the vendor's servers with the vendor's models; it has no setting for a base URL.",
   },
   {
     kind: "unserved",

@@ -14,7 +14,7 @@ export interface DashboardConfig {
   reportsUrl?: string | undefined;
   /** Used to hash keys; the same as extproc's. */
   pepper: Buffer;
-  /** Base address for clients, without `/v1` and without a trailing slash. */
+  /** Base URL for clients, without `/v1` and without a trailing slash. */
   publicBaseUrl: string;
   /** Reached only through Envoy. */
   listen: { host: string; port: number };

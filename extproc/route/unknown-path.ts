@@ -20,7 +20,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
 /** The dashboard's, so a gateway without one does not have them. */
 const OF_DASHBOARD = "With a dashboard also /v1/files, /v1/batches and /v1/messages/batches.";
 
-const BASE_ADDRESSES = "Anthropic-style clients need the base address without `/v1`, OpenAI-style clients with exactly one.";
+const BASE_URLS = "Anthropic-style clients need the base URL without `/v1`, OpenAI-style clients with exactly one.";
 
 /** What other services have at such a path, and its equivalent here. */
 const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
@@ -76,7 +76,7 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
 
 /** Why a path is a 404, with the path that was probably meant (S20). @param path without its query, not decoded. */
 export function describeUnknownPath(path: string): string {
-  if (/^\/+v1\/+v1(\/|$)/.test(path)) return `The path has one \`/v1\` too many. ${BASE_ADDRESSES}`;
+  if (/^\/+v1\/+v1(\/|$)/.test(path)) return `The path has one \`/v1\` too many. ${BASE_URLS}`;
   const elsewhere = ELSEWHERE.find(([pattern]) => pattern.test(path));
   if (elsewhere !== undefined) return `${elsewhere[1]} ${listServed()}`;
   const meant = findMeant(path);
@@ -90,10 +90,10 @@ function findMeant(path: string): string | null {
   const plural = find((served) => served === `${tidy}s`);
   if (plural !== null) return `This path does not exist. Send ${plural}.`;
   const unversioned = find((served) => served === `/v1${tidy}`);
-  if (unversioned !== null) return `This path does not exist: \`/v1\` is missing. Send ${unversioned}. ${BASE_ADDRESSES}`;
-  // A base address that ends with an endpoint, or begins with another service's folder.
+  if (unversioned !== null) return `This path does not exist: \`/v1\` is missing. Send ${unversioned}. ${BASE_URLS}`;
+  // A base URL that ends with an endpoint, or begins with another service's folder.
   const long = find((served) => tidy.endsWith(served) || tidy.endsWith(served.slice("/v1".length)));
-  return long === null ? null : `This path does not exist: it has an extra prefix before ${long}. ${BASE_ADDRESSES}`;
+  return long === null ? null : `This path does not exist: it has an extra prefix before ${long}. ${BASE_URLS}`;
 }
 
 function find(isMeant: (path: string) => boolean): string | null {

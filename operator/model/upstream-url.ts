@@ -28,16 +28,16 @@ const REFUSED = [
   {
     pattern:
       /\/(chat\/completions|messages|responses|invoke|invoke-with-response-stream|publishers\/anthropic\/models(\/[^/]*)?)\/*$/,
-    message: "must be the base address only; the gateway appends the rest",
+    message: "must be the base URL only; the gateway appends the rest",
   },
 ];
 
-/** The server's base address, as an SDK of its protocol expects it. */
+/** The server's base URL, as an SDK of its protocol expects it. */
 export const upstreamUrl = httpUrl({
   example: EXAMPLE,
   refused: REFUSED,
   description:
-    "Base address of the server, as SDKs expect it: with /v1 for ChatCompletions and Responses, without it for Messages. http or https, without credentials or query.",
+    "Base URL of the server, as SDKs expect it: with /v1 for ChatCompletions and Responses, without it for Messages. http or https, without credentials or query.",
 });
 
 /** Where tokens are fetched. */

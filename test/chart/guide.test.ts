@@ -149,7 +149,7 @@ test("the guide's commands lead from nothing to the first paid request", { timeo
   await shell.run(prepare);
   // Helm waits for the Job: the migration has run before anything else is there.
   const [notes] = await Promise.all([shell.run(install), node.runJob(`${NAME}-migrate`)]);
-  expect(notes).toContain("Base address: https://gateway.example\n");
+  expect(notes).toContain("Base URL: https://gateway.example\n");
   await untilEstablished(api());
   await shell.run(backUp);
   expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);

@@ -195,7 +195,7 @@ describe("TLS to clients", () => {
       expect(response.headers.get("content-type")).toBe("application/json");
       expect(response.headers.get("request-id")).toBe(response.headers.get("x-request-id"));
       expect(JSON.parse(text)).toMatchObject(shape);
-      expect(text).toContain("Use `https://` in the base address.");
+      expect(text).toContain("Use `https://` in the base URL.");
       expect(text).not.toContain("sk-mg-secret");
       expect(stack.extproc.seen).toHaveLength(before);
     },

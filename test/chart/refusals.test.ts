@@ -22,7 +22,7 @@ const cases: { name: string; values: object; message: RegExp }[] = [
   },
   { name: "a price as a number", values: { gateway: { extproc: { leaseMaxUsd: 5 } } }, message: /leaseMaxUsd.*want string/s },
   {
-    name: "a base address without a scheme",
+    name: "a base URL without a scheme",
     values: { publicBaseUrl: "gateway.example" },
     message: /\/publicBaseUrl.*does not match/s,
   },

@@ -100,7 +100,7 @@ test("the matrix uses every template", async () => {
   expect([...used].sort()).toEqual(templates.sort());
 });
 
-test("the notes show the base address, a Model, an ApiKey and how to read the key", async () => {
+test("the notes show the base URL, a Model, an ApiKey and how to read the key", async () => {
   const report = await api().helm(["install", "gw", CHART, "--namespace", NAMESPACE, "--dry-run=server", "--values", "-"], {
     input: stringify({ postgres: { enabled: true }, publicBaseUrl: "https://gateway.example/" }),
   });

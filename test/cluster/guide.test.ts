@@ -22,7 +22,7 @@ test("the guide's commands lead from nothing to pods that answer paid requests",
   const { directory, run: shell } = await createShell(cluster(), { variables });
   const [prepare = "", install = "", backUp = "", model = "", account = "", request = ""] = await guideSteps();
   await shell(prepare);
-  expect(await shell(install)).toContain("Base address: https://gateway.example\n");
+  expect(await shell(install)).toContain("Base URL: https://gateway.example\n");
   await shell(backUp);
   expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
   // The model server that stands for the reader's own.

@@ -16,7 +16,7 @@ export const PLAIN_HTTP = "plain http";
 
 const REFUSAL = new GatewayError(
   "invalid_request",
-  "This address requires HTTPS, but the request used plain HTTP. Use `https://` in the base address. If the request had a key, it was sent unencrypted: delete it and create a new one.",
+  "This address requires HTTPS, but the request used plain HTTP. Use `https://` in the base URL. If the request had a key, it was sent unencrypted: delete it and create a new one.",
 );
 
 /**

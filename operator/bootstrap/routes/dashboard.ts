@@ -90,5 +90,5 @@ export function dashboardRoutes(): EnvoyConfig[] {
 
 const IS_OPTIONS = { name: ":method", string_match: { exact: "OPTIONS" } };
 
-/** A browser does; tools that probe the base address get JSON. */
+/** A browser does; tools that probe the base URL get JSON. */
 const asksForHtml = { name: "accept", string_match: { contains: "text/html" } };

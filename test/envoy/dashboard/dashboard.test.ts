@@ -214,7 +214,7 @@ test("after eight wrong passwords the right one must wait, and the page shows ho
   expect([page.status, page.text.includes("Try again in a minute")]).toEqual([429, true]);
 });
 
-test("a browser that opens the base address is redirected to the dashboard; a tool gets JSON", async () => {
+test("a browser that opens the base URL is redirected to the dashboard; a tool gets JSON", async () => {
   const browser = createBrowser(stack.baseUrl);
   const page = await browser.get("/");
   expect([page.status, page.headers["location"]]).toEqual([302, `${stack.baseUrl}/dashboard`]);

@@ -199,7 +199,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
     ["doubled", (served: string) => `/v1${served}`, "one `/v1` too many"],
     ["missing", (served: string) => served.slice("/v1".length), "`/v1` is missing. Send POST"],
     ["behind an endpoint", (served: string) => `${served}${served}`, "an extra prefix before POST"],
-  ] as const)("a /v1 that is %s is a 404 with the correct base address (S20)", async ([, spoil, sentence]) => {
+  ] as const)("a /v1 that is %s is a 404 with the correct base URL (S20)", async ([, spoil, sentence]) => {
     const answer = await call(name, { path: spoil(path) });
     expect(answer.status).toBe(404);
     expect(answer.message).toContain(sentence);

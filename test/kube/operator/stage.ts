@@ -30,7 +30,7 @@ export interface Stage {
   readonly database: Database;
   readonly dataPlane: DataPlane;
   readonly switchboard: Switchboard;
-  /** A model server's base address, as a Model of the chat protocol names it. */
+  /** A model server's base URL, as a Model of the chat protocol names it. */
   readonly upstreamUrl: string;
   readonly operators: OperatorProcess[];
   startOperator(name: string): Promise<OperatorProcess>;

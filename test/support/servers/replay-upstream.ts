@@ -9,7 +9,7 @@ interface Replay {
 }
 
 export interface ReplayUpstream {
-  /** The base address of the answer `name`. */
+  /** The base URL of the answer `name`. */
   url(name: string): string;
   /** Sets the answer to every request below `url(name)`, with status 200. */
   replay(name: string, answer: Replay): void;

@@ -27,7 +27,7 @@ export interface TestStackOptions {
   workers?: number;
   /** False where a part's end is the test's to bring about and to mend. */
   restartsParts?: boolean;
-  /** Base address of an OTLP collector. */
+  /** Base URL of an OTLP collector. */
   tracesUrl?: string;
   /** Beside the test's own. */
   environment?: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ function advise(chatUrl: string, { goesTo = chatUrl, model = "small" } = {}): st
   );
 }
 
-test("a base address with its version needs no advice", () => {
+test("a base URL with its version needs no advice", () => {
   expect(advise("http://127.0.0.1:11434/v1")).toEqual([]);
   expect(advise("https://provider.example/v1beta/openai")).toEqual([]);
   expect(advise("https://provider.example/api/v4")).toEqual([]);

@@ -73,7 +73,7 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "the whole address of a model on Bedrock",
       backend({ protocol: "Messages", platform: "Bedrock", url: "https://a.example/model/m/invoke" }),
-      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+      "spec.backends[0].url must be the base URL only; the gateway appends the rest",
     ],
     [
       "the whole address of a model on Vertex AI",
@@ -82,7 +82,7 @@ describe("a Model is rejected with the field and the remedy", () => {
         platform: "VertexAI",
         url: "https://a.example/v1/publishers/anthropic/models/m:rawPredict",
       }),
-      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+      "spec.backends[0].url must be the base URL only; the gateway appends the rest",
     ],
     ["a misspelt field", spec({ modelname: "x" }), "spec.modelname is not a known field; remove it or correct its spelling"],
     ["no model name", spec({ modelName: undefined }), "spec.modelName is required"],
@@ -307,7 +307,7 @@ describe("a Model is rejected with the field and the remedy", () => {
     [
       "the whole path",
       backend({ url: "https://x/v1/chat/completions" }),
-      "spec.backends[0].url must be the base address only; the gateway appends the rest",
+      "spec.backends[0].url must be the base URL only; the gateway appends the rest",
     ],
     [
       "/v1 for messages",
