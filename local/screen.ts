@@ -36,9 +36,11 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
     `${bold("The gateway is ready")} at ${bold(content.baseUrl)}`,
     "",
     `  key        ${content.apiKey}`,
-    `  dashboard  ${content.baseUrl}/dashboard ${dim("sign in as")} ${content.signIn.email} ${dim("with password")} ${content.signIn.password}`,
-    `  settings   ${content.settingsFile} ${dim("all of this, for the shell's source")}`,
-    `  manifests  ${content.manifestsDirectory} ${dim("watched: changes take effect within a second")}`,
+    `  dashboard  ${content.baseUrl}/dashboard`,
+    `  email      ${content.signIn.email}`,
+    `  password   ${content.signIn.password}`,
+    `  settings   ${content.settingsFile} ${dim("the same values, to source in a shell")}`,
+    `  manifests  ${content.manifestsDirectory} ${dim("edit them: changes take effect within a second")}`,
     `  logs       ${content.logsDirectory}`,
     ...modelLines(content, dim),
     "",
@@ -99,7 +101,7 @@ function describeServer({ kind, url, upstreamModel }: ModelServer): string {
 }
 
 function command(title: string, model: string | undefined, write: (model: string) => string, bold: Palette["bold"]): string[] {
-  if (model === undefined) return [`${bold(title)}: no Model is served on this interface.`, ""];
+  if (model === undefined) return [`${bold(title)}: no Model serves this interface.`, ""];
   return [bold(title), write(model), ""];
 }
 

@@ -34,9 +34,11 @@ test("the screen looks like this", () => {
     The gateway is ready at http://127.0.0.1:8080
 
       key        sk-mg-example
-      dashboard  http://127.0.0.1:8080/dashboard sign in as demo@example.com with password a-password
-      settings   /data/local.env all of this, for the shell's source
-      manifests  /manifests watched: changes take effect within a second
+      dashboard  http://127.0.0.1:8080/dashboard
+      email      demo@example.com
+      password   a-password
+      settings   /data/local.env the same values, to source in a shell
+      manifests  /manifests edit them: changes take effect within a second
       logs       /data/logs
       models     modelx-chat      simulated
                  modelx-v4-pro    simulated
@@ -83,9 +85,7 @@ test("with a proxy in the environment the commands bypass it", () => {
 
 test("the commands use a model that is served", () => {
   expect(chooseModel(["other"], "modelx-v4-pro", content)).toBe("other");
-  expect(renderScreen({ ...content, served: { chat: [], messages: [] } }, PLAIN)).toContain(
-    "no Model is served on this interface",
-  );
+  expect(renderScreen({ ...content, served: { chat: [], messages: [] } }, PLAIN)).toContain("no Model serves this interface");
 });
 
 test("the commands use a model that goes to the given server, preferably the server's own name", () => {
