@@ -87,7 +87,7 @@ function spreadRecord(schema: z.core.$ZodRecord, json: z.core.JSONSchema.BaseSch
   const words = Object.values(keyType._zod.def.entries).map(String);
   if (typeof additionalProperties === "object")
     json.properties = Object.fromEntries(
-      words.map((word) => [word, { ...additionalProperties, description: `What stands for ${word}.` }]),
+      words.map((word) => [word, { ...additionalProperties, description: `Value sent for ${word}.` }]),
     );
   delete json.additionalProperties;
 }

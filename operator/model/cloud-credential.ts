@@ -43,7 +43,7 @@ const oauth = z
         .string(must("be the client's id"))
         .regex(/^[!-~]+$/, "must be printable text without spaces")
         .max(256, "must be at most 256 characters")
-        .describe("Id of the client."),
+        .describe("ID of the client."),
       secretRef: secretReference({ key: "client-secret" }).describe(
         "Secret in the Model's namespace with the client's secret. Only Envoy sends it, to tokenUrl.",
       ),

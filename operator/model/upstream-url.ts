@@ -61,7 +61,7 @@ export const guardrailUrl = httpUrl({
     { pattern: /[?#]/, message: "must not contain a query or a fragment" },
   ],
   description:
-    "Whole address of the hook, such as https://api.openai.com/v1/moderations: http or https, without credentials or query.",
+    "Full URL of the hook, such as https://api.openai.com/v1/moderations: http or https, without credentials or query.",
 });
 
 interface UrlRules {

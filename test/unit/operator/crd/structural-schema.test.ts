@@ -66,7 +66,7 @@ test.for<[string, z.ZodType, object]>([
   [
     "a record over known words",
     z.partialRecord(z.enum(["low", "high"]), z.string().min(1)),
-    { type: "object", properties: { low: { description: "What stands for low.", type: "string", minLength: 1 } } },
+    { type: "object", properties: { low: { description: "Value sent for low.", type: "string", minLength: 1 } } },
   ],
 ])("%s", ([, schema, expected]) => {
   expect(fieldOf(schema.describe(schema.description ?? "A field."))).toMatchObject(expected);
