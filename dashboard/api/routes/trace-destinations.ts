@@ -107,7 +107,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Add a destination of traces",
+        summary: "Add a trace destination",
         description: `It gets the requests that are settled from now on, as OTLP over HTTP. ${owners}`,
         body: z.discriminatedUnion("kind", [newOtlp, newLangfuse], 'The kind must be "otlp" or "langfuse".'),
         response: { 201: destination, ...failures },
@@ -127,7 +127,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Get a destination of traces",
+        summary: "Get a trace destination",
         description: owners,
         params,
         response: { 200: destination, ...failures },
@@ -144,7 +144,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Change, disable or enable a destination of traces",
+        summary: "Change, disable or enable a trace destination",
         description: `What is left out stays. Headers and keys are for the server that they were entered for: with another one, enter them again. While it is disabled, it gets nothing. ${owners}`,
         params,
         body: z.strictObject({
@@ -178,7 +178,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
     {
       schema: {
         tags,
-        summary: "Delete a destination of traces",
+        summary: "Delete a trace destination",
         description: owners,
         params,
         response: { 204: z.null().meta({ description: "Done." }), ...failures },
