@@ -32,11 +32,11 @@ const MIN_COMPACT = 10_000;
 /** In a column it would stand apart from those with a unit. */
 const MIN_COMPACT_CELL = 1_000;
 
-/** A short count, "142.1 M"; the exact one is in its title. */
+/** A short count, "142.1M"; the exact one is in its title. */
 export function compact(count: number): string {
   const exact = count.toLocaleString("en-US");
   const { digits, unit } = shorten(count, MIN_COMPACT);
-  return html`<span class="nowrap" title="${exact}">${digits}${unit === "" ? "" : `\u00A0${unit}`}</span>`;
+  return html`<span class="nowrap" title="${exact}">${digits}${unit}</span>`;
 }
 
 /** The same in a column: points are aligned, whatever unit follows. */
@@ -51,7 +51,7 @@ export function compactCell(count: number): string {
 
 function shorten(count: number, from: number): { digits: string; unit: string } {
   if (count < from) return { digits: count.toLocaleString("en-US"), unit: "" };
-  // Rounded first: 999,950 is 1.0 M, not 1,000.0 K.
+  // Rounded first: 999,950 is 1.0M, not 1,000.0K.
   const [unit, size] = SUFFIXES.find(([, each]) => count >= each * 0.99995) ?? ["K", 1e3];
   return { digits: (count / size).toFixed(1), unit };
 }
