@@ -34,9 +34,9 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
         !${usd(returnedNanoUsd)}.`,
       })}
       !${figure({ name: "Usage", value: usd(usage.chargeNanoUsd), note: html`Charged to ${counted(activeAccounts, "active account")}. Granted or redeemed: !${usd(givenNanoUsd)}.` })}
-      !${margin === null ? "" : figure({ name: "Margin", value: html`${percentOf(margin)}`, note: html`!${usd(margin.chargeNanoUsd)} charged, !${usd(margin.costNanoUsd)} of cost. Models and days without a cost are left out.` })}
+      !${margin === null ? "" : figure({ name: "Margin", value: html`${percentOf(margin)}`, note: html`!${usd(margin.chargeNanoUsd)} charged, !${usd(margin.costNanoUsd)} of cost. Models and days without a stated cost are left out.` })}
       !${figure({ name: "Requests", value: compact(usage.requests), note: html`!${compact(promptTokensOf(usage))} input and !${compact(usage.outputTokens)} output tokens!${usage.searches === 0 ? "" : html`, !${compact(usage.searches)} ${usage.searches === 1 ? "search" : "searches"}`}.` })}
-      !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server. Finished hours of the last 90 days." })}
+      !${figure({ name: "Error rate", value: rate(answered, failed), note: "Failed or interrupted by a model server, in full hours. Kept for 90 days." })}
     </div>
     <h2>Models</h2>
     !${models.length === 0 ? empty("No requests in this period") : modelTable(models)}

@@ -4,12 +4,14 @@ import type { ModelHistory } from "../../../ledger/models/price-history.ts";
 import type { PriceRule } from "../../../ledger/models/price-schedule.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";
+import { INTERFACE_NAMES } from "../interface-names.ts";
 import { priceClasses, type PriceClass } from "../models/price-classes.ts";
 import { ABSENT, clipped, responsiveTable } from "../responsive-table.ts";
 import { moment } from "../time.ts";
 import { adminPage } from "./admin.ts";
 
 const PATH = "/dashboard/admin/models";
+const AND = new Intl.ListFormat("en", { type: "conjunction" });
 
 export function adminModelsPage({ visitor, models }: { visitor: Member; models: readonly ModelHistory[] }): string {
   const charged = new Set(
@@ -30,8 +32,8 @@ export function adminModelsPage({ visitor, models }: { visitor: Member; models: 
   ];
   const body = html`<h1>Models</h1>
     <p class="muted">
-      Models come from Model resources: change them there. Prices are in USD per ${units.join(" and per ")}. A published price
-      never changes; a new one gets a new version.
+      Models come from Model resources: change them there. Prices are in USD ${AND.format(units.map((unit) => `per ${unit}`))}. A
+      published price never changes; a new one gets a new version.
     </p>
     !${models.length === 0 ? empty("No models have been published") : models.map(section).join("")}`;
   return adminPage({ title: "Models", visitor, path: PATH, body });
@@ -53,7 +55,7 @@ function aboutModel(model: CatalogueModel): string {
   const context = contextWindow === null ? "" : ` Context: ${contextWindow.toLocaleString("en-US")} tokens.`;
   const others = aliases.length === 0 ? "" : ` Aliases: ${aliases.join(", ")}.`;
   const output = isInputOnly(model) ? "" : ` Max output: ${maxOutputTokens.toLocaleString("en-US")} tokens.`;
-  return `Interfaces: ${interfaces.join(", ")}.${context}${output}${others}`;
+  return `Interfaces: ${interfaces.map((each) => INTERFACE_NAMES[each]).join(", ")}.${context}${output}${others}`;
 }
 
 function backendTable({ backends }: CatalogueModel): string {
@@ -62,7 +64,7 @@ function backendTable({ backends }: CatalogueModel): string {
       html`<tr>
         <th scope="row" data-label="Backend">!${clipped(backend.name)}</th>
         <td data-label="Upstream model"><code>!${clipped(backend.upstreamModel)}</code></td>
-        <td data-label="Protocol">${backend.protocol}</td>
+        <td data-label="Protocol">${INTERFACE_NAMES[backend.protocol]}</td>
         <td data-label="Cluster"><code>!${clipped(backend.cluster)}</code></td>
         <td data-label="Priority" class="number">${backend.priority}</td>
         <td data-label="Weight" class="number">${backend.weight}</td>

@@ -19,7 +19,7 @@ import { roleName } from "../role-names.ts";
 const ROLES = {
   viewer: "Viewer: read everything",
   member: "Member: manage keys and credit",
-  owner: "Owner: everything an owner can do",
+  owner: "Owner: full access",
 } as const;
 const STATUS: Record<ManagementToken["status"], string> = {
   active: "Works",
@@ -63,7 +63,7 @@ function newToken({ csrf, person }: Member, form: FormState): string {
 }
 
 const SERVICE_CHOICE = html`<label class="check"
-  ><input type="checkbox" name="service" value="yes" />Also read figures of the whole service, as administrators do</label
+  ><input type="checkbox" name="service" value="yes" />Also read figures of the whole service, like the Admin pages</label
 >`;
 
 function table(tokens: readonly ManagementToken[], mayChange: boolean): string {

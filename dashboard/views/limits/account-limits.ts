@@ -27,7 +27,7 @@ export function accountLimitTable({ usage, owner, operator, effective }: Account
 const RESETS = {
   minute: "Every minute",
   day: "Daily at 00:00 UTC",
-  month: "Monthly at 00:00 UTC",
+  month: "On the 1st at 00:00 UTC",
   none: "As requests end",
 } as const;
 

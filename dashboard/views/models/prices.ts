@@ -17,7 +17,7 @@ export function prices({ model, price, standardPrice, schedule, batchPrice, prov
   const rows = [
     row("Standard", { price: standardPrice, classes, isInForce: price === standardPrice }),
     ...schedule.map((rule) => row(whenOf(rule), { price: rule.price, classes, isInForce: rule.price === price })),
-    ...(batchPrice === null ? [] : [row("Batches, now", { price: batchPrice, classes, isInForce: false })]),
+    ...(batchPrice === null ? [] : [row("Batches", { price: batchPrice, classes, isInForce: true })]),
   ];
   const heads = ["When", ...classes.map(({ name }) => ({ number: name }))];
   return html`<section aria-labelledby="prices">

@@ -93,7 +93,7 @@ function scimSection(scimUrl: string): string {
     <div class="card stack">
       <p>
         Your identity provider can invite and remove members with SCIM 2.0. Give it this base URL and a
-        <a href="/dashboard/tokens">management token</a> with the owner role. People whom it removes lose access at once, and the
+        <a href="/dashboard/tokens">management token</a> with the owner role. People it removes lose access immediately, and the
         API keys that they created or rotated are disabled.
       </p>
       !${copyable({ id: "scim-url", text: scimUrl, label: "SCIM base URL" })}
