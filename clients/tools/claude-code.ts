@@ -53,7 +53,7 @@ export const claudeCode: ServedTool = {
   afterwards: ["A project's own .claude/settings.json takes precedence there."],
   limits: [
     "Web search runs on the vendor's servers and is not available with the gateway's models.",
-    "Settings managed by an organisation take precedence over these.",
+    "Settings managed by an organization take precedence over these.",
   ],
   otherHosts: [],
 };

@@ -15,7 +15,7 @@ export function oidcFailure(error: unknown, name: string): GatewayError {
   const cause = withoutTokens(error);
   if (error instanceof AuthorizationResponseError) {
     if (error.error === "access_denied")
-      return new GatewayError("permission_denied", `${name} did not sign you in, or you cancelled. ${AGAIN}`, { cause });
+      return new GatewayError("permission_denied", `${name} did not sign you in, or you canceled. ${AGAIN}`, { cause });
     if (error.error === "server_error" || error.error === "temporarily_unavailable") return away(name, cause);
     return new GatewayError("invalid_request", `Sign-in with ${name} failed. ${AGAIN}`, { cause });
   }
