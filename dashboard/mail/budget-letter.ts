@@ -1,6 +1,7 @@
 import type { BudgetAlert } from "../../ledger/budgets/budget-alerts.ts";
 import { toPersonName } from "../../ledger/people/person-name.ts";
 import { showUsd } from "../money.ts";
+import { monthName } from "../billing/statement.ts";
 import type { Letter } from "./letter.ts";
 
 export function budgetLetter({ to, alert, link }: { to: string; alert: BudgetAlert; link: string }): Letter {
@@ -11,7 +12,7 @@ export function budgetLetter({ to, alert, link }: { to: string; alert: BudgetAle
     subject: `${toPersonName(alert.accountName)}: ${percent}% of the monthly budget used`,
     text: `Hello,
 
-${subjectOf(alert)} on Model Gateway spent ${spent} in ${month.slice(0, 7)} (UTC), which is at least ${percent}% of the monthly budget of ${amount}.
+${subjectOf(alert)} on Model Gateway spent ${spent} in ${monthName(month.slice(0, 7))} (UTC), which is at least ${percent}% of the monthly budget of ${amount}.
 
 Budgets only send alerts: they do not stop requests. To stop requests at an amount, set a spending limit. Review the budget:
 

@@ -1,6 +1,7 @@
 import type { EndUserLetter } from "../../ledger/budgets/end-user-alerts.ts";
 import { toPersonName } from "../../ledger/people/person-name.ts";
 import { showUsd } from "../money.ts";
+import { monthName } from "../billing/statement.ts";
 import type { Letter } from "./letter.ts";
 
 /** Which end users have spent a part of the budget that the account sets for each. */
@@ -16,7 +17,7 @@ export function endUserLetter({ to, report, link }: { to: string; report: EndUse
     subject: `${name}: ${total === 1 ? "1 end user" : `${total} end users`} reached a threshold of the monthly budget`,
     text: `Hello,
 
-These end users of the account “${name}” on Model Gateway have reached 50, 80 or 100% of the monthly budget of ${showUsd(amountNanoUsd)} for each end user in ${month.slice(0, 7)} (UTC):
+These end users of the account “${name}” on Model Gateway have reached 50, 80 or 100% of the monthly budget of ${showUsd(amountNanoUsd)} for each end user in ${monthName(month.slice(0, 7))} (UTC):
 
 ${lines.join("\n")}
 
