@@ -64,7 +64,10 @@ export function requestsPage(view: RequestsView): string {
 
 function nothing(filter: RequestFilter): string {
   if (isNarrowed(filter)) return empty("No matching requests", { note: "Try a longer date range or fewer filters." });
-  return empty("No requests in this period", { note: "Requests show up here a moment after they end." });
+  return empty("No requests in this period", {
+    note: "Requests show up here a moment after they end.",
+    more: '<a class="button" href="/dashboard/docs">How to send requests</a>',
+  });
 }
 
 function isNarrowed(filter: RequestFilter): boolean {

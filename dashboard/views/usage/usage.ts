@@ -105,7 +105,10 @@ function projectFilter(projects: readonly NamedProject[], choice: ChartChoice, r
   </form>`;
 }
 
-const nothing = empty("No usage in this period", { note: "Requests show up here a moment after they end." });
+const nothing = empty("No usage in this period", {
+  note: "Requests show up here a moment after they end.",
+  more: '<a class="button" href="/dashboard/docs">How to send requests</a>',
+});
 
 function sections(view: UsageView, query: string): string {
   const { range, choice, step, bars, groupBars, byKey, byProject, byMember, byLabel, labels, memberNames, modelRanks } = view;
