@@ -10,8 +10,7 @@ async function answer(form) {
 
 function problemOf(error) {
   if (error.name === "InvalidStateError") return "This device already has a passkey for you.";
-  if (error.name === "NotAllowedError")
-    return "No passkey was used: you cancelled, it took too long, or none matches. Try again.";
+  if (error.name === "NotAllowedError") return "No passkey was used: you canceled, it took too long, or none matches. Try again.";
   return `Your browser could not use a passkey: ${error.message}`;
 }
 

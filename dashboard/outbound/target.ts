@@ -37,7 +37,7 @@ export function checkTargetUrl(text: string, networks: TargetNetworks, words: Ta
 export function objectionTo(host: string, networks: TargetNetworks): string | undefined {
   if (networks === "any") return undefined;
   const isLocal = isIP(host) > 0 ? isShut(host) : /(^|\.)localhost\.?$/i.test(host);
-  return isLocal ? "Only public addresses can be sent to; this one is private or reserved." : undefined;
+  return isLocal ? "This address is private or reserved. Use a public one." : undefined;
 }
 
 /** Without the brackets of IPv6. */

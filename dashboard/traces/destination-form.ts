@@ -17,7 +17,7 @@ function langfuseKey(which: "public" | "secret") {
     .trim()
     .min(1, sentence)
     .max(MAX_KEY, `A key has at most ${MAX_KEY} characters.`)
-    .regex(/^[\x21-\x39\x3b-\x7e]*$/, "A key has only letters, digits and punctuation, without spaces and colons.");
+    .regex(/^[\x21-\x39\x3b-\x7e]*$/, "A key contains only letters, digits and punctuation, and no spaces or colons.");
 }
 export const publicKey = langfuseKey("public");
 export const secretKey = langfuseKey("secret");

@@ -23,7 +23,7 @@ function problemOf(headers: readonly TraceHeader[]): string | undefined {
   const names = headers.map(([name]) => name);
   const wrong = names.find((name) => name.length > MAX_NAME || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name));
   if (wrong !== undefined)
-    return "A header's name has only letters, digits and hyphens. Write each header on a line of its own, as “name: value”.";
+    return "A header name contains only letters, digits and hyphens. Enter one header per line, as “name: value”.";
   const own = names.find((name) => OWN.test(name));
   if (own !== undefined) return `The gateway sets ${own} itself. Leave it out.`;
   const repeated = names.find((name, index) => names.indexOf(name) < index);

@@ -136,7 +136,7 @@ function testSpan(accountId: string, at: Date): Uint8Array {
 
 const WORDS: Readonly<Record<DestinationKind, TargetWords>> = {
   otlp: {
-    missing: "Enter the address for traces of your server, such as https://otlp.example.com/v1/traces.",
+    missing: "Enter the traces endpoint of your server, such as https://otlp.example.com/v1/traces.",
     credentials: "Leave user names and passwords out of the address, and enter them as a header.",
   },
   langfuse: {

@@ -159,7 +159,7 @@ export async function changeDestination(
   const before = await findKnown(transaction, { accountId, id });
   const isMoved = url !== undefined && new URL(url).origin !== new URL(before.url).origin;
   if (isMoved && headers === undefined && before.headerNames.length > 0)
-    throw new GatewayError("invalid_request", "Enter the headers again: they are for the server that they were entered for.", {
+    throw new GatewayError("invalid_request", "Enter the headers again: the stored ones are for another server.", {
       field: "headers",
     });
   await transaction.execute(

@@ -145,7 +145,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         summary: "Change, disable or enable a trace destination",
-        description: `What is left out stays. Headers and keys are for the server that they were entered for: with another one, enter them again. While it is disabled, it gets nothing. ${owners}`,
+        description: `Fields that are left out stay unchanged. A new server needs its headers and keys entered again. While it is disabled, it receives nothing. ${owners}`,
         params,
         body: z.strictObject({
           name: destinationName.optional(),
