@@ -120,7 +120,7 @@ test("a destination that accepts nothing for three days is disabled with a lette
   ]);
   expect(letters[0]?.text).toContain(`https://gateway.example.com/dashboard/trace-destinations/${id}`);
   const page = (await owner.get(`/dashboard/trace-destinations/${id}`)).body;
-  expect(page).toContain("Disabled after three days without an accepted trace");
+  expect(page).toContain("Disabled because its server accepted no traces for three days");
   expect(page).toContain("status 404");
   await settleSome(1);
   await exportAll();
