@@ -22,6 +22,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 /** For schemas without a message of their own, where zod's would be a programmer's. */
 function describe(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === "invalid_type") return EXPECTED[issue.expected];
+  if (issue.code === "invalid_value") return `Must be one of ${issue.values.join(", ")}.`;
   return issue.code === "unrecognized_keys" ? "This field is unknown. Check its spelling, or leave it out." : undefined;
 }
 

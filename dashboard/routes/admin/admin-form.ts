@@ -11,7 +11,7 @@ const amount = z
   .transform(parseNanoUsd)
   .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
 /** "" is none. */
-const optionalAmount = z.union([z.literal("").transform(() => null), amount]).default(null);
+const optionalAmount = z.union([z.literal("").transform(() => null), amount], AMOUNT).default(null);
 const change = z
   .string(AMOUNT)
   .regex(/^[-−]?\d{1,9}(\.\d{1,9})?$/, "Enter an amount in USD, such as 5.00, or -5.00 to deduct.")
@@ -20,7 +20,7 @@ const change = z
 const reason = z.string("Enter a reason.").min(1, "Enter a reason.").max(200, "Use at most 200 characters.");
 /** The given day is included. */
 const lastDay = z
-  .union([z.literal("").transform(() => null), z.iso.date("Choose a day.").transform((day) => endOfDay(day))])
+  .union([z.literal("").transform(() => null), z.iso.date().transform((day) => endOfDay(day))], "Choose a day.")
   .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day in the future.")
   .default(null);
 /** Id of the loaded form: sent twice, it moves money once. */

@@ -25,14 +25,17 @@ const querySchema = z.object({
 });
 
 const alertForm = z.object({
-  threshold: z.union([
-    z.literal("").transform(() => null),
-    z
-      .string()
-      .regex(/^\d{1,6}(\.\d{1,2})?$/, "Enter an amount in USD, such as 5 or 2.50.")
-      .transform(parseNanoUsd)
-      .refine((amount) => amount > 0n, "Enter an amount above zero, or leave it empty."),
-  ]),
+  threshold: z.union(
+    [
+      z.literal("").transform(() => null),
+      z
+        .string()
+        .regex(/^\d{1,6}(\.\d{1,2})?$/)
+        .transform(parseNanoUsd)
+        .refine((amount) => amount > 0n, "Enter an amount above zero, or leave it empty."),
+    ],
+    "Enter an amount in USD below 1,000,000, such as 5 or 2.50.",
+  ),
 });
 
 export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {

@@ -274,6 +274,7 @@ test("each mistake is a 400 that names the field and the remedy", async () => {
     [program.get("/api/v1/usage?from=yesterday"), "from", "such as 2026-11-21"],
     [program.get("/api/v1/usage/requests?cursor=abc"), "cursor", "next_cursor"],
     [program.get("/api/v1/credit/entries?limit=1000"), "limit", "At most 200."],
+    [program.get("/api/v1/usage/requests?outcome=done"), "outcome", "Must be one of complete, truncated, failed"],
     [program.get("/api/v1/keys/short"), "id", "12 letters and digits"],
   ];
   for (const [answer, field, words] of cases) {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
@@ -181,6 +182,8 @@ test("a balance is adjusted in both directions, and form errors are shown next t
     ["grant", { amount: "0.00", reason: "x" }, "Enter an amount above zero."],
     ["grant", { amount: "1", reason: "" }, "Enter a reason."],
     ["grant", { amount: "1", reason: "x", expires: "2001-01-01" }, "Choose a day in the future."],
+    ["grant", { amount: "1", reason: "x", expires: "soon" }, "Choose a day."],
+    ["refund", { requestId: randomUUID(), amount: "1e3", reason: "x" }, "Enter an amount in USD, such as 5.00."],
   ];
   for (const [verb, form, words] of wrong) {
     const answer = await admin.post(`${path}/${verb}`, { attempt: await attemptOf(admin, path), ...form });

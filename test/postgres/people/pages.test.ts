@@ -312,3 +312,16 @@ test("an owner closes the account by entering its name: keys, tokens and session
   expect((await again.post(path, { name: "ann" })).statusCode).toBe(400);
   expect((await again.get("/dashboard/keys")).body).toContain('class="badge disabled"');
 });
+
+test("a threshold for the low-balance alert that is not an amount is rejected next to its field", async () => {
+  const { owner } = await open();
+  const ann = await owner("ann@example.com");
+  for (const [threshold, words] of [
+    ["abc", "Enter an amount in USD below 1,000,000, such as 5 or 2.50."],
+    ["1000000", "Enter an amount in USD below 1,000,000, such as 5 or 2.50."],
+    ["0", "Enter an amount above zero, or leave it empty."],
+  ] as const) {
+    const refused = await ann.post("/dashboard/credit/alert", { threshold });
+    expect([threshold, refused.statusCode, refused.body.includes(words)]).toEqual([threshold, 400, true]);
+  }
+});
