@@ -200,10 +200,10 @@ export function localReplyError(status: number, details = ""): GatewayError {
   if (status === 504) return tooLate();
   return status === 502
     ? new GatewayError("upstream_error", "The model server's answer could not be read. Try again.")
-    : new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
+    : new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Try again.");
 }
 
-const BUSY = "The gateway cannot accept this request right now. Please try again.";
+const BUSY = "The gateway cannot accept this request right now. Try again.";
 
 /** No server answered within the Model's timeout (S22). */
 export function tooLate(): GatewayError {

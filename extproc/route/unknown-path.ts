@@ -62,7 +62,7 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   [/^(\/v1)?\/(health|healthz|livez|readyz|ping|status|v1)$/, "GET / answers, without a key, while the gateway runs."],
   [
     /^(\/v1)?\/images\/variations$/,
-    "Variations of images are not supported. POST /v1/images/edits changes images as a text says.",
+    "Variations of images are not supported. POST /v1/images/edits changes images as a prompt says.",
   ],
   [
     /^\/*(v1\/*)?(files|batch|batches|message_batches|messages\/+batches)(\/|$)/i,

@@ -35,7 +35,7 @@ function outlineOfAnswer(body: Buffer): Outline {
     return outlineOf(body, REQUEST_BOUNDS);
   } catch (cause) {
     if (!(cause instanceof ExcessiveStructure || cause instanceof ExcessiveOutline)) throw cause;
-    throw new GatewayError("upstream_error", "The model server's answer has more beside its images than there can be.", {
+    throw new GatewayError("upstream_error", "The model server's answer has too much data besides its images.", {
       cause,
     });
   }

@@ -129,7 +129,7 @@ function createRules(meter: Meter, { modelName, requestId }: { modelName: string
 function unknownStream(): GatewayError {
   return new GatewayError(
     "upstream_error",
-    "The model server streams transcriptions in a form that is not known. Send the request without `stream`.",
+    "The model server streams transcriptions in an unknown format. Send the request without `stream`.",
   );
 }
 

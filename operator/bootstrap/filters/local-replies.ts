@@ -76,11 +76,11 @@ interface OwnReply {
   error: GatewayError;
 }
 
-const processorFailed = new GatewayError("overloaded", "The gateway cannot accept this request right now. Please try again.", {
+const processorFailed = new GatewayError("overloaded", "The gateway cannot accept this request right now. Try again.", {
   headers: { "retry-after": "1" },
 });
 
-const serverAway = new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Please try again.");
+const serverAway = new GatewayError("upstream_unavailable", "The model server cannot be reached right now. Try again.");
 
 /** Envoy gave up before its filters ran: the input is hardly HTTP, or too large. */
 const EARLY_REPLIES: readonly OwnReply[] = [

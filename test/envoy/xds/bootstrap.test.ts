@@ -211,7 +211,7 @@ describe("Envoy's own replies have the caller's format (S17)", () => {
     const { status, headers, json } = await send({ script, path });
     expect(status).toBe(503);
     expect(json).toEqual({
-      error: { message: expect.stringMatching(/Please try again\.$/), type: "server_error", param: null, code },
+      error: { message: expect.stringMatching(/ Try again\.$/), type: "server_error", param: null, code },
     });
     expectIds(headers);
   });
@@ -228,7 +228,7 @@ describe("Envoy's own replies have the caller's format (S17)", () => {
     expect(answer.status).toBe(503);
     expect(answer.json).toEqual({
       type: "error",
-      error: { type: "overloaded_error", message: expect.stringMatching(/Please try again\.$/) },
+      error: { type: "overloaded_error", message: expect.stringMatching(/ Try again\.$/) },
       request_id: expectIds(answer.headers),
     });
   });
