@@ -1,3 +1,5 @@
+import { isPrintable } from "./printable.ts";
+
 /**
  * Attributes of a request for its account's reports: tags and an end user, if the account keeps them (docs/decisions/0068).
  * A request has at most one label in each dimension.
@@ -56,20 +58,17 @@ export const LABEL_BOUNDS = {
   keptDays: 400,
 } as const;
 
-/** Control characters, and those that would change the order in which a text is read. */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
-
 /** @returns why a text is not a valid tag name, as the end of a sentence; undefined if it is valid. */
 export function problemOfTagName(name: string): string | undefined {
   if (name === "") return "is empty";
   if (name.length > LABEL_BOUNDS.tagName) return `has more than ${LABEL_BOUNDS.tagName} characters`;
   if (/[=,]/.test(name)) return "has a comma or an equals sign";
-  return UNPRINTABLE.test(name) ? "has a control character" : undefined;
+  return isPrintable(name) ? undefined : "has a control character";
 }
 
 /** @returns why a text is not a valid label value, as the end of a sentence; undefined if it is valid. */
 export function problemOfLabelValue(value: string): string | undefined {
   if (value === "") return "is empty";
   if (value.length > LABEL_BOUNDS.value) return `has more than ${LABEL_BOUNDS.value} characters`;
-  return UNPRINTABLE.test(value) ? "has a control character" : undefined;
+  return isPrintable(value) ? undefined : "has a control character";
 }

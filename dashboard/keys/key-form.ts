@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isPrintable } from "../../contract/printable.ts";
 import { limitsSchema } from "../../contract/limits.ts";
 import { endOfDay } from "../../contract/days.ts";
 import { PROMPT_LOG_DAYS } from "../../contract/prompt-log.ts";
@@ -8,7 +9,11 @@ import type { NewKeySettings } from "./key-actions.ts";
 import { filledIn, limitFields, writeLimitsForm } from "../limits/limits-form.ts";
 
 const keyForm = z.object({
-  name: z.string("Give the key a name.").min(1, "Give the key a name.").max(100, "Use at most 100 characters."),
+  name: z
+    .string("Give the key a name.")
+    .min(1, "Give the key a name.")
+    .max(100, "Use at most 100 characters.")
+    .refine(isPrintable, "Use one line without control characters."),
   models: z.string().optional(),
   project: z.uuid("Choose a project.").optional(),
   expires: z.iso.date("Choose a day.").optional(),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isPrintable } from "../../contract/printable.ts";
 import { headerLines, langfuseCredentials } from "./headers.ts";
 
 const MAX_KEY = 500;
@@ -8,7 +9,7 @@ export const destinationName = z
   .trim()
   .min(1, "Enter a name.")
   .max(64, "A name has at most 64 characters.")
-  .regex(/^[^\0]*$/, "A name must not contain a NUL character.");
+  .refine(isPrintable, "A name must be one line without control characters.");
 
 function langfuseKey(which: "public" | "secret") {
   const sentence = `Enter the ${which} key of your Langfuse project.`;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isPrintable } from "../../../contract/printable.ts";
 import { utcDay } from "../../usage/range.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 
@@ -9,7 +10,7 @@ export const usd = z.string().meta({ description: "USD, as a decimal string", ex
 
 export const moment = z.string().meta({ description: "ISO 8601, UTC", examples: ["2026-11-21T10:31:17.000Z"] });
 
-/** A text from the caller; Postgres rejects a NUL in it. */
+/** A text of one line from the caller. */
 export function words(what: string, most: number) {
   const message = `${what} has 1 to ${most} characters.`;
   return z
@@ -17,7 +18,7 @@ export function words(what: string, most: number) {
     .trim()
     .min(1, message)
     .max(most, message)
-    .regex(/^[^\0]*$/, `${what} must not contain a NUL character.`);
+    .refine(isPrintable, `${what} must be one line without control characters.`);
 }
 
 export const keyId = z

@@ -253,7 +253,8 @@ test("each mistake is a 400 that names the field and the remedy", async () => {
   const { program } = await open();
   const cases: [ReturnType<Client["call"]>, string | null, string][] = [
     [program.call("POST", "/api/v1/keys", {}), "name", "A name has 1 to 100 characters."],
-    [program.call("POST", "/api/v1/keys", { name: "a\0b" }), "name", "A name must not contain a NUL character."],
+    [program.call("POST", "/api/v1/keys", { name: "a\0b" }), "name", "A name must be one line"],
+    [program.call("POST", "/api/v1/projects", { name: "shop \u202etxt.exe" }), "name", "A name must be one line"],
     [
       program.call("POST", "/api/v1/keys", { name: "a", limits: { spend_per_day_usd: "-1" } }),
       "limits.spend_per_day_usd",
