@@ -116,9 +116,13 @@ export const CONTENT_POLICIES = [
   emulate("tools[].namespace", "its tools, each under both names joined by `__`", {
     tools: [{ type: "namespace", name: "n", tools: [{ type: "function", name: "g" }] }],
   }),
-  reject("tools[].type", "tools that the service itself runs: web search, file search, code interpreter, computer and others", {
-    tools: [{ type: "web_search" }],
-  }),
+  reject(
+    "tools[].type",
+    "tools that the service itself runs, such as web search, file search and code interpreter, or that are built into its models: shell, apply_patch, computer",
+    {
+      tools: [{ type: "web_search" }],
+    },
+  ),
   map(
     "text.verbosity",
     "verbosity for chat servers",

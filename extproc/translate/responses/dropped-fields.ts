@@ -61,6 +61,9 @@ function checkPart(part: unknown, field: string): void {
     );
 }
 
+/** The client runs these, too, but only models that were trained on them know their forms. */
+const CLIENT_RUN = /^(local_shell|shell|apply_patch|computer(_.*)?)$/;
+
 function checkTool(tool: unknown, field: string): void {
   if (!isObject(tool)) return;
   const { type, name } = tool;
@@ -70,6 +73,11 @@ function checkTool(tool: unknown, field: string): void {
       "is missing: here `name`, `description` and `parameters` belong next to `type`, not inside `function`.",
     );
   if (typeof type !== "string" || type === "function" || type === "custom" || type === "namespace") return;
+  if (CLIENT_RUN.test(type))
+    throw refuse(
+      `${field}.type`,
+      "names a tool that is built into other models: this one does not know it. Offer a function of your own that does the same.",
+    );
   throw refuse(
     `${field}.type`,
     "names a tool that runs on the server, and the gateway runs none. Leave it out (coding agents have a setting for it), or offer a function of your own.",
