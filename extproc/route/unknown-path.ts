@@ -33,6 +33,10 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
     "Compacting conversations is not supported. Shorten `input` in the client, and POST /v1/responses.",
   ],
   [
+    /^(\/v1)?\/responses\/[^/]+\/cancel$/,
+    "There is nothing to cancel: responses are not created in the background. To stop one, close the connection of its request.",
+  ],
+  [
     /^\/v1\/responses\/(?!.*\/(completions|messages|responses)$)/,
     "No model here stores responses, or this operation on them is not supported. POST /v1/responses with the whole conversation in `input`.",
   ],

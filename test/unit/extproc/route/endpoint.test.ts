@@ -113,7 +113,7 @@ test.for([
   ["/v1//batches", "Files and batches are at exactly /v1/files"],
   ["/v1/responses/input_tokens", "Counting the tokens of a Responses request is not supported"],
   ["/v1/responses/compact", "Compacting conversations is not supported"],
-  ["/v1/responses/resp_1/cancel", "No model here stores responses, or this operation on them is not supported"],
+  ["/v1/responses/resp_1/cancel", "There is nothing to cancel: responses are not created in the background"],
   ["/v1/responses/resp_1", "No model here stores responses"],
   ["/v1beta/models/gemini:generateContent", "Gemini's interface is not supported."],
   ["/openai/deployments/x/chat/completions", "Deployment addresses belong to another service."],
