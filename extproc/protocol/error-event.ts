@@ -12,8 +12,17 @@ export function encodeErrorEvent(client: Interface, error: GatewayError, request
   }
   switch (dialectOf(client)) {
     case "chat":
-      return encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId)));
+      return encodeChatErrorEvent(error, requestId);
     case "messages":
       return encodeMessagesErrorEvent(error, requestId);
   }
+}
+
+/**
+ * No `[DONE]` follows: a client that looks only for that would treat the answer as complete (S22). Some clients know an error by
+ * the event's name alone, such as LangChain4j, and others only by a first line that begins with it, such as go-openai: hence the
+ * name, and its place after the data.
+ */
+export function encodeChatErrorEvent(error: GatewayError, requestId: string): string {
+  return `data: ${JSON.stringify(encodeError("chat", error, requestId))}\nevent: error\n\n`;
 }

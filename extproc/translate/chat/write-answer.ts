@@ -1,6 +1,5 @@
-import { encodeError } from "../../../contract/errors.ts";
 import { createChunkEncoder, encodeCompletion, type AnswerHead, type Ending as WireEnding } from "../../protocol/chat/encode.ts";
-import { encodeSseEvent } from "../../protocol/sse.ts";
+import { encodeChatErrorEvent } from "../../protocol/error-event.ts";
 import type { AnswerWriter, StreamWriter, TextFrame } from "../conversation/answer.ts";
 import type { AnswerEvent, Ending } from "../conversation/answer-event.ts";
 import { createMessageSum } from "./message-sum.ts";
@@ -63,9 +62,7 @@ function createStreamWriter(context: WriteContext): StreamWriter {
     write,
     textFrame,
     textPassed: deltas.textPassed,
-    // One error frame ends the stream. No `[DONE]` follows: a client that looks only for that would treat the answer as complete
-    // (S22).
-    fail: (error) => encodeSseEvent(null, JSON.stringify(encodeError("chat", error, requestId))),
+    fail: (error) => encodeChatErrorEvent(error, requestId),
     cutOff: BROKEN_OFF_MESSAGE,
   };
 }

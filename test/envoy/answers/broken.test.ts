@@ -69,7 +69,7 @@ async function failuresOf(model: string): Promise<number> {
 describe.each(["single", "several"])("a Model with a %s backend", (model) => {
   describe.each(["reset", "close"] as const)("whose server breaks off with a %s of its connection", (how) => {
     test.each([
-      ["/v1/chat/completions", /\n\ndata: (\{"error":.*\})\n\n$/],
+      ["/v1/chat/completions", /\n\ndata: (\{"error":.*\})\nevent: error\n\n$/],
       ["/v1/messages", /\n\nevent: error\ndata: (\{"type":"error".*\})\n\n$/],
       ["/v1/responses", /\n\nevent: (?:error|response\.failed)\ndata: (.*)\n\n$/],
     ])(

@@ -78,7 +78,12 @@ const USAGE = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk"
 const WHOLE_STREAM = `${chunk({ role: "assistant", content: "one two three" })}${chunk({}, "stop")}${USAGE}data: [DONE]\n\n`;
 
 const PATHS = [
-  { path: "/v1/chat/completions", sign: ": keep-alive\n\n", end: "data: [DONE]", error: /\n\ndata: (\{"error":.*\})\n\n$/ },
+  {
+    path: "/v1/chat/completions",
+    sign: ": keep-alive\n\n",
+    end: "data: [DONE]",
+    error: /\n\ndata: (\{"error":.*\})\nevent: error\n\n$/,
+  },
   {
     path: "/v1/messages",
     sign: 'event: ping\ndata: {"type": "ping"}\n\n',

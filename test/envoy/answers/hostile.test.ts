@@ -268,7 +268,7 @@ describe("several answers (n)", () => {
   test("one finished answer does not make a stream complete that breaks off in the others (S22)", async () => {
     stream = of(0, "a".repeat(40)) + of(1, "b".repeat(40)) + of(2, "c".repeat(40)) + of(0, "", "stop") + of(1, "d".repeat(40));
     const answered = await ask({ model: "as-chat", fields: { n: 3 } });
-    expect(answered.text).toMatch(/"error":\{[^\n]*\n\n$/);
+    expect(answered.text).toMatch(/"error":\{[^\n]*\nevent: error\n\n$/);
     expect(answered.text).not.toContain("[DONE]");
     expect(await rowOf(answered)).toMatchObject({ outcome: "truncated", isEstimated: true, usage: { outputTokens: 40 } });
   });

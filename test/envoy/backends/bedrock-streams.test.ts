@@ -18,7 +18,7 @@ const requestIdOf = ({ headers }: Response) => headers.get("x-request-id") ?? ""
 const bytesOf = (frames: readonly Buffer[]) => frames.reduce((bytes, frame) => bytes + frame.length, 0);
 const ERRORS = {
   "messages, streamed": /\n\nevent: error\ndata: (\{"type":"error".*\})\n\n$/,
-  "chat, streamed": /\n\ndata: (\{"error":.*\})\n\n$/,
+  "chat, streamed": /\n\ndata: (\{"error":.*\})\nevent: error\n\n$/,
 } as const;
 const deliver = answerFrames(BEDROCK_FRAMES);
 const BEFORE = BEDROCK_FRAMES.slice(0, 5);

@@ -109,7 +109,7 @@ describe.concurrent("a Model's timeouts", () => {
       expect(response.status).toBe(200);
       const requestId = response.headers.get("x-request-id") ?? "";
       const text = await response.text();
-      expect(text).toMatch(name === "chat" ? /\n\ndata: \{"error":.*\n\n$/ : /\n\nevent: error\ndata: .*\n\n$/);
+      expect(text).toMatch(name === "chat" ? /\n\ndata: \{"error":.*\nevent: error\n\n$/ : /\n\nevent: error\ndata: .*\n\n$/);
       expect(text).toContain("The model server did not answer in time. Try again.");
       expect(text).not.toMatch(/\[DONE\]|message_stop/);
       const [usage] = await stack.usageOf(requestId);

@@ -66,7 +66,7 @@ describe("nothing is charged", () => {
     const { response, requestId } = await ask({ ...ASKED, model: "scripted", stream_format: "sse" });
     const text = await response.text();
     expect(text).toContain("speech.audio.delta");
-    expect(text).toMatch(/\n\ndata: \{"error":\{.*"code":"upstream_error".*\}\}\n\n$/);
+    expect(text).toMatch(/\n\ndata: \{"error":\{.*"code":"upstream_error".*\}\}\nevent: error\n\n$/);
     expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "truncated", chargeNanoUsd: 0n });
   });
 
@@ -81,7 +81,7 @@ describe("nothing is charged", () => {
       response.writeHead(200, EVENTS).end(`${DELTA}data: {"type":"error","error":{"message":"The voice is hoarse."}}\n\n`),
     );
     const { text, requestId } = await post({ ...ASKED, model: "scripted", stream_format: "sse" });
-    expect(text).toMatch(/\n\ndata: \{"error":\{.*"code":"upstream_error".*\}\}\n\n$/);
+    expect(text).toMatch(/\n\ndata: \{"error":\{.*"code":"upstream_error".*\}\}\nevent: error\n\n$/);
     expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
   });
 
@@ -97,7 +97,7 @@ describe("nothing is charged", () => {
     script((response) => response.writeHead(200, headers).end(body));
     const { text, requestId } = await post({ ...ASKED, model: "scripted", ...further });
     // Events that have begun end with an error.
-    expect(JSON.parse(text.slice(text.indexOf('{"error"')))).toMatchObject({ error: { code: "upstream_error" } });
+    expect(JSON.parse(/\{"error":.*\}/.exec(text)?.[0] ?? "")).toMatchObject({ error: { code: "upstream_error" } });
     expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
   });
 

@@ -98,7 +98,7 @@ describe("how a stream ends", () => {
     const half = chunk({ content: "lost" }).slice(0, -10);
     const run = play(CHAT, [Buffer.from(chunk({ content: "a" }) + half)], { protocol: "chat" });
     expect(run.outcome).toBe("truncated");
-    expect(run.text).toMatch(/^data: .*"a".*\n\ndata: \{"error":\{.*"code":"upstream_error"\}\}\n\n$/);
+    expect(run.text).toMatch(/^data: .*"a".*\n\ndata: \{"error":\{.*"code":"upstream_error"\}\}\nevent: error\n\n$/);
     expect(run.text).not.toContain("lost");
   });
 

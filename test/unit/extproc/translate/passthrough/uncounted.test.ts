@@ -37,7 +37,7 @@ describe.for<[Dialect, string]>([
         const { text, outcome, outputBytes } = play(protocol, chunks);
         expect(outcome).toBe("failed");
         expect(text.startsWith(piece)).toBe(true);
-        expect(text.slice(piece.length)).toMatch(/^(event: error\n)?data: \{.*not a JSON object.*\}\n\n$/);
+        expect(text.slice(piece.length)).toMatch(/^(event: error\n)?data: \{.*not a JSON object.*\}\n(event: error\n)?\n$/);
         expect(outputBytes).toBe(3);
       }
     },
