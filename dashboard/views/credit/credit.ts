@@ -51,8 +51,8 @@ export function creditPage({ visitor, balance, page, form, canPay, alert, autoTo
 }
 
 function held({ leasedNanoUsd }: Balance): string {
-  if (leasedNanoUsd === 0n) return "Nothing is held for requests in progress.";
-  return html`Up to !${usd(leasedNanoUsd)} is held for requests in progress.`;
+  if (leasedNanoUsd === 0n) return "Nothing is reserved for requests.";
+  return html`Up to !${usd(leasedNanoUsd)} is reserved for running and upcoming requests.`;
 }
 
 function redeem({ csrf }: Member, form: FormState): string {

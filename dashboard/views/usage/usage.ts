@@ -253,7 +253,7 @@ function files(query: string, isOfProject: boolean): string {
 }
 
 function balanceNote({ leasedNanoUsd }: Balance, lastsDays: number | undefined): string {
-  const held = leasedNanoUsd === 0n ? [] : [html`Up to !${usd(leasedNanoUsd)} is held for requests in progress.`];
+  const held = leasedNanoUsd === 0n ? [] : [html`Up to !${usd(leasedNanoUsd)} is reserved for running and upcoming requests.`];
   const lasts = lastsDays === undefined ? [] : [html`Lasts ${runway(lastsDays)} at the pace of the last 7 days.`];
   return [...lasts, ...held].join(" ");
 }
