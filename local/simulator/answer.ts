@@ -131,7 +131,8 @@ function composeText(prompt: Prompt, directive: Directive, asked: string, toolCa
   if (prompt.responseSchema !== undefined) return JSON.stringify(sampleObject(prompt.responseSchema));
   const subject =
     prompt.toolResults.length > 0 ? `The tools returned: ${quote(prompt.toolResults.join(" | "))}` : `You wrote: ${quote(asked)}`;
-  return `This is a simulation of ${prompt.model}: no model has read this. ${subject}`;
+  const text = `This is a simulation of ${prompt.model}: no model has read this. ${subject}`;
+  return prompt.wantsJson ? JSON.stringify({ answer: text }) : text;
 }
 
 function composeReasoning(asked: string): string {

@@ -16,14 +16,21 @@ export interface Prompt {
   wantsStream: boolean;
   maxOutputTokens: number | undefined;
   stopSequences: readonly string[];
-  /** JSON schema of the answer's text; undefined for free text. */
+  /** JSON schema of the answer's text; undefined if it has none. */
   responseSchema: unknown;
+  /** Without a schema, the answer's text is to be any JSON object. */
+  wantsJson: boolean;
 }
 
 export interface Tool {
   name: string;
   /** JSON schema of its arguments. */
   schema: unknown;
+}
+
+/** Those that the request's choice leaves. */
+export function allowedTools(tools: readonly Tool[], names: readonly string[] | undefined): readonly Tool[] {
+  return names === undefined ? tools : tools.filter(({ name }) => names.includes(name));
 }
 
 export type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "any" } | { kind: "named"; name: string };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PromptError, type Prompt, type ToolChoice } from "../prompt.ts";
+import { allowedTools, PromptError, type Prompt, type ToolChoice } from "../prompt.ts";
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish(), refusal: z.string().nullish() });
 const content = z.union([z.string(), z.array(part)]).nullish();
@@ -13,9 +13,14 @@ const message = z.looseObject({
   tool_call_id: z.string().nullish(),
 });
 
+const named = z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string() }) });
 const toolChoice = z.union([
   z.enum(["auto", "none", "required"]),
-  z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string() }) }),
+  named,
+  z.looseObject({
+    type: z.literal("allowed_tools"),
+    allowed_tools: z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(named).min(1) }),
+  }),
 ]);
 
 const chatRequest = z.looseObject({
@@ -63,13 +68,17 @@ export function parseChatRequest(body: unknown): Prompt {
     lastUserText: contentText(request.messages[lastUserIndex]?.content),
     toolResults: trailingResults(request.messages),
     toolRounds: request.messages.slice(lastUserIndex + 1).filter((each) => (each.tool_calls ?? []).length > 0).length,
-    tools: (request.tools ?? []).map((tool) => ({ name: tool.function.name, schema: tool.function.parameters })),
+    tools: allowedTools(
+      (request.tools ?? []).map((tool) => ({ name: tool.function.name, schema: tool.function.parameters })),
+      allowedNames(request.tool_choice),
+    ),
     toolChoice: mapToolChoice(request.tool_choice),
     allowsParallelTools: request.parallel_tool_calls ?? true,
     wantsReasoning: wantsReasoning(request),
     wantsStream: request.stream ?? false,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
     responseSchema: request.response_format?.json_schema?.schema,
+    wantsJson: request.response_format?.type === "json_object",
     stopSequences: typeof request.stop === "string" ? [request.stop] : (request.stop ?? []),
   };
 }
@@ -102,7 +111,13 @@ function mapToolChoice(choice: ChatRequest["tool_choice"]): ToolChoice {
   if (choice == null || choice === "auto") return { kind: "auto" };
   if (choice === "none") return { kind: "none" };
   if (choice === "required") return { kind: "any" };
+  if (choice.type === "allowed_tools") return { kind: choice.allowed_tools.mode === "required" ? "any" : "auto" };
   return { kind: "named", name: choice.function.name };
+}
+
+function allowedNames(choice: ChatRequest["tool_choice"]): string[] | undefined {
+  if (choice == null || typeof choice === "string" || choice.type === "function") return undefined;
+  return choice.allowed_tools.tools.map((tool) => tool.function.name);
 }
 
 function trailingResults(messages: readonly Message[]): string[] {

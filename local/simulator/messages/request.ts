@@ -70,6 +70,7 @@ function toPrompt(request: MessagesRequest): Prompt {
     wantsStream: request.stream ?? false,
     maxOutputTokens: request.max_tokens,
     responseSchema: request.output_config?.format?.schema,
+    wantsJson: false,
     stopSequences: request.stop_sequences ?? [],
   };
 }

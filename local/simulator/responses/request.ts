@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PromptError, type Prompt, type ToolChoice } from "../prompt.ts";
+import { allowedTools, PromptError, type Prompt, type ToolChoice } from "../prompt.ts";
 import { unsealReasoning } from "./sealed.ts";
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish(), refusal: z.string().nullish() });
@@ -21,9 +21,11 @@ const anyItem = z.preprocess(
   item,
 );
 
+const named = z.looseObject({ type: z.literal("function"), name: z.string() });
 const toolChoice = z.union([
   z.enum(["auto", "none", "required"]),
-  z.looseObject({ type: z.literal("function"), name: z.string() }),
+  named,
+  z.looseObject({ type: z.literal("allowed_tools"), mode: z.enum(["auto", "required"]), tools: z.array(named).min(1) }),
 ]);
 
 const responsesRequest = z.looseObject({
@@ -73,13 +75,17 @@ export function parseResponsesRequest(body: unknown): Prompt {
     lastUserText: lastUser === undefined ? "" : itemText(lastUser),
     toolResults: trailingResults(items),
     toolRounds: countRounds(items.slice(lastUserIndex + 1)),
-    tools: (request.tools ?? []).map((tool) => ({ name: tool.name, schema: tool.parameters })),
+    tools: allowedTools(
+      (request.tools ?? []).map((tool) => ({ name: tool.name, schema: tool.parameters })),
+      allowedNames(request.tool_choice),
+    ),
     toolChoice: mapToolChoice(request.tool_choice),
     allowsParallelTools: request.parallel_tool_calls ?? true,
     wantsReasoning: wantsReasoning(request),
     wantsStream: request.stream ?? false,
     maxOutputTokens: request.max_output_tokens ?? undefined,
     responseSchema: request.text?.format?.schema,
+    wantsJson: request.text?.format?.type === "json_object",
     stopSequences: [],
   };
 }
@@ -120,7 +126,13 @@ function mapToolChoice(choice: ResponsesRequest["tool_choice"]): ToolChoice {
   if (choice == null || choice === "auto") return { kind: "auto" };
   if (choice === "none") return { kind: "none" };
   if (choice === "required") return { kind: "any" };
+  if (choice.type === "allowed_tools") return { kind: choice.mode === "required" ? "any" : "auto" };
   return { kind: "named", name: choice.name };
+}
+
+function allowedNames(choice: ResponsesRequest["tool_choice"]): string[] | undefined {
+  if (choice == null || typeof choice === "string" || choice.type === "function") return undefined;
+  return choice.tools.map(({ name }) => name);
 }
 
 function trailingResults(items: readonly Item[]): string[] {

@@ -167,7 +167,7 @@ function response(answer: Answer, body: unknown, { status, ...state }: { status:
 function usage({ usage }: Answer): object {
   return {
     input_tokens: usage.promptTokens,
-    input_tokens_details: { cached_tokens: usage.cachedTokens },
+    input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
     output_tokens: usage.outputTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     total_tokens: usage.promptTokens + usage.outputTokens,

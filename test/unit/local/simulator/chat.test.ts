@@ -87,6 +87,31 @@ describe("chat completions through the official SDK", () => {
     ]);
   });
 
+  test("only allowed tools are called", async () => {
+    const time = { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } } as const;
+    const completion = await client.chat.completions.create({
+      model: "m",
+      messages: [user("Call get_weather or get_time.")],
+      tools: [weather, time],
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "get_time" } }] },
+      },
+    });
+    expect(completion.choices[0]?.message.tool_calls).toMatchObject([{ function: { name: "get_time" } }]);
+  });
+
+  test("JSON mode is answered with an object", async () => {
+    const completion = await client.chat.completions.create({
+      model: "m",
+      messages: [user("Answer in JSON.")],
+      response_format: { type: "json_object" },
+    });
+    expect(JSON.parse(completion.choices[0]?.message.content ?? "")).toEqual({
+      answer: expect.stringContaining("Answer in JSON."),
+    });
+  });
+
   test("a tool result is answered with text about it", async () => {
     const first = await client.chat.completions.create({ model: "m", messages: [user("call get_weather")], tools: [weather] });
     const call = first.choices[0]?.message;
