@@ -18,6 +18,10 @@ export function overviewMarkdown(): string {
     "- **Tools**: the model called a tool and received its result. Aider edits through its own text format instead.",
     "- **Reasoning**: the client requested or displayed reasoning during the tests.",
     "- **Usage**: every request was charged by the usage that the model server reported.",
+    "## Tried by hand",
+    "In November 2026, with most of what they offer, against chat, messages and Responses servers:",
+    table(["Language", "Clients"], BY_HAND),
+    "Some do not notice that a streamed chat completion broke off: langchaingo 0.1 ignores errors in streams, and LangChain4j those that a model server itself sends, not the gateway's.",
     "## Manual setup, or not supported",
     table(
       ["Tool", "", "Why"],
@@ -25,6 +29,14 @@ export function overviewMarkdown(): string {
     ),
   ].join("\n\n")}\n`;
 }
+
+/** Not repeated by a test. */
+const BY_HAND: readonly (readonly [language: string, clients: string])[] = [
+  ["Go", "go-openai 1.43, langchaingo 0.1.14"],
+  ["Java", "openai-java 4.101 and anthropic-java 3.14, which validated every answer, and LangChain4j 1.19"],
+  ["Python", "OpenAI Agents SDK 0.24, Pydantic AI 2.68, Instructor 1.17, smolagents 1.26"],
+  ["Rust", "async-openai 0.43, genai 0.7, Rig 0.44, anthropic-ai-sdk 0.2"],
+];
 
 function toolRows(tool: ServedTool): string[][] {
   const name = link(tool.name, tool.id);
