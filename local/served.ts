@@ -20,10 +20,16 @@ export async function listServed(gateway: { baseUrl: string; apiKey: string; sig
   const deadline = performance.now() + WITHIN_MS;
   for (;;) {
     gateway.signal.throwIfAborted();
-    const served = { chat: await list(gateway, {}), messages: await list(gateway, { "anthropic-version": "2023-06-01" }) };
-    if (served.chat.length + served.messages.length > 0 || performance.now() >= deadline) return served;
+    const served = await listBoth(gateway);
+    // They may have been published between the one list and the other.
+    if (served.chat.length + served.messages.length > 0) return await listBoth(gateway);
+    if (performance.now() >= deadline) return served;
     await sleep(POLL_MS);
   }
+}
+
+async function listBoth(gateway: { baseUrl: string; apiKey: string }): Promise<Served> {
+  return { chat: await list(gateway, {}), messages: await list(gateway, { "anthropic-version": "2023-06-01" }) };
 }
 
 async function list(gateway: { baseUrl: string; apiKey: string }, headers: Record<string, string>): Promise<string[]> {
