@@ -8,6 +8,7 @@ import type { InterfaceName } from "../../clients/tool.ts";
 import { expectCharged, readUpstreamRequests } from "../support/clients/charged.ts";
 import { fetchInstaller } from "../support/clients/installer.ts";
 import { createMachine, type Machine } from "../support/clients/machine.ts";
+import { findGoSdks, GO_SDKS_MODULE } from "../support/clients/go-sdks.ts";
 import { findClientPackages, type ClientPackages } from "../support/clients/packages.ts";
 import { expectResults } from "../support/clients/results.ts";
 import { COMPILE_CACHE } from "../support/test-run/compile-cache.ts";
@@ -19,11 +20,15 @@ import { WEATHER } from "./conversation/conversation.ts";
 /** The SDKs for Python and Node, and what builds on them, with the variables that the installer's files set. */
 let stack: TestProduct;
 let packages: ClientPackages;
+/** At night only: building it takes a minute, once. */
+let goSdks = "";
 let machine: Machine;
 const results: Record<string, object> = {};
 
 beforeAll(async () => {
-  packages = await findClientPackages({ environment: process.env, onProgress: (line) => console.log(line) });
+  const options = { environment: process.env, onProgress: (line: string) => console.log(line) };
+  packages = await findClientPackages(options);
+  if (inject("isNight")) goSdks = await findGoSdks(options);
   stack = await borrowStack();
   machine = await createMachine();
   const ran = await (await fetchInstaller(stack)).run(machine, ["--yes", "--tools", "openai-sdk,anthropic-sdk"]);
@@ -57,8 +62,8 @@ interface Cell {
   package: string;
   /** It reads a stream's input tokens from the first event, when a chat server has not told them yet. */
   missesStreamedInput?: true;
-  /** The test that uses the same library, or its sibling, by day; here, configured by the installer, it runs at night. */
-  byDay?: string;
+  /** The test that uses the same library, or its sibling, by day, if any does; here, configured by the installer, it runs at night. */
+  byDay?: string | null;
 }
 
 interface Surroundings {
@@ -79,6 +84,12 @@ const OF_AIDER: Surroundings = {
   version: (name) => pinnedIn("python/aider.txt", name),
 };
 
+const GO: Surroundings = {
+  program: () => [goSdks],
+  version: async (name) =>
+    new RegExp(`^\\t${name} v(\\S+)$`, "m").exec(await readFile(path.join(GO_SDKS_MODULE, "go.mod"), "utf8"))?.[1],
+};
+
 const VERCEL = "test/envoy/sdks/vercel.test.ts";
 const LANGCHAIN = "test/envoy/sdks/langchain.test.ts";
 /** Aider is built on LiteLLM. */
@@ -91,6 +102,9 @@ const CELLS: readonly Cell[] = [
   { client: "openai-node-responses", speaks: "responses", from: NODE, package: "openai" },
   { client: "anthropic", speaks: "messages", from: SDKS, package: "anthropic" },
   { client: "anthropic-node", speaks: "messages", from: NODE, package: "@anthropic-ai/sdk" },
+  { client: "openai-go", speaks: "chat", from: GO, package: "github.com/openai/openai-go/v3", byDay: null },
+  { client: "openai-go-responses", speaks: "responses", from: GO, package: "github.com/openai/openai-go/v3", byDay: null },
+  { client: "anthropic-go", speaks: "messages", from: GO, package: "github.com/anthropics/anthropic-sdk-go/v2", byDay: null },
   { client: "ai-sdk-openai-compatible", speaks: "chat", from: NODE, package: "@ai-sdk/openai-compatible", byDay: VERCEL },
   { client: "ai-sdk-openai", speaks: "responses", from: NODE, package: "@ai-sdk/openai", byDay: VERCEL },
   { client: "ai-sdk-anthropic", speaks: "messages", from: NODE, package: "@ai-sdk/anthropic", byDay: VERCEL },
