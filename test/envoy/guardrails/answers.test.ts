@@ -16,7 +16,7 @@ const words = (length: number) => Array.from({ length }, (_, at) => `word${at} `
 test.for(PAIRS)("an allowed answer arrives as it is, streamed or not: $client via $upstream", async ({ client, upstream }) => {
   for (const isStream of [false, true]) {
     const pieces = words(60);
-    const prompt = script({ pieces, afterMs: isStream ? 3 : 0 });
+    const prompt = script({ pieces, followsChecks: true });
     const read = await READERS[client](stack(), { model: `by-${upstream}`, prompt, isStream });
     expect(read.text).toContain(prompt + pieces.join(""));
     expect(read.stop).toBe(COMPLETE[client]);
@@ -60,7 +60,7 @@ test.for(PAIRS)(
 test.for(PAIRS)("a refused stream ends as its protocol ends one: $client via $upstream", async ({ client, upstream }) => {
   // The phrase begins in one window and ends in another.
   const pieces = [...words(40), "for", ..."bidden".split(""), ...words(60)];
-  const prompt = script({ pieces, afterMs: 4 });
+  const prompt = script({ pieces, followsChecks: true });
   const read = await READERS[client](stack(), { model: `by-${upstream}`, prompt, isStream: true });
   expect(read.stop).toBe(REFUSED[client]);
   expect(read.text).toContain("word5 ");

@@ -29,7 +29,7 @@ test.for(CLIENTS)("without a verdict, an answer is refused and free, and a strea
 
     const streamed = await send(client, stack(), {
       model: "hurried",
-      prompt: script({ pieces: [...words(30), fault, ...words(60)], afterMs: 2 }),
+      prompt: script({ pieces: [...words(30), fault, ...words(60)], followsChecks: true }),
       isStream: true,
     });
     const body = await streamed.text();
@@ -139,7 +139,7 @@ test("a server that is faster than its hook waits for it, and nothing is lost", 
 
 test("a server that breaks off leaves what has passed, and an error", async () => {
   for (const client of CLIENTS) {
-    const prompt = script({ pieces: words(60), afterMs: 2, breaks: true });
+    const prompt = script({ pieces: words(60), followsChecks: true, breaks: true });
     const response = await send(client, stack(), { model: `by-${client}`, prompt, isStream: true });
     const body = await response.text();
     expect(body).toContain("word5 ");

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import type { Protocol } from "../../../contract/protocol.ts";
 import { chargeNanoUsd } from "../../../ledger/money.ts";
@@ -11,10 +12,16 @@ import { flood, say, USAGE, type Words } from "./worded-models.ts";
 const checkSchema = z.object({ input: z.array(z.string()) });
 const markerIn = (text: string) => /marker-\d+/.exec(text)?.[0] ?? "";
 
+/** On a busy machine, what is said while a window is checked would be one more, however long. */
+interface CheckedWords extends Words {
+  /** The server says no more than a window ahead of the checks, and nothing more once one of them finds something. */
+  followsChecks?: boolean;
+}
+
 export interface CheckedModels {
   stack(): TestProduct;
   /** @returns the prompt for it: the answer begins with its marker. */
-  script(words: Words): string;
+  script(words: CheckedWords): string;
   /** The texts of each call of the hook about this prompt's answer. */
   checksOf(prompt: string): readonly (readonly string[])[];
   /** Calls of the hook that the gateway ended without a verdict. */
@@ -56,6 +63,20 @@ export function useCheckedModels({ onLingered = () => {} }: { onLingered?: () =>
     }, lateMs);
   }
 
+  /** Until all that was sent was asked about, but for less than a window; for ever once the hook found something. */
+  async function checked(marker: string, pieces: readonly string[], index: number): Promise<void> {
+    const whole = pieces.join("");
+    const sent = pieces.slice(0, index + 1).join("").length;
+    for (;;) {
+      const asked = (checks.get(marker) ?? []).flat();
+      const ends = asked.map((text) => whole.indexOf(text) + text.length);
+      const isFound = asked.some((text) => /do-|forbidden/.test(text));
+      if (isFound) return await Promise.withResolvers<void>().promise;
+      if (sent - Math.max(0, ...ends) < WINDOW) return;
+      await sleep(5);
+    }
+  }
+
   const stack = useScriptedModels(async (request, response, body) => {
     if (request.url === "/v1/moderations") {
       const { input } = checkSchema.parse(JSON.parse(body));
@@ -72,9 +93,11 @@ export function useCheckedModels({ onLingered = () => {} }: { onLingered?: () =>
 
   return {
     stack,
-    script(words) {
+    script({ followsChecks = false, ...words }) {
       const marker = `marker-${(markers += 1)};`;
-      scripts.set(markerIn(marker), { ...words, pieces: [marker, ...words.pieces] });
+      const pieces = [marker, ...words.pieces];
+      const onPiece = followsChecks ? (index: number) => checked(markerIn(marker), pieces, index) : words.onPiece;
+      scripts.set(markerIn(marker), { ...words, pieces, ...(onPiece === undefined ? {} : { onPiece }) });
       return marker;
     },
     checksOf: (prompt) => checks.get(markerIn(prompt)) ?? [],
@@ -82,11 +105,13 @@ export function useCheckedModels({ onLingered = () => {} }: { onLingered?: () =>
   };
 }
 
+/** Characters. */
+const WINDOW = 100;
 /** Over for hooks that stall, and not for others on a busy machine. */
 const SHORT = "1500ms";
 
 function modelsOf(url: string): TestModelOfMany[] {
-  const hook = { url: `${url}/v1/moderations`, check: ["Answers"] };
+  const hook = { url: `${url}/v1/moderations`, check: ["Answers"], timeout: "5s" };
   const backend = (protocol: Protocol) => ({ name: "only", protocol, url }) as const;
   const interfaces = ["ChatCompletions", "Messages", "Responses"];
   const guarded = (name: string, guardrail: object, protocol: Protocol = "chat", more: object = {}) => ({
@@ -97,13 +122,13 @@ function modelsOf(url: string): TestModelOfMany[] {
     guardrail: { ...hook, ...guardrail },
     ...more,
   });
-  const narrow = { streamWindow: { characters: 100, time: "30s" } };
+  const narrow = { streamWindow: { characters: WINDOW, time: "30s" } };
   return [
     ...(["chat", "messages", "responses"] as const).map((protocol) => guarded(`by-${protocol}`, narrow, protocol)),
     guarded("hurried", { ...narrow, timeout: SHORT }),
     guarded("open", { ...narrow, timeout: SHORT, onFailure: "Allow" }),
-    guarded("patient", { timeout: "5s" }, "chat", { streaming: { keepAlive: "1s" } }),
-    guarded("long", { timeout: "5s" }, "chat", { maxOutputTokens: 20_000_000, contextWindow: 40_000_000, pricing: CHEAP }),
+    guarded("patient", {}, "chat", { streaming: { keepAlive: "1s" } }),
+    guarded("long", {}, "chat", { maxOutputTokens: 20_000_000, contextWindow: 40_000_000, pricing: CHEAP }),
     guarded("early", narrow, "chat", { streaming: { keepAlive: "1s", answerAfter: "1s" } }),
     guarded("both", { check: ["Requests", "Answers"] }),
     guarded("stores", {}, "chat", { responses: { storeHours: 1 } }),
