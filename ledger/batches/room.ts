@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 const MEBIBYTE = 1024 * 1024;
 /** The sum over all accounts reads every row: it may be this old, besides what this process has added since. */
@@ -46,7 +47,7 @@ export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): 
 
   return {
     async take(transaction, { accountId, kind, bytes }) {
-      await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+      await lockAccount(transaction, accountId);
       const own = await useOf(transaction, accountId);
       checkOwn(own, { kind, bytes });
       const all = await sum(transaction);

@@ -7,6 +7,7 @@ import { readAccountLabels } from "../labels/account-labels.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { BUDGETS, SPENT_BY_END_USER, SPENT_THIS_MONTH, THIS_MONTH, type BudgetScope } from "./budgets.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /**
  * Sets the budget of an account, a project, a key or a member, each of which has at most one, or that of each end user.
@@ -21,7 +22,7 @@ export async function setBudget(
   const keyId = covered.scope === "key" ? covered.keyId : null;
   const personId = covered.scope === "member" ? covered.personId : null;
   // One at a time: concurrent calls would all find room.
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   await admitChange(transaction, "budget", accountId);
   await checkCovered(transaction, { accountId, keyId, personId });
   const row = await upsert(transaction, covered, { accountId, amountNanoUsd, keyId, personId });

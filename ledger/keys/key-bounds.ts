@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 const countRow = z.strictObject({ keys: z.bigint() });
 
@@ -10,7 +11,7 @@ const countRow = z.strictObject({ keys: z.bigint() });
  * time. Keys deleted within the last day count, so that alternating creation and deletion is limited.
  */
 export async function hasRoomForKey(database: Queryable, accountId: string): Promise<boolean> {
-  await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(database, accountId);
   const [count] = await database.query({
     text: `SELECT count(*) AS keys FROM (
              SELECT FROM api_key WHERE account_id = $1 AND revoked_at IS NULL AND NOT EXISTS (${OF_RESOURCE})
@@ -26,7 +27,7 @@ const OF_RESOURCE = "SELECT FROM resource_key WHERE resource_key.public_id = api
 
 /** Is there room for one more key of an ApiKey resource? All keys of the account count. */
 export async function hasRoomForResourceKey(database: Queryable, accountId: string): Promise<boolean> {
-  await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(database, accountId);
   const [count] = await database.query({
     // Two index scans: this is called for each of ten thousand resources created at once.
     text: `SELECT (SELECT count(*) FROM api_key WHERE account_id = $1 AND revoked_at IS NULL)

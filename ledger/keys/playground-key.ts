@@ -4,6 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { admitChange, noteAction } from "../people/audit.ts";
 import { createApiKey, rotateApiKey } from "./keys.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** A member of an account. */
 interface Holder {
@@ -29,7 +30,7 @@ export async function issuePlaygroundKey(
 ): Promise<{ value: string; expiresAt: Date }> {
   const { accountId, personId } = holder;
   // One at a time per account: two tabs that open at once would create two keys.
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   await admitChange(transaction, "key", accountId);
   const expiresAt = new Date(Date.now() + VALUE_LASTS_MS);
   const known = await findPlaygroundKey(transaction, holder);

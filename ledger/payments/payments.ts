@@ -8,6 +8,7 @@ import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { formatNanoUsd } from "../money.ts";
 import { queueEvent, type EventData } from "../webhooks/events.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** One payment through a provider: the requested amount, and its outcome (S26). */
 export interface Payment {
@@ -75,7 +76,7 @@ const paymentRow = z.strictObject({
 export async function admitTopUp(database: Queryable, accountId: string): Promise<void> {
   const most = ACCOUNT_BOUNDS.unpaidTopUpsADay;
   // One at a time: concurrent calls would all find room.
-  await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(database, accountId);
   const unpaid = await database.execute(
     `SELECT FROM payment WHERE account_id = $1 AND id > $2 AND status IN ('pending', 'failed') LIMIT $3`,
     // An id contains its time of creation.

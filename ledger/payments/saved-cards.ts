@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { turnOffAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** A card that a payment provider stores for an account. */
 export interface SavedCard {
@@ -23,7 +24,7 @@ export async function saveCard(
   { accountId, provider, card, savedAt }: { accountId: string; provider: string; card: SavedCard; savedAt: Date },
 ): Promise<SavedCard | undefined> {
   return database.transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    await lockAccount(transaction, accountId);
     const before = await findSavedCard(transaction, { accountId, provider });
     const saved = await transaction.execute(
       `INSERT INTO saved_card (account_id, provider, provider_customer_id, provider_card_id, label, saved_at)

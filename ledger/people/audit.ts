@@ -6,6 +6,7 @@ import type { Queryable } from "../postgres/database.ts";
 import { DAY_MS, endOfDay } from "../../contract/days.ts";
 import { lowestIdAt } from "../usage/request-id-time.ts";
 import type { ActionFilterName, ActionName } from "./action-names.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** An action of a person; the subject names its object, and is never a secret. */
 export interface Action {
@@ -96,7 +97,7 @@ const BOUNDED_ACTIONS = {
 export async function admitChange(transaction: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
   const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
   // One at a time: concurrent calls would all find room.
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   const changes = await transaction.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE ANY ($3) LIMIT $4",
     // An id contains its creation time.

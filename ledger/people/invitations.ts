@@ -18,6 +18,7 @@ import {
 } from "./members.ts";
 import { hashToken, isTokenId, mintToken } from "./token.ts";
 import { DAY_MS } from "../../contract/days.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 const INVITED_FOR = "interval '7 days'";
 const { invitationsADay, openInvitations } = ACCOUNT_BOUNDS;
@@ -44,7 +45,7 @@ export async function invite(
     throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
   const { token, hash } = mintToken();
   await database.transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    await lockAccount(transaction, accountId);
     // An account must not be a way to send mail to the world in our name.
     if ((await countInvited(transaction, accountId)) >= invitationsADay)
       throw new GatewayError(

@@ -7,6 +7,7 @@ import type { OrOther } from "../postgres/known-or-other.ts";
 import { HAS_PASSKEY, HAS_TOTP, roleColumn, ROLES, type Role } from "./members.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** Lets a program manage an account, as the pages let a person; it calls no model. */
 export interface ManagementToken {
@@ -94,7 +95,7 @@ export async function createManagementToken(
   const { token } = mintToken();
   const value = `${PREFIX}${token}`;
   // One at a time: concurrent calls would all find room.
-  await database.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(database, accountId);
   const made = await database.execute(
     `INSERT INTO management_token (id, account_id, name, role, token_hash, created_by, expires_at, has_second_factor, reads_service)
      SELECT $1, $2, $3, $4, $5, $6, $7, $9, $10

@@ -5,6 +5,7 @@ import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
 import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { queueEvent } from "../webhooks/events.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" also manages members. */
 export const ROLES = ["owner", "member", "viewer"] as const;
@@ -87,7 +88,7 @@ export async function checkRoomForMember(
   { accountId, personId }: { accountId: string; personId: string },
 ): Promise<void> {
   const { members, accountsOfPerson } = ACCOUNT_BOUNDS;
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 AND person_id = $2", [accountId, personId])) > 0)
     return;
   if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 LIMIT $2", [accountId, members])) >= members)
@@ -163,7 +164,7 @@ async function revokeSent(
 
 /** One change of an account's members at a time: otherwise two owners who leave at once would leave none. */
 async function changeMember(transaction: Queryable, accountId: string, change: () => Promise<number>): Promise<void> {
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   if ((await change()) === 0) throw new GatewayError("not_found", "This account has no such member.");
   const owners = await transaction.execute("SELECT FROM member WHERE account_id = $1 AND role = 'owner'", [accountId]);
   if (owners === 0) throw new GatewayError("invalid_request", "An account needs at least one owner.", { field: "role" });

@@ -4,6 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** Who acts: a person, or a management token, for which its creator counts. */
 export interface ProjectActor {
@@ -96,7 +97,7 @@ export async function deleteProject(transaction: Queryable, project: ProjectIden
 
 /** One at a time: concurrent calls would all find room, or the same name free. */
 async function lockProjects(transaction: Queryable, accountId: string): Promise<void> {
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
 }
 
 /** The number of an account's projects, without deleted ones. */

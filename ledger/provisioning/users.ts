@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { roleColumn, type Role } from "../people/members.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
 import { OTHER, type OrOther } from "../postgres/known-or-other.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** What an identity provider stores with a user. Their sign-in name and address here are their own. */
 export interface UserProfile {
@@ -124,7 +125,7 @@ export async function createUser(
 ): Promise<string> {
   const id = uuidv7();
   await database.transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    await lockAccount(transaction, accountId);
     await checkFree(transaction, { accountId, id, profile });
     const max = ACCOUNT_BOUNDS.provisionedUsers;
     if ((await transaction.execute("SELECT FROM provisioned_user WHERE account_id = $1 LIMIT $2", [accountId, max])) >= max)
@@ -150,7 +151,7 @@ export async function changeUser(
   }: { accountId: string; id: string; change: Partial<UserProfile & Pick<ProvisionedUser, "role" | "isActive">> },
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    await lockAccount(transaction, accountId);
     const found = await findUser(transaction, { accountId, id });
     const { personId, isMember, role: earlier } = found;
     const { role, isActive, ...profile } = { ...found, ...change };

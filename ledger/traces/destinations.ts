@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { seal, unseal } from "../people/sealed.ts";
 import type { Queryable, Reader } from "../postgres/database.ts";
 import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** "otlp": any server of OpenTelemetry's protocol. "langfuse": its own attributes are sent too. */
 export const DESTINATION_KINDS = ["otlp", "langfuse"] as const;
@@ -126,7 +127,7 @@ export async function addDestination(
   transaction: Queryable,
   { accountId, pepper, ...settings }: DestinationSettings & { accountId: string; pepper: Buffer },
 ): Promise<TraceDestination> {
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   const max = ACCOUNT_BOUNDS.traceDestinations;
   if ((await transaction.execute("SELECT FROM trace_destination WHERE account_id = $1", [accountId])) >= max)
     throw new GatewayError("invalid_request", `An account can have at most ${max} trace destinations. Delete one first.`);

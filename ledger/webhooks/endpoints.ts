@@ -7,6 +7,7 @@ import { seal, unseal } from "../people/sealed.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
 import type { EventType } from "./event-types.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 
 /** A target of an account's events. */
 export interface Endpoint {
@@ -77,7 +78,7 @@ export async function addEndpoint(
   transaction: Queryable,
   { accountId, url, events, pepper }: EndpointSettings & { accountId: string; pepper: Buffer },
 ): Promise<{ endpoint: Endpoint; secret: string }> {
-  await transaction.execute("SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  await lockAccount(transaction, accountId);
   const most = ACCOUNT_BOUNDS.webhooks;
   if ((await transaction.execute("SELECT FROM webhook_endpoint WHERE account_id = $1", [accountId])) >= most)
     throw new GatewayError("invalid_request", `An account can have at most ${most} webhooks. Delete one first.`);
