@@ -113,15 +113,10 @@ export async function addMember(
 }
 
 /**
- * When a person ceases to be an owner, their pending invitations are revoked.
+ * In a transaction. When a person ceases to be an owner, their pending invitations are revoked.
  * @throws GatewayError `not_found`; `invalid_request` if no owner would be left.
  */
-export async function changeRole(database: Database, member: { accountId: string; personId: string; role: Role }): Promise<void> {
-  await database.transaction((transaction) => changeRoleIn(transaction, member));
-}
-
-/** The same as part of a larger transaction. */
-export async function changeRoleIn(
+export async function changeRole(
   transaction: Queryable,
   { accountId, personId, role }: { accountId: string; personId: string; role: Role },
 ): Promise<void> {

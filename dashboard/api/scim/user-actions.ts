@@ -4,7 +4,7 @@ import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
 import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
-import { changeRoleIn, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
+import { changeRole, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
 import { findPerson, type Person } from "../../../ledger/people/persons.ts";
 import { OTHER } from "../../../ledger/postgres/known-or-other.ts";
 import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
@@ -92,7 +92,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     const { accountId } = caller;
     await database.transaction(async (transaction) => {
       if (isMore(to, role)) await admitChange(transaction, "settings", accountId);
-      await changeRoleIn(transaction, { accountId, personId, role: to });
+      await changeRole(transaction, { accountId, personId, role: to });
       const person = await findPerson(transaction, personId);
       await noteAction(transaction, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });
     });

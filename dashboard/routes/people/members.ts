@@ -4,7 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
-import { changeRoleIn, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
 import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -94,7 +94,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { accountId } = visitor.membership;
       await database.transaction(async (transaction) => {
         if (isMore(role, member.role)) await admitChange(transaction, "settings", accountId);
-        await changeRoleIn(transaction, { accountId, personId: member.personId, role });
+        await changeRole(transaction, { accountId, personId: member.personId, role });
         const subject = `${member.email} ${role}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "member.changed", subject });
       });

@@ -161,7 +161,9 @@ test("a token has no more rights than its creator has now, and none once they ar
   const make = async () => (await token.call("POST", "/api/v1/keys", { name: "new" })).statusCode;
   const role = async () => (await token.get("/api/v1/account")).json<{ caller?: { role: string } }>().caller?.role;
   expect([await make(), await role()]).toEqual([201, "owner"]);
-  await changeRole(database, { accountId: ann.accountId, personId: bob.personId, role: "viewer" });
+  await database.transaction((transaction) =>
+    changeRole(transaction, { accountId: ann.accountId, personId: bob.personId, role: "viewer" }),
+  );
   expect([await make(), await role()]).toEqual([403, "viewer"]);
   await removeMember(database, { accountId: ann.accountId, personId: bob.personId });
   expect([await make(), await role()]).toEqual([401, undefined]);

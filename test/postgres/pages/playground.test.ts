@@ -66,7 +66,7 @@ test("a playground key ends when its member is removed or becomes a viewer", asy
   const [bob, cat] = [await dashboard.inAccount(accountId, "member"), await dashboard.inAccount(accountId, "member")];
   const values = [(await ask(bob)).value, (await ask(cat)).value];
   await removeMember(database, { accountId, personId: bob.personId });
-  await changeRole(database, { accountId, personId: cat.personId, role: "viewer" });
+  await database.transaction((transaction) => changeRole(transaction, { accountId, personId: cat.personId, role: "viewer" }));
   for (const value of values) expect(await isKeyInForce(database, { value, pepper: PEPPER })).toBe(false);
   expect((await cat.post(PATH)).statusCode).toBe(403);
 });

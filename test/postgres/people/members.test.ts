@@ -91,7 +91,7 @@ test.for(["removed", "made less"] as const)("an invitation whose sender is %s no
   const bobs = await invite(database, { accountId, email: "mallory@example.com", role: "owner", invitedBy: bob.id });
   const anns = await invite(database, { accountId, email: "cy@example.com", role: "viewer", invitedBy: ann.id });
   if (action === "removed") await removeMember(database, { accountId, personId: bob.id });
-  else await changeRole(database, { accountId, personId: bob.id, role: "member" });
+  else await database.transaction((transaction) => changeRole(transaction, { accountId, personId: bob.id, role: "member" }));
   await expect(acceptInvitation(database, bobs, ann)).rejects.toMatchObject({ code: "not_found" });
   expect(await acceptInvitation(database, anns, ann)).toMatchObject({ accountId });
 });
@@ -102,7 +102,9 @@ test("an account keeps its last owner, who can neither leave nor be demoted", as
   await createMember(database, { accountId, email: "bob@example.com", role: "member" });
   const lastOwner = { code: "invalid_request", field: "role" };
   await expect(removeMember(database, { accountId, personId: ann.id })).rejects.toMatchObject(lastOwner);
-  await expect(changeRole(database, { accountId, personId: ann.id, role: "viewer" })).rejects.toMatchObject(lastOwner);
+  await expect(
+    database.transaction((transaction) => changeRole(transaction, { accountId, personId: ann.id, role: "viewer" })),
+  ).rejects.toMatchObject(lastOwner);
   expect((await listMembers(database, accountId)).map(({ role }) => role)).toEqual(["owner", "member"]);
 });
 
@@ -114,7 +116,7 @@ test.for(["remove", "change"] as const)("if two owners leave concurrently (%s), 
     const go = (personId: string) =>
       action === "remove"
         ? removeMember(database, { accountId, personId })
-        : changeRole(database, { accountId, personId, role: "member" });
+        : database.transaction((transaction) => changeRole(transaction, { accountId, personId, role: "member" }));
     const gone = await Promise.allSettled([go(ann.id), go(bob.id)]);
     expect(gone.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     expect((await listMembers(database, accountId)).filter(({ role }) => role === "owner")).toHaveLength(1);
@@ -126,7 +128,9 @@ test("members of another account are not found", async () => {
   const { accountId } = await createPerson(database, "ann@example.com");
   const { person: bob, accountId: bobsAccount } = await createPerson(database, "bob@example.com");
   await expect(removeMember(database, { accountId, personId: bob.id })).rejects.toMatchObject({ code: "not_found" });
-  await expect(changeRole(database, { accountId, personId: bob.id, role: "viewer" })).rejects.toMatchObject({
+  await expect(
+    database.transaction((transaction) => changeRole(transaction, { accountId, personId: bob.id, role: "viewer" })),
+  ).rejects.toMatchObject({
     code: "not_found",
   });
   expect(await listMembers(database, bobsAccount)).toMatchObject([{ personId: bob.id, role: "owner" }]);

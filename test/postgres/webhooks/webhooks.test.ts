@@ -47,7 +47,8 @@ test("events of keys, credit and members reach the endpoints that chose them, in
   for (let each = 0; each < 2; each++) await failPayment(database, { provider: "test", providerPaymentId: "p2" });
   const member = { accountId, personId: other.personId } as const;
   await database.transaction((transaction) => addMember(transaction, { ...member, role: "viewer" }));
-  for (let each = 0; each < 2; each++) await changeRole(database, { ...member, role: "member" });
+  for (let each = 0; each < 2; each++)
+    await database.transaction((transaction) => changeRole(transaction, { ...member, role: "member" }));
   await removeMember(database, member);
   await watch();
   await settle(database, [settlementOf({ accountId, keyId }, { chargeNanoUsd: 1_000_000_000_000n })]);
