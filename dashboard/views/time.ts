@@ -46,8 +46,7 @@ export function bookedDay(at: Date): string {
 
 /** "Nov 27, 22:46:19" in UTC, for logs; the year is in its title. */
 export function logMoment(at: Date): string {
-  const words = LOG_TIME.format(at);
-  return html`<time class="nowrap" datetime="${at.toISOString()}" title="${exact(at)}">${words}</time>`;
+  return timeElement(at, LOG_TIME.format(at));
 }
 
 /** A UTC day. */
