@@ -1,5 +1,5 @@
 import type { Payment } from "../../ledger/payments/payments.ts";
-import { providerName } from "../payments/provider-name.ts";
+import { paymentProviderName } from "../payments/provider-name.ts";
 import type { DocumentText, Fact } from "../pdf/document.ts";
 import { exactAmount } from "./amounts.ts";
 import { partiesOf, type Parties } from "./parties.ts";
@@ -15,7 +15,7 @@ export function receiptDocument(payment: Payment, paidAt: Date, parties: Parties
   const facts: Fact[] = [
     { name: "Receipt number", value: id },
     { name: "Date paid", value: `${paidAt.toISOString().slice(0, 19).replace("T", " ")} UTC` },
-    { name: "Payment method", value: `${providerName(provider)}, ${providerChargeId ?? providerPaymentId}` },
+    { name: "Payment method", value: `${paymentProviderName(provider)}, ${providerChargeId ?? providerPaymentId}` },
   ];
   const rows = [{ cells: ["Prepaid credit", amount] }];
   if (refundedNanoUsd > 0n) rows.push({ cells: ["Refunded", `${exactAmount(-refundedNanoUsd)} ${currency}`] });

@@ -5,6 +5,6 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Providers of newer versions are shown by their own name. */
-export function providerName(provider: string): string {
+export function paymentProviderName(provider: string): string {
   return NAMES.get(provider) ?? provider;
 }

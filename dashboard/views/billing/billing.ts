@@ -3,7 +3,7 @@ import type { BillingDetails } from "../../../ledger/billing/billing-details.ts"
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import { monthName } from "../../billing/statement.ts";
-import { providerName } from "../../payments/provider-name.ts";
+import { paymentProviderName } from "../../payments/provider-name.ts";
 import type { FormState } from "../../http/form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -71,7 +71,7 @@ function paymentTable(payments: readonly Payment[]): string {
       <th scope="row" data-label="Paid (UTC)">!${bookedDay(paidAt ?? createdAt)}</th>
       <td data-label="Amount" class="number"><span class="nowrap">!${usd(amountNanoUsd)} ${currency}</span></td>
       <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
-      <td data-label="Provider">!${clipped(providerName(provider))}</td>
+      <td data-label="Provider">!${clipped(paymentProviderName(provider))}</td>
       <td data-label="Receipt">
         <span
           ><a href="/dashboard/credit/receipts/${id}" aria-label="View receipt of ${day}">View</a> ·

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import { exactAmount } from "../../billing/amounts.ts";
-import { providerName } from "../../payments/provider-name.ts";
+import { paymentProviderName } from "../../payments/provider-name.ts";
 import type { Member } from "../../session/visitor.ts";
 import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
@@ -28,7 +28,7 @@ export function receiptPage({ visitor, payment, paidAt, from, to }: ReceiptView)
     ["Billed to", lines(to)],
     ["Description", "Prepaid credit"],
     ["Amount", html`<strong>${exactAmount(amountNanoUsd)} ${currency.toUpperCase()}</strong>`],
-    ["Payment method", html`${providerName(provider)}, ${providerChargeId ?? providerPaymentId}`],
+    ["Payment method", html`${paymentProviderName(provider)}, ${providerChargeId ?? providerPaymentId}`],
   ];
   if (refundedNanoUsd > 0n) facts.push(["Refunded", html`${exactAmount(refundedNanoUsd)} ${currency.toUpperCase()}`]);
   if (disputedNanoUsd > 0n) facts.push(["Disputed", html`${exactAmount(disputedNanoUsd)} ${currency.toUpperCase()}`]);
