@@ -16,6 +16,7 @@ import { empty } from "../empty.ts";
 import { compact, compactCell, seconds, tokensPerSecond, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { describeOutcome, STATUS_NAMES } from "./outcome-names.ts";
+import { noRequests } from "./no-requests.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { logMoment } from "../time.ts";
@@ -64,10 +65,7 @@ export function requestsPage(view: RequestsView): string {
 
 function nothing(filter: RequestFilter): string {
   if (isNarrowed(filter)) return empty("No matching requests", { note: "Try a longer date range or fewer filters." });
-  return empty("No requests in this period", {
-    note: "Requests show up here a moment after they end.",
-    more: '<a class="button" href="/dashboard/docs">How to send requests</a>',
-  });
+  return noRequests("No requests in this period");
 }
 
 function isNarrowed(filter: RequestFilter): boolean {

@@ -16,11 +16,11 @@ import { NO_PROJECT } from "../../usage/projects.ts";
 import { minutesOf } from "../../minutes.ts";
 import { runway } from "../../usage/days-left.ts";
 import type { DayRange } from "../../usage/range.ts";
-import { empty } from "../empty.ts";
 import { compact, compactCell, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { unitColumns } from "../unit-columns.ts";
+import { noRequests } from "./no-requests.ts";
 import { hiddenFields, rangePicker, rangeQuery } from "./range-picker.ts";
 import { usageTabs } from "./usage-tabs.ts";
 import { choiceQuery, usageChart, type ChartChoice } from "./usage-chart.ts";
@@ -105,10 +105,7 @@ function projectFilter(projects: readonly NamedProject[], choice: ChartChoice, r
   </form>`;
 }
 
-const nothing = empty("No usage in this period", {
-  note: "Requests show up here a moment after they end.",
-  more: '<a class="button" href="/dashboard/docs">How to send requests</a>',
-});
+const nothing = noRequests("No usage in this period");
 
 function sections(view: UsageView, query: string): string {
   const { range, choice, step, bars, groupBars, byKey, byProject, byMember, byLabel, labels, memberNames, modelRanks } = view;
