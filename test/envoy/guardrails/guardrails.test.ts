@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { makeCompletion, makeCompletionStream } from "../../support/servers/completions.ts";
 import { postForm } from "../../support/dashboard/form-requests.ts";
+import { SHORT_CHECK } from "../../support/servers/checked-models.ts";
 import type { FormPart } from "../../support/dashboard/forms.ts";
 import { scrape } from "../../support/stacks/metrics.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -26,8 +27,6 @@ const checks = new Map<string, Asked>();
 const served = new Set<string>();
 let leftBehind = 0;
 
-/** Over for hooks that stall, and not for others on a busy machine. */
-const SHORT = "1500ms";
 const markerIn = (text: string) => /marker-\d+/.exec(text)?.[0] ?? "";
 
 function judge(response: ServerResponse, texts: readonly string[]): void {
@@ -71,8 +70,8 @@ const stack = useScriptedModels(
     const hook = { url: guardrail.url };
     return [
       { name: "guarded", backends: [backend], pricing: DEAR, guardrail },
-      { name: "hurried", backends: [backend], pricing: DEAR, guardrail: { ...hook, timeout: SHORT } },
-      { name: "open", backends: [backend], pricing: DEAR, guardrail: { ...hook, timeout: SHORT, onFailure: "Allow" } },
+      { name: "hurried", backends: [backend], pricing: DEAR, guardrail: { ...hook, timeout: SHORT_CHECK } },
+      { name: "open", backends: [backend], pricing: DEAR, guardrail: { ...hook, timeout: SHORT_CHECK, onFailure: "Allow" } },
       { name: "unguarded", backends: [backend], pricing: DEAR },
       { name: "embeds", backends: [backend], interfaces: ["Embeddings"], pricing: { inputPerMillion: "100.00" }, guardrail },
       { name: "draws", backends: [backend], interfaces: ["ImageGeneration"], pricing: { perImage: "1.00" }, guardrail },

@@ -108,7 +108,7 @@ export function useCheckedModels({ onLingered = () => {} }: { onLingered?: () =>
 /** Characters. */
 const WINDOW = 100;
 /** Over for hooks that stall, and not for others on a busy machine. */
-const SHORT = "1500ms";
+export const SHORT_CHECK = "1500ms";
 
 function modelsOf(url: string): TestModelOfMany[] {
   const hook = { url: `${url}/v1/moderations`, check: ["Answers"], timeout: "5s" };
@@ -125,8 +125,8 @@ function modelsOf(url: string): TestModelOfMany[] {
   const narrow = { streamWindow: { characters: WINDOW, time: "30s" } };
   return [
     ...(["chat", "messages", "responses"] as const).map((protocol) => guarded(`by-${protocol}`, narrow, protocol)),
-    guarded("hurried", { ...narrow, timeout: SHORT }),
-    guarded("open", { ...narrow, timeout: SHORT, onFailure: "Allow" }),
+    guarded("hurried", { ...narrow, timeout: SHORT_CHECK }),
+    guarded("open", { ...narrow, timeout: SHORT_CHECK, onFailure: "Allow" }),
     guarded("patient", {}, "chat", { streaming: { keepAlive: "1s" } }),
     guarded("long", {}, "chat", { maxOutputTokens: 20_000_000, contextWindow: 40_000_000, pricing: CHEAP }),
     guarded("early", narrow, "chat", { streaming: { keepAlive: "1s", answerAfter: "1s" } }),
