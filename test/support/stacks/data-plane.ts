@@ -13,6 +13,7 @@ import type { EnvoyConfig } from "../../../operator/bootstrap/envoy-config.ts";
 import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "../eventually.ts";
+import { scrape } from "./metrics.ts";
 import type { TestProduct } from "./product.ts";
 
 /** One more extproc with its own Envoy on a stack's database and operator: to be killed and restarted at will. */
@@ -27,6 +28,8 @@ export interface DataPlane {
   startExtproc(changes?: Readonly<Record<string, string>>): Promise<void>;
   /** Stops it, or lets it go on. */
   signalExtproc(signal: "SIGSTOP" | "SIGCONT"): void;
+  /** What its extproc holds: objects and their buffers, without garbage. For those started with `collectsGarbage`. */
+  heldBytes(): Promise<number>;
   /** Envoy's numbers by name, of those whose name has these words. */
   envoyStats(filter: string): Promise<ReadonlyMap<string, number>>;
   /** What its Envoy has allocated at this moment. */
@@ -47,7 +50,11 @@ export interface DataPlaneOptions {
   sendsBatches?: boolean;
   /** A file that takes extproc's log; nobody takes it by default. */
   stdout?: string;
+  /** Whether extproc can be told to collect its garbage. */
+  collectsGarbage?: boolean;
 }
+
+const COLLECTS_GARBAGE = path.join(import.meta.dirname, "collects-garbage.ts");
 
 /** What it takes part in. */
 export type DataPlaneStack = Pick<TestProduct, "databaseUrl" | "xdsSocket"> & {
@@ -58,7 +65,7 @@ export async function startDataPlane(
   stack: DataPlaneStack,
   /** Settings of extproc that differ. */
   settings: Readonly<Record<string, string>> = {},
-  { workers = 1, sendsBatches = false, stdout, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
+  { workers = 1, sendsBatches = false, stdout, collectsGarbage = false, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocAdmin = 0, earlyAnswers = 0, batches = 0] = await freePorts(5);
@@ -76,7 +83,8 @@ export async function startDataPlane(
   async function startExtproc(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     if (isRunning(extproc)) return;
     const log = stdout === undefined ? "ignore" : openSync(stdout, "a");
-    extproc = spawn(process.execPath, [path.join(import.meta.dirname, "../../../extproc/main.ts")], {
+    const flags = collectsGarbage ? ["--import", COLLECTS_GARBAGE] : [];
+    extproc = spawn(process.execPath, [...flags, path.join(import.meta.dirname, "../../../extproc/main.ts")], {
       stdio: ["ignore", log, "inherit"],
       env: {
         ...COMPILE_CACHE,
@@ -128,6 +136,16 @@ export async function startDataPlane(
     endExtproc,
     endEnvoy: envoy.end,
     signalExtproc: (signal) => void extproc?.kill(signal),
+    async heldBytes() {
+      // Buffers are freed after the collection that finds them, some by the next one.
+      let metrics: ReadonlyMap<string, number> = new Map();
+      for (let count = 0; count < 2; count++) {
+        extproc?.kill("SIGUSR2");
+        metrics = await scrape(extprocAdminUrl);
+      }
+      const bytes = (name: string) => metrics.get(name) ?? Number.POSITIVE_INFINITY;
+      return bytes("nodejs_heap_size_used_bytes") + bytes("nodejs_external_memory_bytes");
+    },
     async envoyStats(filter) {
       const lines = (await envoy.admin(`/stats?filter=${filter}`)).trim().split("\n");
       return new Map(lines.map((line) => line.split(": ")).map(([name = "", value]) => [name, Number(value)]));

@@ -1,17 +1,12 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import * as z from "zod";
 import { planDispatch, type Dispatch } from "../../../../extproc/fallback/dispatch.ts";
 import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { createBackendHealth } from "../../../../extproc/route/backend-health.ts";
+import { collectGarbage } from "../../../support/collect-garbage.ts";
 import { formHeaders, writeForm } from "../../../support/dashboard/forms.ts";
 import { catalogueModel } from "../../../support/billing/ledger.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = z.function({ input: [] }).parse(runInNewContext("gc"));
 
 const JSON_BODY = Buffer.from(JSON.stringify({ model: "m", messages: [{ role: "user", content: "x".repeat(1_000_000) }] }));
 const formWith = (file: string) =>
