@@ -16,3 +16,8 @@ export function withoutChoice(): GatewayError {
 export function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The model server stopped before its answer was complete. Try again.");
 }
+
+/** Clients know which of their functions to run by its name alone. */
+export function callWithoutName(): GatewayError {
+  return new GatewayError("upstream_error", "The model server sent a tool call without a name. Try again.");
+}

@@ -27,7 +27,7 @@ const partSchema = z.discriminatedUnion("type", [
 const itemSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("message"), content: z.array(z.unknown()).nullish() }),
   z.object({ type: z.literal("reasoning"), id: text, summary: texts, content: texts, encrypted_content: text }),
-  z.object({ type: z.literal("function_call"), id: text, call_id: text, name: z.string(), arguments: text }),
+  z.object({ type: z.literal("function_call"), id: text, call_id: text, name: text, arguments: text }),
 ]);
 
 export type AnswerItem = z.infer<typeof itemSchema>;

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { checkCalls, MAX_BLOCKS, MAX_KEPT_CHARACTERS } from "../../protocol/answer-bounds.ts";
+import { callWithoutName } from "../../protocol/broken-answer.ts";
 import type { Annotation } from "../../protocol/chat/annotation.ts";
 import type { AnswerPart, ToolPart } from "../../protocol/chat/answer-part.ts";
 import type { AnswerEvent, Citation, GrowthEvent, OpenedBlock } from "../conversation/answer-event.ts";
@@ -20,8 +21,12 @@ export interface AnswerBlocksDeps {
 /** Turns the pieces of a chat answer into content blocks, one after the other. */
 export interface AnswerBlocks {
   push(part: AnswerPart): AnswerEvent[];
-  /** Writes queued pieces and closes open blocks. */
-  end(): AnswerEvent[];
+  /**
+   * Writes queued pieces and closes open blocks.
+   * @param isCut the server stopped before the answer was complete: a call may have no name yet, and is left out.
+   * @throws GatewayError `upstream_error` for a call that should have had one.
+   */
+  end(options: { isCut: boolean }): AnswerEvent[];
 }
 
 type Segment = TextSegment | { kind: "refusal"; pending: string } | ThinkingSegment | ToolSegment;
@@ -245,16 +250,24 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 
   return {
     push,
-    end: () => {
+    end: ({ isCut }) => {
       const events: AnswerEvent[] = [];
       for (let head = queue[0]; head !== undefined; head = queue[0]) {
-        // Without a name it could not be run.
-        if (head.kind === "tool" && head.call.name === "") queue.shift();
-        else events.push(...close(head));
+        if (head.kind !== "tool" || head.call.name !== "") {
+          events.push(...close(head));
+          continue;
+        }
+        if (!isCut && !isBlank(head)) throw callWithoutName();
+        queue.shift();
       }
       return events;
     },
   };
+}
+
+/** Some servers send an empty call beside their text. */
+function isBlank({ call, pending }: ToolSegment): boolean {
+  return call.upstreamId === "" && pending === "" && call.arguments.heldCharacters() === 0;
 }
 
 /** An answer contains no more citations than this. */

@@ -75,7 +75,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     const ending = readFinishReason({ finishReason, matchedStop, stopSequences, hasRefusal });
     if (finishReason !== null && isUnknownReason(finishReason)) meter.noteUnknownReason(finishReason);
     // What the client reads is what is charged: the meter's numbers, or our count if the server gave none (S28).
-    return [...blocks.end(), { type: "stop", ending, usage: meter.final().usage }];
+    return [...blocks.end({ isCut: ending.reason !== "end" }), { type: "stop", ending, usage: meter.final().usage }];
   }
 
   return {

@@ -1,5 +1,6 @@
 import type { Meter } from "../../meter/meter.ts";
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
+import { callWithoutName } from "../../protocol/broken-answer.ts";
 import { parseItem, partsOf, toCitation, type AnswerItem, type AnswerItemOf } from "../../protocol/responses/answer-item.ts";
 import type { AnswerEvent, GrowthEvent } from "../conversation/answer-event.ts";
 import { createToolCallIds } from "../conversation/tool-call-ids.ts";
@@ -78,10 +79,12 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
 
   function begin(item: number, written: unknown): AnswerEvent[] {
     const parsed = parseItem(written);
-    return parsed?.type === "function_call" && !items.has(item) ? openCall(item, parsed).events : [];
+    // A name that is missing may still come with the whole item.
+    return parsed?.type === "function_call" && parsed.name && !items.has(item) ? openCall(item, parsed).events : [];
   }
 
   function openCall(item: number, { name, call_id: callId, id }: AnswerItemOf<"function_call">) {
+    if (!name) throw callWithoutName();
     hasCalls = true;
     const index = takeIndex();
     const call: OpenCall = { type: "function_call", index, hasArguments: false };
