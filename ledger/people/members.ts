@@ -6,6 +6,7 @@ import type { Database, Queryable, Reader } from "../postgres/database.ts";
 import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { queueEvent } from "../webhooks/events.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
+import { lockPerson } from "./lock-person.ts";
 
 /** "viewer" sees everything and changes nothing; "owner" also manages members. */
 export const ROLES = ["owner", "member", "viewer"] as const;
@@ -93,6 +94,8 @@ export async function checkRoomForMember(
     return;
   if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 LIMIT $2", [accountId, members])) >= members)
     throw new GatewayError("invalid_request", `An account has at most ${members} members. Ask its owner to remove one.`);
+  // Their other accounts are locked by others.
+  await lockPerson(transaction, personId);
   if (
     (await transaction.execute("SELECT FROM member WHERE person_id = $1 LIMIT $2", [personId, accountsOfPerson])) >=
     accountsOfPerson

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
+import { lockPerson } from "../people/lock-person.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { makeRecoveryCodes } from "./recovery-codes.ts";
 
@@ -10,7 +11,7 @@ import { makeRecoveryCodes } from "./recovery-codes.ts";
  */
 export async function prepareFactor(transaction: Queryable, personId: string): Promise<string[] | null> {
   // One at a time: two concurrent first factors would each create codes.
-  await transaction.execute("SELECT FROM person WHERE id = $1 FOR NO KEY UPDATE", [personId]);
+  await lockPerson(transaction, personId);
   return (await hasFactor(transaction, personId)) ? null : makeRecoveryCodes(transaction, personId);
 }
 
@@ -28,7 +29,7 @@ export async function settleFactors(transaction: Queryable, personId: string): P
 /** @throws GatewayError `invalid_request` for a person without a second factor, who needs no codes. */
 export async function renewRecoveryCodes(database: Database, personId: string): Promise<string[]> {
   return database.transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM person WHERE id = $1 FOR NO KEY UPDATE", [personId]);
+    await lockPerson(transaction, personId);
     if (await hasFactor(transaction, personId)) return makeRecoveryCodes(transaction, personId);
     throw new GatewayError("invalid_request", "Set up a second factor first: recovery codes come with it.");
   });

@@ -4,11 +4,14 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { createPayments } from "../../../dashboard/payments/payments.ts";
 import { beginPayment } from "../../../ledger/payments/payments.ts";
+import { acceptInvitation, invite } from "../../../ledger/people/invitations.ts";
+import { listMemberships } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { openDashboard, type Client } from "../../support/dashboard/dashboard.ts";
 import { FORM } from "../../support/dashboard/auto-top-up.ts";
+import { createPerson } from "../../support/dashboard/people.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const postgres = usePostgres();
@@ -16,7 +19,7 @@ const { requestsInWork: AT_ONCE } = ACCOUNT_BOUNDS;
 const waitingRow = z.strictObject({ waiting: z.int() });
 
 /** Where nothing is written until the returned function is called, so that all changes are decided at once. */
-async function holdWrites(database: Database, table: "audit_entry" | "payment"): Promise<() => Promise<void>> {
+async function holdWrites(database: Database, table: "audit_entry" | "payment" | "member"): Promise<() => Promise<void>> {
   const locked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const transaction = database.transaction(async (held) => {
@@ -161,4 +164,28 @@ test("payments that are begun concurrently do not exceed the bound of unpaid one
   await eventually(() => expectAllToWait(holder));
   await release();
   await expectOneSuccess(sent);
+});
+
+test("a person who accepts invitations of several accounts concurrently joins no more accounts than they may", async () => {
+  const { database, connect } = await postgres.migrated();
+  const holder = connect("holder");
+  const { person: bob } = await createPerson(database, "bob@example.com");
+  const most = ACCOUNT_BOUNDS.accountsOfPerson;
+  // Besides their own.
+  await database.execute(
+    `WITH made AS (INSERT INTO account (id, name) SELECT 'account-' || number, 'A' FROM generate_series(3, $2::int) AS number RETURNING id)
+     INSERT INTO member (account_id, person_id, role) SELECT id, $1, 'viewer' FROM made`,
+    [bob.id, most],
+  );
+  const tokens: string[] = [];
+  for (let number = 0; number < AT_ONCE; number++) {
+    const { person, accountId } = await createPerson(database, `ann${number}@example.com`);
+    tokens.push(await invite(database, { accountId, email: bob.email, role: "viewer", invitedBy: person.id }));
+  }
+  const release = await holdWrites(holder, "member");
+  const joining = Promise.allSettled(tokens.map((token) => acceptInvitation(database, token, bob)));
+  await eventually(() => expectAllToWait(holder));
+  await release();
+  expect((await joining).filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect(await listMemberships(database, bob.id)).toHaveLength(most);
 });
