@@ -6,6 +6,8 @@ import { parseMarkdown } from "./markdown-tree.ts";
 interface MarkdownLink {
   /** As written: `../docs/api.md#errors`. */
   readonly target: string;
+  /** What readers see; empty for images and HTML. */
+  readonly label: string;
   readonly line: number;
 }
 
@@ -24,10 +26,11 @@ export function readMarkdown(text: string): MarkdownPage {
   visit(tree, (node) => {
     const line = node.position?.start.line ?? 0;
     if (node.type === "heading") anchors.add(slugger.slug(toString(node)));
-    else if (node.type === "link" || node.type === "image" || node.type === "definition") links.push({ target: node.url, line });
+    else if (node.type === "link") links.push({ target: node.url, label: toString(node), line });
+    else if (node.type === "image" || node.type === "definition") links.push({ target: node.url, label: "", line });
     else if (node.type === "html") {
       for (const anchor of attributes(node.value, /\b(?:id|name)="([^"]+)"/g)) anchors.add(anchor);
-      for (const target of attributes(node.value, /\b(?:href|src|srcset)="([^"]+)"/g)) links.push({ target, line });
+      for (const target of attributes(node.value, /\b(?:href|src|srcset)="([^"]+)"/g)) links.push({ target, label: "", line });
     }
   });
   return { links, anchors };

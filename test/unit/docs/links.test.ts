@@ -15,8 +15,8 @@ test("every relative link in a Markdown file leads to a file, and every anchor t
   );
   const broken = await Promise.all(
     [...pages].flatMap(([name, { links }]) =>
-      links.map(async ({ target, line }) => {
-        const reason = await check(pages, name, target);
+      links.map(async ({ target, label, line }) => {
+        const reason = namesAnotherFile(label, target) ? `the label is ${label}` : await check(pages, name, target);
         return reason === null ? [] : [`${name}:${line}: ${target}: ${reason}`];
       }),
     ),
@@ -24,11 +24,23 @@ test("every relative link in a Markdown file leads to a file, and every anchor t
   expect(broken.flat()).toEqual([]);
 });
 
+test("a label that is the name of another file is found", () => {
+  expect(namesAnotherFile("old-name.test.ts", "../test/new-name.test.ts")).toBe(true);
+  expect(namesAnotherFile("new-name.test.ts", "../test/new-name.test.ts")).toBe(false);
+  expect(namesAnotherFile("docs/api.md", "api.md#errors")).toBe(false);
+  expect(namesAnotherFile("decision 9", "0009-reports-read-rollups.md")).toBe(false);
+});
+
 test("a link to a missing file and one to a missing heading are found", () => {
   const page = readMarkdown('# One thing\n\n[a](gone.md) ![b](#one-thing)\n\n<a id="two"></a> <img src="gone.png">\n');
   expect(page.links.map(({ target, line }) => `${line}: ${target}`)).toEqual(["3: gone.md", "3: #one-thing", "5: gone.png"]);
   expect([...page.anchors]).toEqual(["one-thing", "two"]);
 });
+
+/** A renamed file is found by its link's target, and its old name stays in the label. */
+function namesAnotherFile(label: string, target: string): boolean {
+  return /^\S+\.(?:cjs|js|md|sql|ts|yaml)$/.test(label) && path.basename(label) !== path.basename(target.replace(/#.*$/, ""));
+}
 
 /** @returns null for a link that leads somewhere, and for one to another site: what is there, this machine cannot know. */
 async function check(pages: ReadonlyMap<string, MarkdownPage>, page: string, target: string): Promise<string | null> {
