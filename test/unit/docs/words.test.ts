@@ -23,6 +23,9 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bwhatever\s+(?:its|their)\s+case\b/i, "ignoring case"],
   [/\b(?:minutes?|seconds?|hours?)\s+of\s+sound\b/i, "of audio"],
   [/\bin\s+good\s+order\b/i, "cleanly"],
+  [/\bbeside\s+tokens\b/i, "besides tokens"],
+  [/\b(?:un)?(?:authori|normali|organi|recogni|seriali)s(?:e[ds]?|ing|ations?)\b/i, "the American spelling"],
+  [/\b(?:behavi|col|fav|hon|neighb)our(?:s|ed|ing|able)?\b|\b(?:defence|grey|licences?)\b/i, "the American spelling"],
   [/\b(the|a|an|of|to|in|is|are|and|or|for|with|it|this|be|by|on|at|as|from|not|if)\s+\1\b/i, "the word once"],
 ];
 
