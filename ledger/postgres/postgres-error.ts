@@ -5,6 +5,11 @@ export function isSerializationFailure(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === "40P01" || error.code === "40001");
 }
 
+/** `statement_timeout` passed. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === "57014";
+}
+
 /** `lock_timeout` passed. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === "55P03";

@@ -1,7 +1,7 @@
-import { DatabaseError } from "pg";
 import { createOutage } from "../../runtime/outage.ts";
 import type { Logger } from "../../runtime/log.ts";
 import type { Database, Reader } from "./database.ts";
+import { isStatementTimeout } from "./postgres-error.ts";
 
 export interface ReportsOptions {
   /** The primary: writable and always current. */
@@ -36,16 +36,12 @@ export function createReports({ primary, replica, log, clock = { nowMs: () => pe
         outage.over();
         return rows;
       } catch (error) {
-        if (isTooSlow(error)) throw error;
+        // A replica ends statements with another code if they keep it from following the primary.
+        if (isStatementTimeout(error)) throw error;
         failedMs = clock.nowMs();
         outage.failed(error);
         return await primary.query(query);
       }
     },
   };
-}
-
-/** `statement_timeout` passed. A replica ends statements with another code if they keep it from following the primary. */
-function isTooSlow(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === "57014";
 }

@@ -15,12 +15,19 @@ export interface SettleResult {
   settled: number;
   /** Balance of each account in the batch, after it. */
   balances: ReadonlyMap<string, SettledBalance>;
+  /** Not settled: others held the balances of their accounts. */
+  left: readonly Settlement[];
 }
 
 export interface SettledBalance {
   postedNanoUsd: bigint;
   /** Increases with each change of the balance: of two readings, the one with the higher version is the later one. */
   version: bigint;
+}
+
+export interface SettleOptions {
+  /** Settles what it can at once, instead of waiting for balances that others hold. */
+  leavesHeld?: boolean;
 }
 
 /** The batch names an account that does not exist; none of it was settled. For a charged settlement, Postgres reports this itself. */
@@ -36,9 +43,13 @@ export class UnknownAccountError extends Error {
  * nothing, so a batch may be sent again if its outcome is unknown.
  * @throws UnknownAccountError; a Postgres error of class 22 or 23 if a row is not acceptable.
  */
-export async function settle(database: Database, settlements: readonly Settlement[]): Promise<SettleResult> {
-  if (settlements.length === 0) return { settled: 0, balances: new Map() };
-  const settleAll = () => database.transaction((transaction) => settleIn(transaction, settlements));
+export async function settle(
+  database: Database,
+  settlements: readonly Settlement[],
+  options: SettleOptions = {},
+): Promise<SettleResult> {
+  if (settlements.length === 0) return { settled: 0, balances: new Map(), left: [] };
+  const settleAll = () => database.transaction((transaction) => settleIn(transaction, settlements, options));
   try {
     return await settleAll();
   } catch (error) {
@@ -57,8 +68,15 @@ export async function settle(database: Database, settlements: readonly Settlemen
  * Balances are locked first, in sorted order: from then on no other writer changes these accounts' money, leases and rollups.
  * Writers may wait for one another, but cannot deadlock.
  */
-async function settleIn(transaction: Queryable, settlements: readonly Settlement[]): Promise<SettleResult> {
-  const balances = await lockBalances(transaction, new Set(settlements.map(({ accountId }) => accountId)));
+async function settleIn(
+  transaction: Queryable,
+  all: readonly Settlement[],
+  { leavesHeld = false }: SettleOptions,
+): Promise<SettleResult> {
+  const balances = await lockBalances(transaction, new Set(all.map(({ accountId }) => accountId)), { leavesHeld });
+  const settlements = all.filter(({ accountId }) => balances.has(accountId));
+  const left = all.filter(({ accountId }) => !balances.has(accountId));
+  if (settlements.length === 0) return { settled: 0, balances, left };
   const values = SETTLEMENT_COLUMNS.map(({ read }) => arrayText(settlements.map(read)));
   const labels = labelColumns(settlements);
   const hasProviderKeys = settlements.some(({ providerKey }) => providerKey !== undefined);
@@ -74,7 +92,7 @@ async function settleIn(transaction: Queryable, settlements: readonly Settlement
     if (row.postedNanoUsd !== null && row.version !== null)
       balances.set(row.accountId, { postedNanoUsd: row.postedNanoUsd, version: row.version });
   }
-  return { settled, balances };
+  return { settled, balances, left };
 }
 
 const names = SETTLEMENT_COLUMNS.map(({ name }) => name).join(", ");
@@ -164,18 +182,34 @@ const landedRow = z.strictObject({
 
 const balanceRow = z.strictObject({ accountId: z.string(), postedNanoUsd: z.bigint(), version: z.bigint() });
 
-async function lockBalances(transaction: Queryable, accountIds: ReadonlySet<string>): Promise<Map<string, SettledBalance>> {
-  const rows = await transaction.query({
-    name: "settle-lock",
-    text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", version FROM account_balance
-           WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE`,
-    values: [[...accountIds]],
-    row: balanceRow,
-  });
+async function lockBalances(
+  transaction: Queryable,
+  accountIds: ReadonlySet<string>,
+  { leavesHeld }: { leavesHeld: boolean },
+): Promise<Map<string, SettledBalance>> {
+  const ids = [...accountIds];
+  const rows = await transaction.query({ ...(leavesHeld ? LOCK_OTHERS : LOCK), values: [ids], row: balanceRow });
   const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]));
-  if (balances.size < accountIds.size) throw new UnknownAccountError([...accountIds].filter((id) => !balances.has(id)));
+  const missing = ids.filter((id) => !balances.has(id));
+  if (missing.length === 0) return balances;
+  const known = leavesHeld
+    ? await transaction.query({
+        text: `SELECT account_id AS "accountId" FROM account_balance WHERE account_id = ANY($1)`,
+        values: [missing],
+        row: z.strictObject({ accountId: z.string() }),
+      })
+    : [];
+  if (known.length < missing.length) {
+    const held = new Set(known.map(({ accountId }) => accountId));
+    throw new UnknownAccountError(missing.filter((id) => !held.has(id)));
+  }
   return balances;
 }
+
+const LOCK_TEXT = `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", version FROM account_balance
+  WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE`;
+const LOCK = { name: "settle-lock", text: LOCK_TEXT };
+const LOCK_OTHERS = { name: "settle-lock-others", text: `${LOCK_TEXT} SKIP LOCKED` };
 
 /** Rounded to the minute: most batches write nothing here. A key that another batch is marking needs no second mark. */
 async function markKeysUsed(transaction: Queryable, settlements: readonly Settlement[]): Promise<void> {

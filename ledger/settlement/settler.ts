@@ -3,7 +3,7 @@ import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../postgres/database.ts";
 import { formatNanoUsd } from "../money.ts";
 import { createPartitionsAhead } from "../postgres/partitions.ts";
-import { isDataRefused } from "../postgres/postgres-error.ts";
+import { isDataRefused, isStatementTimeout } from "../postgres/postgres-error.ts";
 import { settle, UnknownAccountError, type SettleResult } from "./settle.ts";
 import type { Settlement } from "./settlement.ts";
 import { createSettlementQueue } from "./settlement-queue.ts";
@@ -47,6 +47,7 @@ const RETRY_AT_SHUTDOWN = { firstMs: 100, maxMs: 500 } as const;
 const RETRY_REFUSED_MS = 60_000;
 const LANES_FROM = 1_000;
 const PARTITIONS_AHEAD_DAYS = 4;
+const MAX_NAMED = 10;
 
 export function createSettler({
   database,
@@ -67,6 +68,11 @@ export function createSettler({
   let running: Promise<void> | undefined;
   let isDraining = false;
   let failures = 0;
+  /**
+   * A statement took too long, perhaps because somebody holds an account's balance. Until nothing is left over, the others are settled
+   * without waiting for it: a batch that waits holds their balances, too.
+   */
+  let leavesHeld = false;
   const outage = createOutage({ log, failing: "settling failed; retrying", over: "settling works again" });
   let partitionsFrom = "";
   let refusedTriedMs = clock.nowMs();
@@ -85,9 +91,16 @@ export function createSettler({
       try {
         await makePartitionsAhead();
         takeBackRefused();
-        await landInLanes(queue.take(maxBatch));
+        const left = await landInLanes(queue.take(maxBatch));
         failures = 0;
-        outage.over();
+        if (left.length > 0) {
+          const accounts = [...new Set(left.map(({ accountId }) => accountId))].slice(0, MAX_NAMED);
+          outage.failed(new Error("Somebody holds the balances of accounts."), { queued: queue.size, accounts });
+          await wakeUp.wait(flushMs, abandon.signal);
+        } else {
+          leavesHeld = false;
+          outage.over();
+        }
       } catch (error) {
         failures++;
         report(() => onFailed({ error, isRefused: false, settlements: queue.size }));
@@ -97,40 +110,54 @@ export function createSettler({
     }
   }
 
-  /** Postgres works on one connection with one core: a large batch is split over two, which share no account. */
-  async function landInLanes(batch: readonly Settlement[]): Promise<void> {
+  /**
+   * Postgres works on one connection with one core: a large batch is split over two, which share no account.
+   * @returns what it left, because others held the balances of its accounts.
+   */
+  async function landInLanes(batch: readonly Settlement[]): Promise<readonly Settlement[]> {
     if (batch.length < LANES_FROM) return land(batch);
     const lanes = [batch.filter(({ accountId }) => isOdd(accountId)), batch.filter(({ accountId }) => !isOdd(accountId))];
     const outcomes = await Promise.allSettled(lanes.filter((lane) => lane.length > 0).map((lane) => land(lane)));
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+    return outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
   }
 
   /** Halves a rejected batch until the one bad settlement is isolated, so that the others are settled. */
-  async function land(batch: readonly Settlement[]): Promise<void> {
+  async function land(batch: readonly Settlement[]): Promise<readonly Settlement[]> {
     let result: SettleResult;
     try {
-      result = await settle(database, batch);
+      result = await settle(database, batch, { leavesHeld });
     } catch (error) {
+      if (isStatementTimeout(error)) leavesHeld = true;
       if (!isRefusal(error)) throw error;
       const [only, ...others] = batch;
       if (only !== undefined && others.length === 0) return landAlone(only, error);
       const middle = Math.ceil(batch.length / 2);
-      await land(batch.slice(0, middle));
-      return land(batch.slice(middle));
+      const left = await land(batch.slice(0, middle));
+      return [...left, ...(await land(batch.slice(middle)))];
     }
-    landed(batch, result);
+    const left = new Set(result.left);
+    landed(left.size === 0 ? batch : batch.filter((settlement) => !left.has(settlement)), result);
+    return result.left;
   }
 
   /** A settlement that Postgres rejects with its labels is charged without them. */
-  async function landAlone(settlement: Settlement, refusal: unknown): Promise<void> {
-    if (settlement.labels === undefined) return refuse(settlement, refusal);
-    try {
-      landed([settlement], await settle(database, [{ ...settlement, labels: undefined }]));
-      log.warn({ requestId: settlement.requestId }, "Postgres rejected a request's tags; it was settled without them");
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      refuse(settlement, error);
+  async function landAlone(settlement: Settlement, refusal: unknown): Promise<readonly Settlement[]> {
+    let error = refusal;
+    if (settlement.labels !== undefined) {
+      try {
+        const result = await settle(database, [{ ...settlement, labels: undefined }], { leavesHeld });
+        if (result.left.length > 0) return [settlement];
+        landed([settlement], result);
+        log.warn({ requestId: settlement.requestId }, "Postgres rejected a request's tags; it was settled without them");
+        return [];
+      } catch (thrown) {
+        if (!isRefusal(thrown)) throw thrown;
+        error = thrown;
+      }
     }
+    refuse(settlement, error);
+    return [];
   }
 
   function landed(batch: readonly Settlement[], result: SettleResult): void {

@@ -33,6 +33,7 @@ test("a settlement leaves one usage row, one entry and the balance minus its cha
 
   expect(result).toEqual({
     settled: 1,
+    left: [],
     balances: new Map([["acme", { postedNanoUsd: 4_999_910_000n, version: expect.any(BigInt) }]]),
   });
   expect((await readBalance(database, "acme")).postedNanoUsd).toBe(4_999_910_000n);
@@ -76,6 +77,7 @@ test("settling twice changes nothing the second time and still returns the balan
   expect((await settle(database, batch)).settled).toBe(2);
   expect(await settle(database, batch)).toEqual({
     settled: 0,
+    left: [],
     balances: new Map([["acme", { postedNanoUsd: -180_000n, version: expect.any(BigInt) }]]),
   });
   expect(await countRows(database, "ledger_entry")).toBe(2n);
@@ -86,6 +88,7 @@ test("a settlement that appears twice in one batch counts once", async () => {
   const settlement = settlementOf(await seedLedger(database));
   expect(await settle(database, [settlement, settlement])).toEqual({
     settled: 1,
+    left: [],
     balances: new Map([["acme", { postedNanoUsd: -90_000n, version: expect.any(BigInt) }]]),
   });
 });
@@ -101,7 +104,11 @@ test("a zero charge leaves a usage row and no entry", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
   const result = await settle(database, [settlementOf(customer, { chargeNanoUsd: 0n, outcome: "failed", httpStatus: 503 })]);
-  expect(result).toEqual({ settled: 1, balances: new Map([["acme", { postedNanoUsd: 0n, version: expect.any(BigInt) }]]) });
+  expect(result).toEqual({
+    settled: 1,
+    balances: new Map([["acme", { postedNanoUsd: 0n, version: expect.any(BigInt) }]]),
+    left: [],
+  });
   expect(await countRows(database, "usage_event")).toBe(1n);
   expect(await countRows(database, "ledger_entry")).toBe(0n);
 });

@@ -147,6 +147,51 @@ test("draining ends at its deadline and reports what is left", async () => {
   expect(settler.queued).toBe(1);
 });
 
+test("an account whose balance somebody holds for long keeps no other account's from being settled", async () => {
+  const { connect, database } = await postgres.migrated();
+  const held = await seedLedger(database);
+  await createAccount(database, { id: "other", name: "Other" });
+  const other = { ...held, accountId: "other" };
+  const { lines, log } = captureLog("warn");
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const holding = Promise.withResolvers<void>();
+  const holder = connect("holder").transaction(async (transaction) => {
+    await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR UPDATE", [held.accountId]);
+    holding.resolve();
+    await released.promise;
+  });
+  await holding.promise;
+
+  let failures = 0;
+  const settler = createSettler({
+    database: connect("settler", { statementTimeoutMs: 1_000 }),
+    log,
+    flushMs: 10,
+    onFailed: () => failures++,
+  });
+  onTestFinished(() => settler.drain(DRAIN_MS));
+  const settledOfOther = async () => (await readBalance(database, "other")).postedNanoUsd;
+  settler.add(settlementOf(held));
+  settler.add(settlementOf(other));
+  await eventually(async () => expect(await settledOfOther()).toBe(-90_000n));
+  expect(settler.pendingNanoUsd(held.accountId)).toBe(90_000n);
+  expect(settler.pendingNanoUsd("other")).toBe(0n);
+  expect(lines.join()).toContain("settling failed");
+
+  // From then on they do not even wait for it together, in which time nobody could lease the other's credit.
+  settler.add(settlementOf(held));
+  settler.add(settlementOf(other));
+  await eventually(async () => expect(await settledOfOther()).toBe(-180_000n));
+  expect(failures).toBe(1);
+
+  released.resolve();
+  await holder;
+  await eventually(() => expect(settler.queued).toBe(0));
+  expect((await readBalance(database, held.accountId)).postedNanoUsd).toBe(-180_000n);
+  expect(await wrongBalances(database)).toEqual([]);
+});
+
 test("a full settler reports that and still accepts settlements", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
