@@ -1,4 +1,9 @@
-/** Collects the calls of one turn of the event loop, so that one statement serves all of them. */
+import { isStatementTimeout } from "../postgres/postgres-error.ts";
+
+/**
+ * Collects the calls of one turn of the event loop, so that one statement serves all of them. An account whose row somebody holds
+ * for long fails a batch once: from then on its calls run apart from the others, until one of them succeeds.
+ */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
 }
@@ -18,46 +23,74 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
-export function createBatches<Item, Result>({ run }: BatchesOptions<Item, Result>): Batches<Item, Result> {
-  let waiting: Waiting<Item, Result>[] = [];
-  let running = 0;
-  let isScheduled = false;
+interface Lane<Item, Result> {
+  add(waiting: Waiting<Item, Result>): void;
+}
 
-  function schedule(): void {
-    if (isScheduled || waiting.length === 0 || running >= MAX_RUNNING) return;
-    isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      const batch = waiting.slice(0, MAX_ITEMS);
-      waiting = waiting.slice(MAX_ITEMS);
-      running++;
-      void finish(batch);
+export function createBatches<Item extends { accountId: string }, Result>({
+  run,
+}: BatchesOptions<Item, Result>): Batches<Item, Result> {
+  const slow = new Set<string>();
+  const together = createLane(MAX_ITEMS);
+  const apart = createLane(1);
+
+  function createLane(maxItems: number): Lane<Item, Result> {
+    let waiting: Waiting<Item, Result>[] = [];
+    let running = 0;
+    let isScheduled = false;
+
+    function schedule(): void {
+      if (isScheduled || waiting.length === 0 || running >= MAX_RUNNING) return;
+      isScheduled = true;
+      setImmediate(() => {
+        isScheduled = false;
+        const batch = waiting.slice(0, maxItems);
+        waiting = waiting.slice(maxItems);
+        running++;
+        void runOne(batch);
+        schedule();
+      });
+    }
+
+    async function runOne(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+      await finish(batch);
+      running--;
       schedule();
-    });
+    }
+
+    return {
+      add(one) {
+        waiting.push(one);
+        schedule();
+      },
+    };
   }
 
+  /** Never rejects. */
   async function finish(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await run(batch.map(({ item }) => item));
+      for (const { item } of batch) slow.delete(item.accountId);
       for (const [index, { resolve, reject }] of batch.entries()) {
         const result = results[index];
         if (result === undefined) reject(new Error("The batch has no result for this item."));
         else resolve(result);
       }
     } catch (error) {
+      if (isTooSlow(error)) for (const { item } of batch) slow.add(item.accountId);
       for (const { reject } of batch) reject(error);
-    } finally {
-      running--;
-      schedule();
     }
   }
 
   return {
     async add(item) {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
-      waiting.push({ item, resolve, reject });
-      schedule();
+      (slow.has(item.accountId) ? apart : together).add({ item, resolve, reject });
       return promise;
     },
   };
+}
+
+function isTooSlow(error: unknown): boolean {
+  return isStatementTimeout(error) || (error instanceof Error && isStatementTimeout(error.cause));
 }

@@ -120,6 +120,7 @@ export async function endLeasesOf(database: Database, holder: string): Promise<b
  */
 export async function reapLeases(database: Database, { graceMs }: { graceMs: number }): Promise<bigint> {
   return endWhere(database, {
+    leavesHeld: true,
     name: "lease-reap",
     where: "expires_at < clock_timestamp() - $2 * interval '1 millisecond'",
     value: graceMs,
@@ -134,6 +135,8 @@ interface Ending {
   where: string;
   value: unknown;
   reason: "returned" | "expired" | "recovered";
+  /** Those of accounts whose balances others hold are left for the next time. */
+  leavesHeld?: boolean;
 }
 
 /** Finds, locks in order, and checks again: in between, a lease may have been renewed, or another have met the condition. */
@@ -142,7 +145,7 @@ async function endWhere(database: Database, ending: Ending): Promise<bigint> {
     const locked = await transaction.query({
       text: `SELECT account_id AS "accountId" FROM account_balance WHERE account_id IN (
                SELECT account_id FROM credit_lease WHERE ended_at IS NULL AND $1::text[] IS NULL AND ${ending.where}
-             ) ORDER BY account_id FOR NO KEY UPDATE`,
+             ) ORDER BY account_id FOR NO KEY UPDATE ${ending.leavesHeld === true ? "SKIP LOCKED" : ""}`,
       values: [null, ending.value],
       row: z.strictObject({ accountId: z.string() }),
     });

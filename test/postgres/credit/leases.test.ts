@@ -1,11 +1,12 @@
 import { v7 as uuidv7 } from "uuid";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import { growLease, growLeases } from "../../../ledger/leases/grow-leases.ts";
+import { createLeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import type { LeaseRules } from "../../../ledger/leases/lease.ts";
 import {
   endLeasesOf,
@@ -226,6 +227,52 @@ test("two leases of one account in a batch never take more than it has", async (
   const outcomes = await growLeases(database, { holder: "one", requests }, RULES);
   expect(outcomes).toMatchObject([{ addedNanoUsd: 700_000n }, { addedNanoUsd: 300_000n, freeNanoUsd: 0n }]);
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(1_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("while somebody holds an account's balance, leases of others grow, shrink, are returned and reaped", async () => {
+  const { database, connect } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  await createCustomer(database, "other");
+  await postCredit(database, { accountId: "other", kind: "grant", amountNanoUsd: 1_000_000n, reference: "other" });
+  const bank = createLeaseBank(connect("bank", { statementTimeoutMs: 1_000 }), "one", RULES);
+  const accountIds = ["acme", "other"];
+  const [grown, returned] = [new Map(accountIds.map((id) => [id, uuidv7()])), new Map(accountIds.map((id) => [id, uuidv7()]))];
+  const idOf = (leases: Map<string, string>, accountId: string) => leases.get(accountId) ?? "";
+  const grow = (leases: Map<string, string>, accountId: string) =>
+    bank.grow({ leaseId: idOf(leases, accountId), accountId, neededNanoUsd: 0n, wantedNanoUsd: 0n });
+  for (const accountId of accountIds) {
+    await grow(grown, accountId);
+    await grow(returned, accountId);
+    await growLease(database, { ...request(uuidv7(), 0n, "dead"), accountId }, EXPIRED);
+  }
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const holding = Promise.withResolvers<void>();
+  const holder = connect("holder").transaction(async (transaction) => {
+    await transaction.execute("SELECT FROM account_balance WHERE account_id = 'acme' FOR UPDATE");
+    holding.resolve();
+    await released.promise;
+  });
+  await holding.promise;
+
+  expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  const operations: readonly ((accountId: string) => Promise<unknown>)[] = [
+    (accountId: string) => grow(grown, accountId),
+    (accountId: string) => bank.shrink({ leaseId: idOf(grown, accountId), accountId, nanoUsd: 1n }),
+    (accountId: string) => bank.giveBack({ leaseId: idOf(returned, accountId), accountId }),
+  ];
+  for (const operation of operations) {
+    const attempt = () => Promise.allSettled(accountIds.map(operation));
+    // Once all of a batch wait together.
+    await attempt();
+    expect((await attempt()).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+  }
+
+  released.resolve();
+  await holder;
+  for (const operation of operations) await operation("acme");
+  expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
   expect(await checkLedger(database)).toEqual([]);
 });
 
