@@ -156,11 +156,11 @@ export function createWallet(deps: WalletDeps): Wallet {
       refuse(waiter, short(waiter.size.describe(total > 0n ? total : 0n), waiter.size.remedy, deps.topUpUrl));
       return true;
     }
-    // Requests that run, or other processes, may free enough: asked again soon.
+    // Requests that run, or other processes, may free enough: asked again soon. Timers count whole milliseconds, and may be early.
     retry ??= setTimeout(() => {
       retry = undefined;
       serve();
-    }, EMPTY_FOR_MS).unref();
+    }, EMPTY_FOR_MS + 1).unref();
     return false;
   }
 

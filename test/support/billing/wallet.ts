@@ -9,7 +9,7 @@ import { sizeOf } from "./hold-size.ts";
 export const never = new AbortController().signal;
 
 /** A wallet whose bank has `free` to give, `slice` at a time, or is away. */
-export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
+export function startWallet({ free = 1_000n, slice = 100n, others = 0n, nowMs = () => Date.now() } = {}) {
   const account = { free, others, isAway: false, failsOnce: false, isKept: false, isAnswerLost: false, isEnded: false, grows: 0 };
   const returned: string[] = [];
   let leases = 0;
@@ -59,7 +59,7 @@ export function startWallet({ free = 1_000n, slice = 100n, others = 0n } = {}) {
         returned.push(leaseId);
       },
     },
-    clock: { nowMs: () => Date.now() },
+    clock: { nowMs },
     newLeaseId: () => `lease-${++leases}`,
     topUpUrl: "https://example.test/dashboard",
     onLeased: () => {},

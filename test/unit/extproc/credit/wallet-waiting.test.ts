@@ -38,6 +38,17 @@ describe("an account that has leased all of its credit", () => {
     expect(order).toEqual(["large", "small"]);
   });
 
+  test("looks for credit again after a quarter of a second, although a timer may be a little early", async () => {
+    const { wallet, account } = startWallet({ free: 0n, others: 100n, nowMs: () => Date.now() * 0.999 });
+    const waiting = wallet.admit(sizeOf(50n), never);
+    await vi.advanceTimersByTimeAsync(240);
+    expect(account.grows).toBe(1);
+    account.free = 100n;
+    await vi.advanceTimersByTimeAsync(20);
+    expect(account.grows).toBe(2);
+    expect((await waiting).heldNanoUsd()).toBe(50n);
+  });
+
   test("refuses after two seconds with a retry-after: credit is held, not spent", async () => {
     const { wallet } = await drained();
     const waiting = outcomeOf(wallet.admit(sizeOf(50n), never));
