@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isPrintable } from "../../contract/printable.ts";
+import { isPrintable, isVisible } from "../../contract/printable.ts";
 import { limitsSchema } from "../../contract/limits.ts";
 import { endOfDay } from "../../contract/days.ts";
 import { PROMPT_LOG_DAYS } from "../../contract/prompt-log.ts";
@@ -11,7 +11,7 @@ import { filledIn, limitFields, writeLimitsForm } from "../limits/limits-form.ts
 const keyForm = z.object({
   name: z
     .string("Give the key a name.")
-    .min(1, "Give the key a name.")
+    .refine(isVisible, "Give the key a name.")
     .max(100, "Use at most 100 characters.")
     .refine(isPrintable, "Use one line without control characters."),
   models: z.string().optional(),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isPrintable } from "../../contract/printable.ts";
+import { isPrintable, isVisible } from "../../contract/printable.ts";
 import { headerLines, langfuseCredentials } from "./headers.ts";
 
 const MAX_KEY = 500;
@@ -7,7 +7,7 @@ const MAX_KEY = 500;
 export const destinationName = z
   .string("Enter a name.")
   .trim()
-  .min(1, "Enter a name.")
+  .refine(isVisible, "Enter a name.")
   .max(64, "A name has at most 64 characters.")
   .refine(isPrintable, "A name must be one line without control characters.");
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isPrintable } from "../../../contract/printable.ts";
+import { isPrintable, isVisible } from "../../../contract/printable.ts";
 import { utcDay } from "../../usage/range.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 
@@ -18,6 +18,7 @@ export function words(what: string, most: number) {
     .trim()
     .min(1, message)
     .max(most, message)
+    .refine((text) => text === "" || isVisible(text), message)
     .refine(isPrintable, `${what} must be one line without control characters.`);
 }
 

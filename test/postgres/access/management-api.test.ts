@@ -255,6 +255,7 @@ test("each mistake is a 400 that names the field and the remedy", async () => {
     [program.call("POST", "/api/v1/keys", {}), "name", "A name has 1 to 100 characters."],
     [program.call("POST", "/api/v1/keys", { name: "a\0b" }), "name", "A name must be one line"],
     [program.call("POST", "/api/v1/projects", { name: "shop \u202etxt.exe" }), "name", "A name must be one line"],
+    [program.call("POST", "/api/v1/projects", { name: "\u200b" }), "name", "A name has 1 to 64 characters."],
     [
       program.call("POST", "/api/v1/keys", { name: "a", limits: { spend_per_day_usd: "-1" } }),
       "limits.spend_per_day_usd",

@@ -224,6 +224,7 @@ test("a form from another site, or without its page's token, changes nothing; wi
 
 test.for([
   [{ name: "" }, "Give the key a name."],
+  [{ name: "\u200b\u3164" }, "Give the key a name."],
   [{ name: "shop \u202etxt.exe" }, "Use one line without control characters."],
   [{ name: "x", spendPerDayUsd: "-1" }, "Enter an amount in USD"],
   [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number above 0."],
