@@ -10,6 +10,7 @@ import {
   findBatch,
   listBatches,
   noSuchBatch,
+  roomOfBatch,
   type Batch,
 } from "../../ledger/batches/batches.ts";
 import { addRequests, bytesOfRequest, dropBatch, startBatch, type NewRequest } from "../../ledger/batches/requests.ts";
@@ -123,10 +124,12 @@ async function receiveBatch({ database, content, room }: BatchDeps, request: Fas
     for await (const piece of readBody(request.body, { maxBytes: MAX_BYTES, what: WHAT, turn }))
       for (const element of elements.push(piece)) await arrival.add(element);
     elements.end();
-    await startBatch(database, { batchId, ...(await arrival.end()) });
+    const arrived = await arrival.end();
+    await startBatch(database, { batchId, ...arrived });
+    room.giveBack(roomOfBatch(declared) - arrived.bytes);
     return batchId;
   } catch (error) {
-    await dropBatch(database, batchId);
+    if (await dropBatch(database, batchId)) room.giveBack(roomOfBatch(declared));
     throw error;
   }
 }

@@ -165,10 +165,15 @@ export interface NewBatch {
 /** As it is written in a file or a list. */
 const SHORTEST_REQUEST_BYTES = 32;
 
+/** As much as a batch takes until its requests are known. @param bytes of its file or list. */
+export function roomOfBatch(bytes: number): number {
+  return bytes + ROW_BYTES * Math.min(BATCH_BOUNDS.requests, Math.ceil(bytes / SHORTEST_REQUEST_BYTES));
+}
+
 /** @returns its id. @throws GatewayError as `BatchRoom`; `not_found` if the file is gone. */
 export async function createBatch(database: Database, batch: NewBatch): Promise<string> {
   const { accountId, keyId, kind, inputFileId = null, metadata = null, betas = null, resultsKeptSeconds = null, room } = batch;
-  const bytes = batch.bytes + ROW_BYTES * Math.min(BATCH_BOUNDS.requests, Math.ceil(batch.bytes / SHORTEST_REQUEST_BYTES));
+  const bytes = roomOfBatch(batch.bytes);
   const id = `${kind}_${randomBytes(16).toString("hex")}`;
   await database.transaction(async (transaction) => {
     await room.take(transaction, { accountId, kind: "batch", bytes });

@@ -141,11 +141,14 @@ export async function beginUpload(
          WHERE id = $1`,
         [fileId, name, received, keptSeconds],
       );
+      room.giveBack(bytes - received);
       const file = await findFile(database, accountId, fileId);
       if (file === undefined) throw new Error("An uploaded file is gone.");
       return file;
     },
-    abandon: async () => void (await database.execute("DELETE FROM batch_file WHERE id = $1", [fileId])),
+    async abandon() {
+      if ((await database.execute("DELETE FROM batch_file WHERE id = $1", [fileId])) > 0) room.giveBack(bytes);
+    },
   };
 }
 

@@ -60,7 +60,7 @@ export async function startBatch(
   return started > 0;
 }
 
-/** Removes a batch that never ran. */
-export async function dropBatch(database: Queryable, batchId: string): Promise<void> {
-  await database.execute("DELETE FROM batch WHERE id = $1 AND state = 'arriving'", [batchId]);
+/** Removes a batch that never ran. @returns false if it runs, or is gone. */
+export async function dropBatch(database: Queryable, batchId: string): Promise<boolean> {
+  return (await database.execute("DELETE FROM batch WHERE id = $1 AND state = 'arriving'", [batchId])) > 0;
 }

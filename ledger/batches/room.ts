@@ -29,6 +29,8 @@ export interface BatchRoom {
    * accounts together have filled the room, or the rest is kept for others.
    */
   take(transaction: Queryable, wish: { accountId: string; kind: "file" | "batch"; bytes: number }): Promise<void>;
+  /** So much of what was taken is free again: uploads take as much as they may have, and have less, or fail. */
+  giveBack(bytes: number): void;
 }
 
 export interface BatchRoomDeps {
@@ -60,6 +62,7 @@ export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): 
         await dropOldest(transaction, accountId, own.batches - own.leavingBatches - ACCOUNT_BOUNDS.batches + 1);
       known.bytes += bytes;
     },
+    giveBack: (bytes) => void (known.bytes = Math.max(0, known.bytes - bytes)),
   };
 }
 

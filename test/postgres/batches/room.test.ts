@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { endOne } from "../../../dashboard/batches/end.ts";
@@ -10,8 +11,10 @@ import { beginUpload, deleteFile, findFile, resultFileId } from "../../../ledger
 import { startBatch } from "../../../ledger/batches/requests.ts";
 import { createBatchRoom } from "../../../ledger/batches/room.ts";
 import { dropExpiredBatches } from "../../../ledger/batches/upkeep.ts";
+import { postCredit } from "../../../ledger/credit/entries.ts";
 import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
 import { PEPPER, seedLedger } from "../../support/billing/ledger.ts";
+import { openDashboard } from "../../support/dashboard/dashboard.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 /** What batches take of the database and of the process that reads them (S58). */
@@ -104,6 +107,40 @@ test("an account takes no more room than it leaves to others (S58)", async () =>
   await beginUpload(database, { accountId: "other", bytes: 20 * MEBIBYTE, room: small, content });
 });
 
+test("uploads that fail, or are smaller than they may be, take no room from others (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId, key } = await seedLedger(database);
+  await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1_000_000_000n, reference: "start" });
+  const { app } = await openDashboard(database, { maxBatchBytes: 1_000 * MEBIBYTE });
+  const upload = async (path: string, type: string, payload: string) => {
+    const headers = {
+      authorization: `Bearer ${key}`,
+      "content-type": type,
+      ...(path === "/v1/files" ? {} : { "anthropic-version": "2023-06-01" }),
+    };
+    // Without its length, as programs send what they do not have yet.
+    const stream = Readable.from([Buffer.from(payload)]);
+    return app.inject({ method: "POST", url: path, headers: { ...headers, "transfer-encoding": "chunked" }, payload: stream });
+  };
+  const form = (purpose: string) =>
+    `--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\n${purpose}\r\n` +
+    `--x\r\ncontent-disposition: form-data; name="file"; filename="f"\r\n\r\n${line(1)}\r\n--x--\r\n`;
+  const attempts = [
+    () => upload("/v1/files", "multipart/form-data; boundary=x", form("assistants")),
+    () => upload("/v1/files", "multipart/form-data; boundary=x", form("batch")),
+    () => upload("/v1/messages/batches", "application/json", '{"requests":[]}'),
+    () =>
+      upload(
+        "/v1/messages/batches",
+        "application/json",
+        '{"requests":[{"custom_id":"a","params":{"model":"m","max_tokens":1}}]}',
+      ),
+  ];
+  const statuses: number[] = [];
+  for (let round = 0; round < 10; round++) for (const attempt of attempts) statuses.push((await attempt()).statusCode);
+  expect(statuses).toEqual(Array.from({ length: 10 }, () => [400, 200, 400, 200]).flat());
+});
+
 async function countReads(transaction: Queryable): Promise<number> {
   const [row] = await transaction.query({
     text: "SELECT (seq_tup_read + idx_tup_fetch)::bigint AS rows FROM pg_stat_xact_user_tables WHERE relname = 'batch'",
@@ -166,6 +203,7 @@ test("a file that expires while a batch is created from it is refused, or stays 
       await database.execute("UPDATE batch_file SET expires_at = clock_timestamp() WHERE id = $1", [upload.fileId]);
       creating.resolve();
     },
+    giveBack() {},
   };
   await expect(createBatch(database, { ...batch, room: slow })).rejects.toMatchObject({ code: "not_found" });
   await creating.promise;
