@@ -106,7 +106,15 @@ function wantedTools({ tools, toolChoice, toolResults }: Prompt, directive: Dire
   }
   const named = tools.filter(({ name }) => asked.toLowerCase().includes(name.toLowerCase()));
   if (named.length > 0) return named;
-  return toolChoice.kind === "any" || /\b(use|call)\b.*\btools?\b/i.test(asked) ? tools.slice(0, 1) : [];
+  return toolChoice.kind === "any" || asksForTools(asked) ? tools.slice(0, 1) : [];
+}
+
+/** A line with "use" and, after it, "tool". Not with one pattern: a long line with many "use" would take minutes. */
+function asksForTools(asked: string): boolean {
+  return asked.split(/[\n\r]/).some((line) => {
+    const at = line.search(/\b(use|call)\b/i);
+    return at >= 0 && /\btools?\b/i.test(line.slice(at));
+  });
 }
 
 function takeInTurn(tools: readonly Tool[], count: number): readonly Tool[] {

@@ -1,11 +1,19 @@
 /** The depth to which a sample follows a recursive schema. */
 const MAX_DEPTH = 8;
+/** Some schemas allow, or demand, more values or characters than fit into memory. */
+const MAX_VALUES = 10_000;
+const MAX_CHARACTERS = 10_000;
 
 type Schema = Readonly<Record<string, unknown>>;
 
 /** A value that matches a JSON schema, always the same one; `{}` if the schema is empty. */
 export function sampleObject(schema: unknown): object {
-  const sample = sampleValue(isSchema(schema) ? schema : {}, { name: "value", root: schema, depth: 0 });
+  const sample = sampleValue(isSchema(schema) ? schema : {}, {
+    name: "value",
+    root: schema,
+    depth: 0,
+    values: { left: MAX_VALUES },
+  });
   return isSchema(sample) ? sample : {};
 }
 
@@ -15,10 +23,13 @@ interface Position {
   /** Where `$ref` is resolved. */
   root: unknown;
   depth: number;
+  /** Of the whole sample. */
+  values: { left: number };
 }
 
 function sampleValue(schema: Schema, position: Position): unknown {
-  if (position.depth > MAX_DEPTH) return null;
+  if (position.depth > MAX_DEPTH || position.values.left <= 0) return null;
+  position.values.left--;
   if (typeof schema.$ref === "string") return sampleValue(resolve(schema.$ref, position.root), deeper(position));
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[0];
@@ -63,7 +74,7 @@ function sampleAll(parts: readonly Schema[], position: Position): object {
 }
 
 function sampleArray(schema: Schema, position: Position): unknown[] {
-  const length = Math.max(numberOr(schema.minItems, 1), 1);
+  const length = Math.max(Math.min(numberOr(schema.minItems, 1), position.values.left), 1);
   const items = isSchema(schema.items) ? schema.items : { type: "string" };
   return Array.from({ length }, () => sampleValue(items, deeper(position)));
 }
@@ -79,7 +90,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 function sampleString(schema: Schema, name: string): string {
   if (typeof schema.format === "string" && FORMATS[schema.format] !== undefined) return FORMATS[schema.format] ?? "";
-  const text = `simulated ${name}`.padEnd(numberOr(schema.minLength, 0), ".");
+  const text = `simulated ${name}`.padEnd(Math.min(numberOr(schema.minLength, 0), MAX_CHARACTERS), ".");
   return text.slice(0, numberOr(schema.maxLength, text.length));
 }
 

@@ -87,6 +87,15 @@ describe("chat completions through the official SDK", () => {
     ]);
   });
 
+  test("a long line with many words that might ask for tools is answered", async () => {
+    const long = "use ".repeat(500_000);
+    const asked = (content: string) =>
+      client.chat.completions.create({ model: "m", messages: [user(content)], tools: [weather] });
+    expect((await asked(long)).choices[0]?.message.tool_calls).toBeUndefined();
+    expect((await asked(`${long} a tool`)).choices[0]?.message.tool_calls).toHaveLength(1);
+    expect((await asked("use\na tool")).choices[0]?.message.tool_calls).toBeUndefined();
+  });
+
   test("only allowed tools are called", async () => {
     const time = { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } } as const;
     const completion = await client.chat.completions.create({
