@@ -49,9 +49,20 @@ export async function drainEnvoy(adminUrl: string, { minMs = 0, maxMs }: DrainTi
   }
 }
 
-/** Reverses a drain. Never throws: an Envoy that is not running yet was not drained. */
-export async function resumeEnvoy(adminUrl: string): Promise<void> {
-  await ask(`${adminUrl}/healthcheck/ok`, "POST");
+/**
+ * Reverses a drain: an Envoy that stayed drained would never be ready again. Never throws: one that is not running yet was not
+ * drained.
+ * @param options.maxMs how long an Envoy that is slow to answer is asked again.
+ * @returns whether Envoy accepts requests again, or is not running.
+ */
+export async function resumeEnvoy(adminUrl: string, { maxMs }: { maxMs: number }): Promise<boolean> {
+  const startedAt = performance.now();
+  for (;;) {
+    const { text, isGone } = await ask(`${adminUrl}/healthcheck/ok`, "POST");
+    if (isGone || text !== undefined) return true;
+    if (performance.now() - startedAt >= maxMs) return false;
+    await sleep(POLL_MS);
+  }
 }
 
 interface Answer {

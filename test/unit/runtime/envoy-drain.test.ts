@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import { drainEnvoy } from "../../../runtime/envoy-drain.ts";
+import { drainEnvoy, resumeEnvoy } from "../../../runtime/envoy-drain.ts";
 
 /** Stands in for Envoy's admin interface, which counts running requests: one number for each look, the last for all further ones. */
 async function startAdmin(counts: readonly number[]): Promise<{ url: string; looks(): number }> {
@@ -68,4 +68,27 @@ test("an Envoy that ends during the drain has nothing more to drain", async () =
 
 test("an Envoy that is gone has nothing to drain", async () => {
   expect(await drainEnvoy("http://127.0.0.1:1", { maxMs: 60_000 })).toBeUndefined();
+});
+
+/** @param silent so many requests get no answer. */
+async function startSlowAdmin(silent: number): Promise<string> {
+  let asked = 0;
+  const server = createServer((request, response) => {
+    asked++;
+    if (asked > silent) response.end(request.url === "/healthcheck/ok" ? "OK\n" : "");
+  });
+  onTestFinished(() => server.closeAllConnections());
+  return listen(server);
+}
+
+test("a drain is reversed even if Envoy is slow to answer", async () => {
+  expect(await resumeEnvoy(await startSlowAdmin(1), { maxMs: 60_000 })).toBe(true);
+});
+
+test("an Envoy that does not answer in time stays drained, and the caller is told", async () => {
+  expect(await resumeEnvoy(await startSlowAdmin(1_000), { maxMs: 0 })).toBe(false);
+});
+
+test("an Envoy that is gone has no drain to reverse", async () => {
+  expect(await resumeEnvoy("http://127.0.0.1:1", { maxMs: 60_000 })).toBe(true);
 });
