@@ -74,8 +74,8 @@ async function settleIn(
   { leavesHeld = false }: SettleOptions,
 ): Promise<SettleResult> {
   const balances = await lockBalances(transaction, new Set(all.map(({ accountId }) => accountId)), { leavesHeld });
-  const settlements = all.filter(({ accountId }) => balances.has(accountId));
-  const left = all.filter(({ accountId }) => !balances.has(accountId));
+  const left = leavesHeld ? all.filter(({ accountId }) => !balances.has(accountId)) : [];
+  const settlements = left.length === 0 ? all : all.filter(({ accountId }) => balances.has(accountId));
   if (settlements.length === 0) return { settled: 0, balances, left };
   const values = SETTLEMENT_COLUMNS.map(({ read }) => arrayText(settlements.map(read)));
   const labels = labelColumns(settlements);
