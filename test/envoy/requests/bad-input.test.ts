@@ -11,7 +11,6 @@ import { eventually } from "../../support/eventually.ts";
 import { readJournal } from "../../support/servers/simulator-journal.ts";
 import { borrowStack } from "../../support/shared-stacks/borrow.ts";
 import { startDataPlane, type DataPlane } from "../../support/stacks/data-plane.ts";
-import { scrape } from "../../support/stacks/metrics.ts";
 import type { TestProduct } from "../../support/stacks/product.ts";
 import { SETTLE_EVERY_MS } from "../../support/stacks/stack.ts";
 import { missingFieldsOf, wrongTypesOf, type WrongBody } from "../../support/wire/wrong-types.ts";
@@ -34,6 +33,7 @@ beforeAll(async () => {
     await eventually(async () => expect(await send(cell, short(cell))).toMatchObject({ status: 200 }));
     for (let time = 0; time < 100; time += 1) await send(cell, short(cell));
   }
+  await plane.idle();
   bytesBefore = await plane.heldBytes();
 });
 afterAll(async () => {
@@ -341,10 +341,12 @@ const EXPECTED_WARNINGS = [
 
 test("afterwards the gateway answers as before, has logged no error, and has freed its memory", async () => {
   for (const cell of CELLS) expect(await send(cell, short(cell))).toMatchObject({ status: 200 });
+  const metrics = await plane.idle();
+  expect(metrics.get("gateway_internal_failures_total")).toBe(0);
   await eventually(async () => expect(await plane.heldBytes()).toBeLessThan(bytesBefore + 16 * MEBIBYTE));
-  expect((await scrape(plane.extprocAdminUrl)).get("gateway_internal_failures_total")).toBe(0);
   const complaints = (await readFile(path.join(logFolder, "extproc.log"), "utf8")).split("\n").map(readComplaint);
   expect(new Set(complaints)).toEqual(new Set([undefined, ...EXPECTED_WARNINGS]));
+  expect([...stack.complaints, ...plane.envoyComplaints()]).toEqual([]);
 });
 
 /** The fault in the answer to an invalid body, or null. */

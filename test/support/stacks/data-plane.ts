@@ -14,7 +14,7 @@ import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "../eventually.ts";
 import { scrape } from "./metrics.ts";
-import type { TestProduct } from "./product.ts";
+import { expectIdle, type TestProduct } from "./product.ts";
 
 /** One more extproc with its own Envoy on a stack's database and operator: to be killed and restarted at will. */
 export interface DataPlane {
@@ -28,6 +28,10 @@ export interface DataPlane {
   startExtproc(changes?: Readonly<Record<string, string>>): Promise<void>;
   /** Stops it, or lets it go on. */
   signalExtproc(signal: "SIGSTOP" | "SIGCONT"): void;
+  /** Waits until no request runs and no settlement waits for the database. */
+  idle(): Promise<ReadonlyMap<string, number>>;
+  /** Errors that its Envoy logged. */
+  envoyComplaints(): string[];
   /** What its extproc holds: objects and their buffers, without garbage. For those started with `collectsGarbage`. */
   heldBytes(): Promise<number>;
   /** Envoy's numbers by name, of those whose name has these words. */
@@ -136,7 +140,11 @@ export async function startDataPlane(
     endExtproc,
     endEnvoy: envoy.end,
     signalExtproc: (signal) => void extproc?.kill(signal),
+    idle: () => eventually(() => expectIdle(extprocAdminUrl)),
+    envoyComplaints: envoy.complaints,
     async heldBytes() {
+      // The signal would end it.
+      if (!collectsGarbage) throw new Error("Start the data plane with `collectsGarbage`.");
       // Buffers are freed after the collection that finds them, some by the next one.
       let metrics: ReadonlyMap<string, number> = new Map();
       for (let count = 0; count < 2; count++) {

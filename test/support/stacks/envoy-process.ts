@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findEnvoy } from "../../../local/envoy.ts";
+import { readComplaint } from "../../../local/process/complaint.ts";
 import type { EnvoyConfig } from "../../../operator/bootstrap/envoy-config.ts";
 import { eventually } from "../eventually.ts";
 
@@ -14,6 +15,8 @@ export interface EnvoyProcess {
   admin(path: string): Promise<string>;
   /** Lines of the access log, as JSON. */
   accessLog(): Promise<Record<string, unknown>[]>;
+  /** Errors that it logged. */
+  complaints(): string[];
   /** @returns its exit code; null where a signal or a crash ended it. */
   stop(): Promise<number | null>;
   /** Before that, and for good. */
@@ -70,6 +73,7 @@ export async function startEnvoyProcess(config: {
         .filter((line) => line !== "")
         .map((line): Record<string, unknown> => JSON.parse(line));
     },
+    complaints: () => log.split("\n").flatMap((line) => readComplaint(line) ?? []),
     async end(signal) {
       child.kill(signal);
       await exited;

@@ -136,7 +136,8 @@ async function expectKnown(baseUrl: string, apiKey: string): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-async function expectIdle(adminUrl: string): Promise<ReadonlyMap<string, number>> {
+/** No request runs, and no settlement waits for the database. */
+export async function expectIdle(adminUrl: string): Promise<ReadonlyMap<string, number>> {
   const metrics = await scrape(adminUrl);
   expect(metrics.get("gateway_open_streams")).toBe(0);
   expect(metrics.get("gateway_queued_settlements")).toBe(0);
