@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { deprecatedInUse, orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
@@ -74,7 +73,8 @@ async function supervise(): Promise<void> {
   const { startSupervisor } = await import("./workers/supervisor.ts");
   await startSupervisor(
     {
-      program: fileURLToPath(import.meta.url),
+      // This file, or the bundle that it became.
+      program: import.meta.filename,
       environment: process.env,
       workers: addresses.length,
       admin,

@@ -1,54 +1,14 @@
+import { enableCompileCache } from "node:module";
+import path from "node:path";
 import process from "node:process";
-import { hasProxy, passLoopback } from "./loopback-proxy.ts";
-import { parseOptions } from "./options.ts";
-import { LOOPBACK } from "./process/ports.ts";
-import { COLOURED, PLAIN, renderScreen } from "./screen.ts";
-import { startStack, type Stack } from "./stack.ts";
-import { createStopSignals } from "./process/stop-signals.ts";
-import { adviseOnUpstreams } from "./upstream-advice.ts";
+import { pathToFileURL } from "node:url";
+import { findBundles } from "../bundle/find.ts";
+import { SOURCES } from "../bundle/programs.ts";
+import { cacheDirectory } from "./cache-directory.ts";
+import type * as program from "./start.ts";
 
-const options = parseOptions(process.argv.slice(2), process.env);
-passLoopback(process.env, LOOPBACK);
-const palette = process.stdout.isTTY && !process.env.NO_COLOR ? COLOURED : PLAIN;
-// A reader that went away (`| head`) must not stop this process before it has stopped the parts.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-
-let stack: Stack | undefined;
-const stop = createStopSignals(process, () => {
-  console.log("Stopping immediately; the data is kept.");
-  stack?.kill();
-  process.exit(1);
-});
-
-try {
-  stack = await startStack({
-    ...options,
-    environment: process.env,
-    signal: stop.signal,
-    onProgress: (line) => console.log(line),
-    onComplaint: (part, message) => console.error(`${palette.bold(part)}: ${message}`),
-  });
-  const { baseUrl, apiKey, signIn, served, destinations, directory, manifestsDirectory } = stack;
-  const advice = adviseOnUpstreams(options.upstreams, destinations);
-  const models = { served, destinations, upstreamModel: options.upstreams.model, advice };
-  const shown = {
-    baseUrl,
-    apiKey,
-    signIn,
-    hasProxy: hasProxy(process.env),
-    ...models,
-    settingsFile: directory.settings,
-    logsDirectory: directory.logs,
-  };
-  console.log(renderScreen({ ...shown, manifestsDirectory }, palette));
-  const failure = await Promise.race([stack.failed, stop.requested]);
-  if (failure !== undefined) console.error(failure);
-  else console.log("Stopping: running requests may finish …");
-  await stack.stop();
-  console.log("Stopped; the data is kept.");
-  process.exit(failure === undefined ? 0 : 1);
-} catch (error) {
-  if (stop.signal.aborted) process.exit(0);
-  console.error(error instanceof Error ? error.message : String(error));
-  process.exit(1);
-}
+// Where packages cannot be written, or on a machine that the bundler does not support, Node.js loads every module itself.
+const programs = await findBundles({ onWrite: () => console.log("Bundling the programs …") }).catch(() => SOURCES);
+enableCompileCache(path.join(cacheDirectory(process.env), "compiled"));
+const { start }: typeof program = await import(pathToFileURL(programs("local/start.ts")).href);
+await start({ words: process.argv.slice(2), environment: process.env, programs });

@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Programs } from "../bundle/programs.ts";
 import { GOOGLE_METADATA } from "../operator/address/google.ts";
 import { errorCode } from "../runtime/error-code.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
@@ -41,6 +42,7 @@ export interface StackOptions {
   settleEveryMs?: number;
   /** Reads ENVOY_BIN, PATH, HOME, XDG_CACHE_HOME, OTEL_EXPORTER_OTLP_ENDPOINT, TRUSTED_PROXY_HOPS and TRUSTED_PROXY_NETWORKS. */
   environment: Readonly<Record<string, string | undefined>>;
+  programs: Programs;
   /** Lines for people during the start. */
   onProgress?: (line: string) => void;
   /** Whether an ended part is restarted; true by default. Otherwise, its first end fails the stack. */
@@ -161,7 +163,7 @@ interface BringUp {
 }
 
 async function bringUp(options: StackOptions, { directory, register, startSupervised, onStopped }: BringUp) {
-  const { environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
+  const { programs, environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
   const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
   await checkLoopback();
@@ -201,37 +203,44 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
   onProgress("Starting the gateway …");
-  await start(simulatorPart(simulatorPort));
+  await start(simulatorPart(simulatorPort, programs));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
   await start(
-    operatorPart({
-      databaseUrl,
-      pepper,
-      providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
-      manifestsDirectory,
-      upstreams,
-      google,
-      bounds: pickBounds(environment),
-      xdsSocket,
-      adminPort: operatorAdmin,
-    }),
+    operatorPart(
+      {
+        databaseUrl,
+        pepper,
+        providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
+        manifestsDirectory,
+        upstreams,
+        google,
+        bounds: pickBounds(environment),
+        xdsSocket,
+        adminPort: operatorAdmin,
+      },
+      programs,
+    ),
   );
   await start(
-    extprocPart({
-      databaseUrl,
-      pepper,
-      baseUrl,
-      listen: extproc,
-      earlyAnswersSocket,
-      batchesSocket,
-      adminPort: extprocAdmin,
-      journalDirectory: directory.journal,
-      traces,
-      proxies,
-      settleEveryMs: options.settleEveryMs,
-    }),
+    extprocPart(
+      {
+        databaseUrl,
+        pepper,
+        baseUrl,
+        listen: extproc,
+        earlyAnswersSocket,
+        batchesSocket,
+        adminPort: extprocAdmin,
+        journalDirectory: directory.journal,
+        traces,
+        proxies,
+        settleEveryMs: options.settleEveryMs,
+      },
+      programs,
+    ),
   );
-  await start(dashboardPart({ databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin, proxies }));
+  const dashboard = { databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin, proxies };
+  await start(dashboardPart(dashboard, programs));
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(

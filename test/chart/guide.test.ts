@@ -31,7 +31,7 @@ let envoy: EnvoyProcess | undefined;
 beforeAll(async () => {
   directory = await mkdtemp(path.join(tmpdir(), "gateway-guide-"));
   await symlink(path.join(ROOT, "charts"), path.join(directory, "charts"));
-  node = createNode(api(), NAMESPACE);
+  node = await createNode(api(), NAMESPACE);
   simulator = await startSimulator({ port: 0 });
 });
 afterAll(async () => {

@@ -1,10 +1,11 @@
 import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
+import { writeBundles } from "../../bundle/write.ts";
 import { ROOT } from "../../charts/generate/outputs.ts";
 
 const lockSchema = z.object({
-  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), devOptional: z.boolean().optional() })),
+  packages: z.record(z.string(), z.object({ dev: z.boolean().optional() })),
 });
 
 /** In the image: made as the release makes its own, which published.test.ts compares with the image's packages. */
@@ -24,6 +25,7 @@ export async function assembleImage(directory: string): Promise<void> {
     if (options === "")
       await cp(path.join(ROOT, from), path.join(target, to.endsWith("/") ? from : ""), { recursive: true, filter: isInContext });
     else if (to === "node_modules") await linkPackages(target, await imagePackages());
+    else if (to === "dist") await writeBundles(target);
     else if (to !== BILL_OF_MATERIALS) await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
   }
 }
@@ -54,7 +56,7 @@ export async function imagePackages(): Promise<string[]> {
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
   return (
     Object.entries(packages)
-      .filter(([folder, { dev, devOptional }]) => folder.startsWith("node_modules/") && dev !== true && devOptional !== true)
+      .filter(([folder, { dev }]) => folder.startsWith("node_modules/") && dev !== true)
       .map(([folder]) => folder.slice("node_modules/".length))
       // What is nested comes with the package that it is nested in.
       .filter((name) => !name.includes("/node_modules/"))

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import * as z from "zod";
 import { ROOT } from "../../charts/generate/outputs.ts";
 import { COMPILE_CACHE } from "../support/test-run/compile-cache.ts";
+import { findImagePrograms } from "../support/test-run/programs.ts";
 import { eventually } from "../support/eventually.ts";
 import type { KubeApi } from "../support/kube/api.ts";
 import { mountSecret } from "../support/stacks/mounted-secret.ts";
@@ -33,7 +34,8 @@ const volumesSchema = z.object({
 });
 const secretSchema = z.object({ data: z.record(z.string(), z.string()) });
 
-export function createNode(api: KubeApi, namespace: string): Node {
+export async function createNode(api: KubeApi, namespace: string): Promise<Node> {
+  const onThisMachine = await findImagePrograms();
   const running: ChildProcess[] = [];
 
   async function secretValue({ name, key }: { name: string; key: string }): Promise<string> {
@@ -61,7 +63,7 @@ export function createNode(api: KubeApi, namespace: string): Node {
   }
 
   async function run(words: readonly string[], environment: Record<string, string>): Promise<string> {
-    const { stdout } = await promisify(execFile)(process.execPath, [...words], {
+    const { stdout } = await promisify(execFile)(process.execPath, words.map(onThisMachine), {
       cwd: ROOT,
       env: { ...COMPILE_CACHE, ...environment },
       timeout: 120_000,
@@ -85,7 +87,7 @@ export function createNode(api: KubeApi, namespace: string): Node {
     mountInternalTls,
     run,
     async start({ name, command: [, ...words] }, { environment, readyUrl }) {
-      const child = spawn(process.execPath, words, {
+      const child = spawn(process.execPath, words.map(onThisMachine), {
         cwd: ROOT,
         env: { ...COMPILE_CACHE, ...environment },
         stdio: ["ignore", "pipe", "inherit"],

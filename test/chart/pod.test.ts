@@ -14,14 +14,15 @@ import { clientTlsSecret } from "../../operator/bootstrap/tls/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeCertificates, type TlsCertificates } from "../support/servers/tls-certificates.ts";
 import { loopbackEndpoint, startXdsStack, type XdsStack } from "../support/stacks/xds-stack.ts";
-import { ROOT } from "../../charts/generate/outputs.ts";
+import { findPrograms } from "../support/test-run/programs.ts";
 
 const run = promisify(execFile);
 const WITHIN = { withinMs: 30_000 };
 
 /** Runs the hook of the pod's container. */
-function hook(stack: XdsStack, words: string[], seconds: { least: number; most: number }) {
-  return run(process.execPath, [path.join(ROOT, "extproc/drain-command/main.ts"), ...words], {
+async function hook(stack: XdsStack, words: string[], seconds: { least: number; most: number }) {
+  const programs = await findPrograms();
+  return run(process.execPath, [programs("extproc/drain-command/main.ts"), ...words], {
     env: {
       ENVOY_ADMIN_PORT: new URL(stack.envoy.adminUrl).port,
       ENVOY_DRAIN_MIN_SECONDS: String(seconds.least),
@@ -117,7 +118,8 @@ describe("a pod's Envoy", () => {
 
   test("is not waited for if it is already gone", async () => {
     const port = await freePort();
-    const { stdout } = await run(process.execPath, [path.join(ROOT, "extproc/drain-command/main.ts")], {
+    const programs = await findPrograms();
+    const { stdout } = await run(process.execPath, [programs("extproc/drain-command/main.ts")], {
       env: { ENVOY_ADMIN_PORT: String(port), ENVOY_DRAIN_SECONDS: "60" },
     });
     expect(stdout).toContain("Envoy does not respond");

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import path from "node:path";
 import process from "node:process";
 import { COMPILE_CACHE } from "../../support/test-run/compile-cache.ts";
+import { findPrograms } from "../../support/test-run/programs.ts";
 import type { KubeApi } from "../../support/kube/api.ts";
 import { freePort } from "../../../local/process/ports.ts";
 import { OPERATOR, TEAM } from "./install.ts";
@@ -51,10 +52,11 @@ export async function startOperatorProcess({
   adminPort,
   more = {},
 }: OperatorProcessOptions): Promise<OperatorProcess> {
+  const programs = await findPrograms();
   const { pathPrefix, environment } = await api.mountFor(OPERATOR);
   const admin = adminPort ?? (await freePort());
   const xdsSocket = path.join(directory, name, "xds.sock");
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, "../../../operator/main.ts")], {
+  const child = spawn(process.execPath, [programs("operator/main.ts")], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: {
       ...environment,

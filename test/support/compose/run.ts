@@ -6,6 +6,7 @@ import process from "node:process";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../local/process/ports.ts";
 import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
+import { findImagePrograms } from "../test-run/programs.ts";
 import { REPOSITORY } from "../documents/repository-files.ts";
 import { mountsOf, type ComposeFile, type ComposeService } from "./file.ts";
 
@@ -40,6 +41,7 @@ export interface RunnerOptions {
  */
 export async function createServiceRunner({ compose, volumes, files, databaseUrl }: RunnerOptions): Promise<ServiceRunner> {
   const services = new Map(Object.entries(compose.services));
+  const onThisMachine = await findImagePrograms();
   const ports = await assignPorts([...services.values()]);
   const output: string[] = [];
 
@@ -68,7 +70,7 @@ export async function createServiceRunner({ compose, volumes, files, databaseUrl
   function spawnService(name: string, changes: ServiceChanges = {}) {
     const found = service(name);
     const mounts = mountsOf(found);
-    const [entry = "", ...words] = [...found.entrypoint, ...found.command].map((word) => localize(word, mounts));
+    const [entry = "", ...words] = [...found.entrypoint, ...found.command].map((word) => onThisMachine(localize(word, mounts)));
     const environment = Object.entries(found.environment).map(([key, value]) => [key, localize(value, mounts)] as const);
     const child = spawn(changes.program ?? (entry === "node" ? process.execPath : entry), words, {
       cwd: REPOSITORY,

@@ -31,9 +31,9 @@ export interface CheckedModels {
 /**
  * Models whose answers a hook checks. It finds "forbidden" harmful, and what a text says to do it does: do-stall, do-fail,
  * do-flood, do-wait, and do-linger, for the first text that says so.
- * @param onLingered is called before the verdict that lingered.
+ * @param linger the verdict lingers until it resolves.
  */
-export function useCheckedModels({ onLingered = () => {} }: { onLingered?: () => void } = {}): CheckedModels {
+export function useCheckedModels({ linger = async () => {} }: { linger?: () => Promise<void> } = {}): CheckedModels {
   /** What model servers say, and what hooks were asked, by the marker in the prompt: tests may run side by side. */
   const scripts = new Map<string, Words>();
   const checks = new Map<string, string[][]>();
@@ -56,11 +56,9 @@ export function useCheckedModels({ onLingered = () => {} }: { onLingered?: () =>
     }));
     const isLingering = all.includes("do-linger") && !hasLingered;
     hasLingered ||= isLingering;
-    const lateMs = isLingering ? 2_000 : all.includes("do-wait") ? 2_500 : 0;
-    setTimeout(() => {
-      if (isLingering) onLingered();
-      reply(200, JSON.stringify({ results }));
-    }, lateMs);
+    const answer = () => reply(200, JSON.stringify({ results }));
+    if (isLingering) void linger().then(answer);
+    else setTimeout(answer, all.includes("do-wait") ? 2_500 : 0);
   }
 
   /** Until all that was sent was asked about, but for less than a window; for ever once the hook found something. */

@@ -4,6 +4,7 @@ import process from "node:process";
 import { startStack } from "../../../local/stack.ts";
 import { copyPostgresTemplate } from "../billing/postgres-template.ts";
 import { SETTLE_EVERY_MS, WORKERS } from "../stacks/stack.ts";
+import { findPrograms } from "../test-run/programs.ts";
 import type { Lendable } from "../test-run/pool.ts";
 import type { LentStack } from "./lent.ts";
 
@@ -20,6 +21,7 @@ export async function startSharedStack(runDirectory: string, manifests: string):
   const stack = await startStack({
     port: 0,
     dataDirectory,
+    programs: await findPrograms(),
     workers: WORKERS,
     settleEveryMs: SETTLE_EVERY_MS,
     manifestsDirectory,

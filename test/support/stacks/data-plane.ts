@@ -11,6 +11,7 @@ import { freePorts } from "../../../local/process/ports.ts";
 import { buildBootstrap } from "../../../operator/bootstrap/bootstrap.ts";
 import type { EnvoyConfig } from "../../../operator/bootstrap/envoy-config.ts";
 import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
+import { findPrograms } from "../test-run/programs.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "../eventually.ts";
 import { scrape } from "./metrics.ts";
@@ -71,6 +72,7 @@ export async function startDataPlane(
   settings: Readonly<Record<string, string>> = {},
   { workers = 1, sendsBatches = false, stdout, collectsGarbage = false, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
+  const programs = await findPrograms();
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
   const [port = 0, envoyAdmin = 0, extprocAdmin = 0, earlyAnswers = 0, batches = 0] = await freePorts(5);
   const extprocPorts = await freePorts(workers);
@@ -88,7 +90,7 @@ export async function startDataPlane(
     if (isRunning(extproc)) return;
     const log = stdout === undefined ? "ignore" : openSync(stdout, "a");
     const flags = collectsGarbage ? ["--import", COLLECTS_GARBAGE] : [];
-    extproc = spawn(process.execPath, [...flags, path.join(import.meta.dirname, "../../../extproc/main.ts")], {
+    extproc = spawn(process.execPath, [...flags, programs("extproc/main.ts")], {
       stdio: ["ignore", log, "inherit"],
       env: {
         ...COMPILE_CACHE,

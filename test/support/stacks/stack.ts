@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { startStack, type Stack } from "../../../local/stack.ts";
 import { copyPostgresTemplate } from "../billing/postgres-template.ts";
+import { findPrograms } from "../test-run/programs.ts";
 import { openBooks, type TestProduct } from "./product.ts";
 
 /** The account that `npm start` makes, with 5 USD. */
@@ -44,6 +45,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
   const stack = await startStack({
     port: 0,
     dataDirectory,
+    programs: await findPrograms(),
     workers: options.workers ?? WORKERS,
     ...(isMeasured ? {} : { settleEveryMs: SETTLE_EVERY_MS }),
     ...(options.restartsParts === undefined ? {} : { restartsParts: options.restartsParts }),

@@ -11,6 +11,7 @@ import { startPostgres } from "../../../local/postgres.ts";
 import { startPart, type Part, type PartContext } from "../../../local/process/part.ts";
 import { freePorts, LOOPBACK } from "../../../local/process/ports.ts";
 import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
+import { findPrograms } from "../test-run/programs.ts";
 import { createMember, type Member } from "./member.ts";
 
 /** An Envoy and its extproc, like a gateway pod in a cluster. */
@@ -83,6 +84,7 @@ type Begin = (member: Member) => Promise<Member>;
 
 async function bringUp(root: string, begin: Begin, options: SupervisedStackOptions) {
   const { manifestsDirectory, upstreams = {} } = options;
+  const programs = await findPrograms();
   const directory = await openDataDirectory(root);
   const { logs } = directory;
   const pepper = await readPepper(directory.pepper);
@@ -114,7 +116,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     xdsSocket,
     adminPort: operatorAdmin,
   };
-  const operator = await begin(member(operatorPart(operatorOptions), logs));
+  const operator = await begin(member(operatorPart(operatorOptions, programs), logs));
   const dashboardOptions = {
     databaseUrl,
     pepper,
@@ -123,7 +125,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     adminPort: dashboardAdmin,
     proxies: {},
   };
-  const dashboard = await begin(member(dashboardPart(dashboardOptions), logs));
+  const dashboard = await begin(member(dashboardPart(dashboardOptions, programs), logs));
 
   const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
 
@@ -144,7 +146,10 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       traces: undefined,
       proxies: {},
     };
-    const part = extprocPart({ ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
+    const part = extprocPart(
+      { ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) },
+      programs,
+    );
     const environment = { ...part.environment, ...options.extprocSettings };
     const program = isLogDiskFull ? intoFullDisk(part) : part;
     const extproc = await begin(member({ ...part, ...program, environment }, logs));

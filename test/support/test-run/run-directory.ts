@@ -6,6 +6,7 @@ import { forgetEarlierWeeks } from "./compile-cache.ts";
 import { kubeServersSocket } from "../kube/lent.ts";
 import { stacksSocket } from "../shared-stacks/lent.ts";
 import { startPool } from "./pool.ts";
+import { findPrograms } from "./programs.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -19,6 +20,8 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-run-"));
   project.provide("runDirectory", directory);
+  // Once, before workers would each.
+  await findPrograms();
   // Most runs of single files borrow nothing, and need not load what these are made of.
   const stacks = await startPool(stacksSocket(directory), async (manifests) => {
     const { startSharedStack } = await import("../shared-stacks/shared-stack.ts");

@@ -32,7 +32,7 @@ test("every program of compose.yaml exists, and gets the variables that it knows
   const page = await readFile(path.join(REPOSITORY, "docs/configuration.md"), "utf8");
   const programs = Object.values(compose.services).flatMap((service) => {
     const program = programOf(service);
-    return program === undefined ? [] : [{ program, service }];
+    return program === undefined ? [] : [{ program: program.file, service }];
   });
   expect(programs.map(({ program }) => program).toSorted()).toEqual(
     [...Object.keys(HEADINGS), "local/compose/prepare-command/main.ts"].toSorted(),
@@ -65,7 +65,9 @@ test("each image contains the program that its service runs", async () => {
     if (program === undefined) continue;
     const { target } = service.build ?? {};
     const stage = target === undefined ? last : (stages.find((each) => each.includes(` AS ${target}\n`)) ?? "");
-    expect(stage, name).toContain(`\nCOPY ${program.split("/")[0]} `);
+    expect(stage, name).toMatch(
+      program.isBundled ? /^COPY --from=bundles \/app\/dist dist$/m : new RegExp(`^COPY ${program.file.split("/")[0]} `, "m"),
+    );
     expect(service.image.split(":")[0], name).toBe(target === undefined ? "model-gateway" : `model-gateway-${target}`);
   }
 });

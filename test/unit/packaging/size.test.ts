@@ -10,14 +10,14 @@ const MAX_BYTES = 350 * 1024 * 1024;
 const BLOCK_BYTES = 4096;
 
 const lockSchema = z.object({
-  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), devOptional: z.boolean().optional() })),
+  packages: z.record(z.string(), z.object({ dev: z.boolean().optional() })),
 });
 
 /** What `npm ci --omit=dev` leaves of the packages that are installed here: a folder each. */
 async function productionPackages(): Promise<string[]> {
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
   return Object.entries(packages)
-    .filter(([folder, { dev, devOptional }]) => folder !== "" && dev !== true && devOptional !== true)
+    .filter(([folder, { dev }]) => folder !== "" && dev !== true)
     .map(([folder]) => path.join(ROOT, folder))
     .filter((directory) => existsSync(directory));
 }

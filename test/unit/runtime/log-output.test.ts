@@ -90,6 +90,9 @@ test.for([
       if (index % 50 === 0) await new Promise((resolve) => void setImmediate(resolve));
     }
     expect(output.dropped).toBeGreaterThan(500);
+    // As a log does every so often: less than what is gathered would wait for more.
+    const flushing = setInterval(() => output.flush(), 50);
+    onTestFinished(() => clearInterval(flushing));
     const reportedDrops = () => [...read().matchAll(/^dropped (\d+)$/gm)].reduce((sum, [, lines]) => sum + Number(lines), 0);
     await expect.poll(reportedDrops).toBe(output.dropped);
     output.write("afterwards\n");

