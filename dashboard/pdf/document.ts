@@ -71,6 +71,11 @@ interface Ink {
 
 type Look = Pick<Ink, "size" | "weight" | "color">;
 
+const HEADING = { size: SIZE.heading, weight: "bold" } as const;
+const TEXT = { size: SIZE.text, weight: "regular" } as const;
+/** Of a table. */
+const HEAD: Look = { size: SIZE.small, color: COLOR.muted };
+
 /** A PDF of A4 pages, in the document's order: nothing in it runs or loads anything. */
 export async function renderDocument({ title, blocks, footer, madeAt }: DocumentText): Promise<Buffer> {
   const [fonts, { default: Pdf }] = await Promise.all([loadFonts(), import("pdfkit")]);
@@ -93,18 +98,18 @@ export async function renderDocument({ title, blocks, footer, madeAt }: Document
   };
   pdf.y = MARGIN;
   pdf.y = write(pen, title, { x: MARGIN, y: pdf.y, width: pen.width, size: SIZE.title, weight: "bold" }) + GAP;
-  for (const block of blocks) drawBlock(pen, block);
+  for (const [index, block] of blocks.entries()) drawBlock(pen, block, blocks[index + 1]);
   drawFooters(pen, footer);
   pdf.end();
   return done;
 }
 
-function drawBlock(pen: Pen, block: Block): void {
+function drawBlock(pen: Pen, block: Block, next: Block | undefined): void {
   switch (block.kind) {
     case "heading":
-      return drawParagraph(pen, block.text, { size: SIZE.heading, weight: "bold", before: GAP });
+      return drawParagraph(pen, block.text, { ...HEADING, before: GAP, room: next === undefined ? 0 : heightOfStart(pen, next) });
     case "text":
-      return drawParagraph(pen, block.text, { size: SIZE.text, weight: "regular", before: 0 });
+      return drawParagraph(pen, block.text, { ...TEXT, before: 0, room: 0 });
     case "parties":
       return drawParties(pen, block.parties);
     case "facts":
@@ -114,14 +119,21 @@ function drawBlock(pen: Pen, block: Block): void {
   }
 }
 
+/** Of what a heading must not be parted from by the end of a page. */
+function heightOfStart(pen: Pen, block: Block): number {
+  if (block.kind === "text") return heightOf(pen, block.text, { x: 0, y: 0, width: pen.width, ...TEXT });
+  return block.kind === "table" ? createTable(pen, block.columns, block.rows).startHeight : 0;
+}
+
+/** @param room needed on the same page, below the paragraph. */
 function drawParagraph(
   pen: Pen,
   text: string,
-  { size, weight, before }: { size: number; weight: "regular" | "bold"; before: number },
+  { before, room, ...look }: { size: number; weight: "regular" | "bold"; before: number; room: number },
 ): void {
-  const ink = { x: MARGIN, y: 0, width: pen.width, size, weight };
+  const ink = { x: MARGIN, y: 0, width: pen.width, ...look };
   pen.pdf.y += before;
-  needRoom(pen, heightOf(pen, text, ink));
+  needRoom(pen, heightOf(pen, text, ink) + (room === 0 ? 0 : GAP / 2 + room));
   pen.pdf.y = write(pen, text, { ...ink, y: pen.pdf.y }) + GAP / 2;
 }
 
@@ -152,18 +164,10 @@ function drawFacts(pen: Pen, facts: readonly Fact[]): void {
 }
 
 function drawTable(pen: Pen, columns: readonly Column[], rows: readonly TableRow[]): void {
-  const shares = columns.reduce((sum, { share }) => sum + share, 0);
-  const cells = columns.map(({ share, isNumber = false }, index) => {
-    const before = columns.slice(0, index).reduce((sum, column) => sum + column.share, 0);
-    return {
-      x: MARGIN + (pen.width * before) / shares + (index === 0 ? 0 : CELL),
-      width: (pen.width * share) / shares - (index === 0 ? 0 : CELL),
-      align: isNumber ? ("right" as const) : ("left" as const),
-    };
-  });
+  const { inksOf, startHeight, heightOfRow } = createTable(pen, columns, rows);
   const draw = (texts: readonly string[], look: Look) => {
-    const inks = cells.map((cell, index) => ({ ...cell, ...lookOf(cell, texts[index] ?? "", look), y: pen.pdf.y + CELL }));
-    const ends = inks.map((ink, index) => write(pen, texts[index] ?? "", ink));
+    const top = pen.pdf.y + CELL;
+    const ends = inksOf(texts, look).map((ink, index) => write(pen, texts[index] ?? "", { ...ink, y: top + ink.y }));
     pen.pdf.y = Math.max(...ends) + CELL;
     pen.pdf
       .moveTo(MARGIN, pen.pdf.y)
@@ -171,30 +175,89 @@ function drawTable(pen: Pen, columns: readonly Column[], rows: readonly TableRow
       .lineWidth(0.5)
       .stroke(COLOR.line);
   };
-  /** A number is never broken: one that is too long is set smaller. */
-  function lookOf({ align, width }: { align: string; width: number }, text: string, look: Look): Look {
-    const needed = align === "right" ? roughWidth(pen, text, look.weight ?? "regular") * look.size : 0;
-    // Slightly less: a run of letters may be wider than the sum of their widths.
-    return needed <= width ? look : { ...look, size: (look.size * width * 0.98) / needed };
-  }
   const drawHead = () =>
     draw(
       columns.map(({ name }) => name),
-      { size: SIZE.small, color: COLOR.muted },
+      HEAD,
     );
+  needRoom(pen, startHeight);
   drawHead();
-  for (const { cells: texts, isBold = false } of rows) {
-    const look = { size: SIZE.text, weight: isBold ? ("bold" as const) : ("regular" as const) };
-    const height = Math.max(
-      ...cells.map((cell, index) => {
-        const text = texts[index] ?? "";
-        return heightOf(pen, text, { ...cell, ...lookOf(cell, text, look), y: 0 });
-      }),
-    );
-    if (needRoom(pen, height + 2 * CELL)) drawHead();
-    draw(texts, look);
+  for (const [index, row] of rows.entries()) {
+    const next = rows[index + 1];
+    // A total is on the page of the last thing that it counts.
+    const hasTotal = next !== undefined && next.isBold === true && index + 2 === rows.length;
+    if (needRoom(pen, heightOfRow(row) + (hasTotal ? heightOfRow(next) : 0))) drawHead();
+    draw(row.cells, lookOf(row));
   }
   pen.pdf.y += GAP / 2;
+}
+
+interface Table {
+  /** Of a row of such texts, from its top. */
+  inksOf(texts: readonly string[], look: Look): Ink[];
+  heightOfRow(row: TableRow): number;
+  /** Of the head and the first row. */
+  startHeight: number;
+}
+
+function createTable(pen: Pen, columns: readonly Column[], rows: readonly TableRow[]): Table {
+  const cells = layOutColumns(pen, columns, rows);
+  const inksOf = (texts: readonly string[], { size, ...look }: Look) =>
+    texts.map((_text, index) => {
+      const { scale = 1, ...cell } = cells[index] ?? { x: MARGIN, width: pen.width };
+      // Smaller letters stand on the same line.
+      return { ...cell, ...look, size: size * scale, y: size * (1 - scale) };
+    });
+  const heightOfTexts = (texts: readonly string[], look: Look) =>
+    Math.max(...inksOf(texts, look).map((ink, index) => ink.y + heightOf(pen, texts[index] ?? "", ink))) + 2 * CELL;
+  const heightOfRow = (row: TableRow) => heightOfTexts(row.cells, lookOf(row));
+  const [first] = rows;
+  const headHeight = heightOfTexts(
+    columns.map(({ name }) => name),
+    HEAD,
+  );
+  return { inksOf, heightOfRow, startHeight: headHeight + (first === undefined ? 0 : heightOfRow(first)) };
+}
+
+function lookOf({ isBold = false }: TableRow): Look {
+  return { size: SIZE.text, weight: isBold ? "bold" : "regular" };
+}
+
+interface Slot extends Pick<Ink, "x" | "width" | "align"> {
+  /** Of the size of letters. */
+  scale: number;
+}
+
+/**
+ * A number is never broken. If one needs more than its column's share, columns of numbers get what they need, from the others
+ * up to a third of theirs. Where that is not enough, all numbers of the table are set smaller.
+ */
+function layOutColumns(pen: Pen, columns: readonly Column[], rows: readonly TableRow[]): Slot[] {
+  const shares = columns.reduce((sum, { share }) => sum + share, 0);
+  const parts = columns.map(({ name, share, isNumber = false }, index) => {
+    const gap = index === 0 ? 0 : isNumber ? GAP : CELL;
+    const widths = rows.map((row) => roughWidth(pen, row.cells[index] ?? "", lookOf(row).weight ?? "regular") * SIZE.text);
+    // Slightly more: a run of letters may be wider than the sum of their widths.
+    const needed = 1.02 * Math.max(roughWidth(pen, name, "regular") * SIZE.small, ...widths);
+    return { isNumber, gap, needed, width: (pen.width * share) / shares };
+  });
+  const numbers = parts.filter(({ isNumber }) => isNumber);
+  const sharesFit = numbers.every(({ gap, needed, width }) => gap + needed <= width);
+  const sumOf = (of: (part: (typeof parts)[number]) => number, some = numbers) => some.reduce((sum, part) => sum + of(part), 0);
+  const wordsShare = pen.width - sumOf(({ width }) => width);
+  const wordsWidth = Math.min(wordsShare, Math.max((wordsShare * 2) / 3, pen.width - sumOf(({ gap, needed }) => gap + needed)));
+  const forNumbers = pen.width - wordsWidth - sumOf(({ gap }) => gap);
+  const stretch = forNumbers / sumOf(({ needed }) => needed);
+  let x = MARGIN;
+  return parts.map(({ isNumber, gap, needed, width }) => {
+    const fitted = isNumber ? gap + needed * stretch : (width * wordsWidth) / wordsShare;
+    const taken = sharesFit ? width : fitted;
+    const slot = { x: x + gap, width: taken - gap };
+    x += taken;
+    return isNumber
+      ? { ...slot, align: "right", scale: sharesFit ? 1 : Math.min(1, stretch) }
+      : { ...slot, align: "left", scale: 1 };
+  });
 }
 
 /** @returns whether a new page began. */
@@ -252,13 +315,16 @@ function widthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { width }) => sum + width, 0);
 }
 
+/** Up to the next space, or to a hyphen inside a word. */
+const UNBROKEN = /(?:[^ ]+?[\p{L}\p{N}]-(?=[\p{L}\p{N}])|[^ ]+) *| +/gu;
+
 /** Lines that fit the width; longer words are broken, and so is text without spaces, such as Chinese. */
 function breakLines(pen: Pen, text: string, { width, size, weight = "regular" }: Ink): Piece[][] {
   const lines: string[] = [];
   for (const paragraph of text.split("\n")) {
     let line = "";
     let taken = 0;
-    for (const word of paragraph.match(/[^ ]+ *| +/g) ?? [""]) {
+    for (const word of paragraph.match(UNBROKEN) ?? [""]) {
       const wordWidth = roughWidth(pen, word.trimEnd(), weight) * size;
       if (line !== "" && taken + wordWidth > width) {
         lines.push(line);
