@@ -33,5 +33,5 @@ export const ABSENT = html`<span class="absent">–</span>`;
 /** A name or an address of any length: truncated in a table, complete in its title and on a card. */
 export function clipped(text: string): string {
   if (text === "") return "";
-  return html`<span class="clip" title="${text}">${text}</span>`;
+  return html`<span class="clip" dir="auto" title="${text}">${text}</span>`;
 }

@@ -41,5 +41,5 @@ export function actionTable<Action extends ListedAction>(
 /** A key's or a token's name, if it has one: its ID says little. */
 function subject({ subject: identifier, subjectName }: ListedAction): string {
   if (subjectName === null) return clipped(identifier);
-  return html`<span class="clip" title="${subjectName} (${identifier})">${subjectName}</span>`;
+  return html`<span class="clip" dir="auto" title="${subjectName} (${identifier})">${subjectName}</span>`;
 }
