@@ -1,17 +1,24 @@
 import { html } from "ghtml";
 
-/** A column's head; right-aligned for numbers. `hidden`: only for screen readers. */
-type Head = string | { number: string } | { hidden: string };
+/**
+ * A column's head; right-aligned for numbers. `hidden`: only for screen readers. A minor column is left out where the table
+ * has little room: what it shows is on the row's own page. Its cells have the class "minor" too.
+ */
+type Head = string | { number: string; isMinor?: boolean } | { text: string; isMinor: true } | { hidden: string };
 
-/** The table's width with truncated names: on narrower screens, each row is a card. */
-type Width = "narrow" | "medium" | "wide" | "widest" | "widest tagged";
+/**
+ * How much room the table needs with truncated names, without its minor columns: with less, each row is a card. "whole": it
+ * has many columns, and none to leave out.
+ */
+export type Width = "narrow" | "medium" | "wide" | "whole" | "widest" | "widest whole" | "widest tagged";
 
 /** @param rows HTML: each cell's `data-label` is its head. */
 export function responsiveTable(heads: readonly Head[], rows: readonly string[], width: Width = "medium"): string {
   const cells = heads.map((head) => {
     if (typeof head === "string") return html`<th scope="col">${head}</th>`;
     if ("hidden" in head) return html`<th scope="col"><span class="hidden">${head.hidden}</span></th>`;
-    return html`<th scope="col" class="number">${head.number}</th>`;
+    if ("text" in head) return html`<th scope="col" class="minor">${head.text}</th>`;
+    return html`<th scope="col" class="number !${head.isMinor === true ? "minor" : ""}">${head.number}</th>`;
   });
   return html`<div class="table ${width}">
     <table>

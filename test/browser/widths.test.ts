@@ -43,13 +43,15 @@ import { signUpByMail, useService, type TestService } from "./harness-service.ts
 import { PASSWORD } from "./harness-steps.ts";
 
 /**
- * Every page at four widths, by day at the narrowest and the widest, with names and amounts as long and as small as they get.
+ * Every page at four widths, by day without the second one, with names and amounts as long and as small as they get.
  * With SCREENSHOTS set to a folder, a picture of each goes there.
  */
 const openService = useService();
 const LONG = 600_000;
 const OUTERMOST_WIDTHS = [390, 1440];
-const WIDTHS = inject("isNight") ? [390, 768, 1024, 1440] : OUTERMOST_WIDTHS;
+/** Of a tablet or a small laptop: from here on, tables are tables. */
+const TABLES_FROM = 1024;
+const WIDTHS = inject("isNight") ? [390, 768, TABLES_FROM, 1440] : [390, TABLES_FROM, 1440];
 const NAME = "Wolfeschlegelsteinhausenbergerdorff & Söhne International Holdings (Europe) GmbH";
 const EMAIL = "maximiliana.wolfeschlegelsteinhausenbergerdorff@research-and-development.example.com";
 const LONG_MODEL = "modelx-v4-pro-experimental-preview-with-extended-reasoning-2026-11-22";
@@ -335,7 +337,7 @@ function rulesAt(width: number, theme: (typeof THEMES)[number]): { layout: boole
   const isNarrowest = width === OUTERMOST_WIDTHS[0];
   const isOutermost = OUTERMOST_WIDTHS.includes(width);
   if (inject("isNight")) return { layout: theme === "light", colours: isOutermost };
-  const isByDay = isNarrowest === (theme === "light");
+  const isByDay = isOutermost && isNarrowest === (theme === "light");
   return { layout: isByDay, colours: isByDay };
 }
 
@@ -348,6 +350,14 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
     await page.setViewportSize({ width, height: 900 });
     const needed = await page.locator("html").evaluate((element) => element.scrollWidth);
     if (needed > width) found.push(`${where} at ${width}: ${needed - width} pixels too wide`);
+    // A table with a column for each unit, and none to leave out, needs more.
+    if (width >= TABLES_FROM) {
+      const heads = '[...document.querySelectorAll(".table:not(.whole) thead")]';
+      const cards = z
+        .int()
+        .parse(await page.evaluate(`${heads}.filter((head) => getComputedStyle(head).display === "none").length`));
+      if (cards > 0) found.push(`${where} at ${width}: ${cards} tables are cards`);
+    }
     for (const theme of THEMES) {
       const rules = rulesAt(width, theme);
       const isAsked = rules.layout || rules.colours;

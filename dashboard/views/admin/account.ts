@@ -131,7 +131,7 @@ function usageTable(models: readonly UsageByModel[]): string {
       </tr>`,
   );
   const names = ["Requests", "Input tokens", "Output tokens", ...units.map(({ head }) => head), "Charged"];
-  return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, "wide");
+  return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, names.length > 6 ? "whole" : "wide");
 }
 
 function paymentTable(payments: readonly Payment[]): string {

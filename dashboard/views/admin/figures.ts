@@ -102,7 +102,7 @@ function modelTable(models: readonly ModelFigures[]): string {
     "Charged",
     ...(hasMargins ? ["Cost", "Margin"] : []),
   ];
-  return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, "wide");
+  return responsiveTable(["Model", ...names.map((number) => ({ number }))], rows, names.length > 6 ? "whole" : "wide");
 }
 
 function accountTable(accounts: readonly AccountFigures[]): string {

@@ -138,10 +138,10 @@ function table(keys: readonly ListedKey[], visitor: Member, mayChange: boolean):
       "Name",
       "Key",
       "Status",
-      "Created",
+      { text: "Created", isMinor: true },
       "Last used",
       { number: "Spend" },
-      "Limits",
+      { text: "Limits", isMinor: true },
       ...(mayChange ? [{ hidden: "Actions" }] : []),
     ],
     keys.map((key) => row(key, visitor, mayChange)),
@@ -184,12 +184,12 @@ function row(key: ListedKey, visitor: Member, mayChange: boolean): string {
         >!${expiresAt === null || isPlayground ? "" : lastDay(expiresAt)}!${previousUntil === null || isPlayground ? "" : overlap}</span
       >
     </td>
-    <td data-label="Created">
+    <td data-label="Created" class="minor">
       <span>!${moment(createdAt)}!${createdBy === null ? "" : html`<span class="sub">!${clipped(createdBy)}</span>`}</span>
     </td>
     <td data-label="Last used">!${lastUsedAt === null ? "Never" : moment(lastUsedAt)}</td>
     <td data-label="Spend" class="number">!${usd(spentNanoUsd)}</td>
-    <td data-label="Limits">!${spendLimits(key)}</td>
+    <td data-label="Limits" class="minor">!${spendLimits(key)}</td>
     !${mayChange ? html`<td class="actions">!${rowMenu(name, actions(key, path, visitor))}</td>` : ""}
   </tr>`;
 }

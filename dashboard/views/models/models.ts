@@ -48,7 +48,7 @@ function table(models: readonly ListedModel[]): string {
       "Model",
       { number: "Input" },
       { number: "Cached input" },
-      { number: "Cache write" },
+      { number: "Cache write", isMinor: true },
       { number: "Output" },
       { number: "Context" },
       { number: "Max output" },
@@ -78,7 +78,7 @@ function row({ model, price, schedule, providerKeyFee }: ListedModel): string {
       !${inputPrice(model, price)}
     </td>
     <td data-label="Cached input" class="number">!${ofTokens(showPrice(price.cachedInputPicoUsd))}</td>
-    <td data-label="Cache write" class="number">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
+    <td data-label="Cache write" class="number minor">!${ofTokens(showPrice(price.cacheWritePicoUsd))}</td>
     <td data-label="Output" class="number">!${hasOutput ? showPrice(price.outputPicoUsd) : ABSENT}</td>
     <td data-label="Context" class="number">
       !${model.contextWindow === null ? "–" : model.contextWindow.toLocaleString("en-US")}

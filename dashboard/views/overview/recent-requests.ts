@@ -16,11 +16,19 @@ export function recentRequests({ requests, keyNames }: Activity): string {
       <td data-label="Key">!${clipped(names.get(keyId) ?? keyId)}</td>
       <td data-label="Status"><span class="badge ${badge}">${name}</span></td>
       <td data-label="Tokens" class="number">!${compactCell(totalTokensOf(request))}</td>
-      <td data-label="Duration" class="number">${seconds(request.durationMs)}</td>
+      <td data-label="Duration" class="number minor">${seconds(request.durationMs)}</td>
       <td data-label="Cost" class="number">!${usd(request.chargeNanoUsd, "micros")}</td>
     </tr>`;
   });
-  const heads = ["Time", "Model", "Key", "Status", { number: "Tokens" }, { number: "Duration" }, { number: "Cost" }];
+  const heads = [
+    "Time",
+    "Model",
+    "Key",
+    "Status",
+    { number: "Tokens" },
+    { number: "Duration", isMinor: true },
+    { number: "Cost" },
+  ];
   return html`<section>
     <div class="title">
       <h2>Recent requests</h2>

@@ -58,7 +58,7 @@ function table(projects: readonly ListedProject[], mayChange: boolean): string {
       <td data-label="Budget">
         !${budgetNanoUsd === null ? "None" : limitBar({ used: spentThisMonthNanoUsd, limit: budgetNanoUsd, unit: "usd" })}
       </td>
-      <td data-label="Created">
+      <td data-label="Created" class="minor">
         <span>!${day(createdAt)}<span class="sub">!${clipped(createdBy)}</span></span>
       </td>
       !${mayChange ? html`<td class="actions">!${rowMenu(name, actions(project))}</td>` : ""}
@@ -70,7 +70,7 @@ function table(projects: readonly ListedProject[], mayChange: boolean): string {
       { number: "Keys" },
       { number: "Spend this month" },
       "Budget",
-      "Created",
+      { text: "Created", isMinor: true },
       ...(mayChange ? [{ hidden: "Actions" }] : []),
     ],
     rows,

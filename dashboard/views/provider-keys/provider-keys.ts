@@ -59,11 +59,18 @@ function keyTable(keys: readonly ProviderKey[], owner: Member | null): string {
         <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub">${note}</span>`}</span>
       </td>
       <td data-label="If unavailable">${fallsBack ? "Model's price" : "Requests refused"}</td>
-      <td data-label="Added">!${day(replacedAt ?? createdAt)}</td>
+      <td data-label="Added" class="minor">!${day(replacedAt ?? createdAt)}</td>
       !${owner === null ? "" : html`<td class="actions">!${rowMenu(provider, [fallbackButton(owner, key), deleteLink(provider)])}</td>`}
     </tr>`;
   });
-  const heads = ["Provider", "Key", "Status", "If unavailable", "Added", ...(owner === null ? [] : [{ hidden: "Actions" }])];
+  const heads = [
+    "Provider",
+    "Key",
+    "Status",
+    "If unavailable",
+    { text: "Added", isMinor: true } as const,
+    ...(owner === null ? [] : [{ hidden: "Actions" }]),
+  ];
   return responsiveTable(heads, rows, "wide");
 }
 

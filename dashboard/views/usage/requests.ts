@@ -153,11 +153,11 @@ function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, 
       "Model",
       "Key",
       "Status",
-      ...(hasLabels ? ["Tags"] : []),
+      ...(hasLabels ? [{ text: "Tags", isMinor: true } as const] : []),
       { number: "Input" },
       { number: "Output" },
-      { number: "TTFT" },
-      { number: "Duration" },
+      { number: "TTFT", isMinor: true },
+      { number: "Duration", isMinor: true },
       { number: "Cost" },
     ],
     requests.map((request) => row(request, { names, hasLabels })),
@@ -187,15 +187,15 @@ function row(request: LabelledRequest, { names, hasLabels }: { names: ReadonlyMa
         >!${request.isEstimated ? ' <span class="sub" title="The model server did not report usage, so the gateway counted it">Estimated</span>' : ""}</span
       >
     </td>
-    !${hasLabels ? html`<td data-label="Tags">!${labelCell(request)}</td>` : ""}
+    !${hasLabels ? html`<td data-label="Tags" class="minor">!${labelCell(request)}</td>` : ""}
     <td data-label="Input" class="number">
       <span
         >!${compactCell(request.inputTokens)}!${cached === 0 ? "" : html`<span class="sub">+ !${compact(cached)} cached</span>`}!${request.units === 0 ? "" : html`<span class="sub">${unitsInWords(request)}</span>`}</span
       >
     </td>
     <td data-label="Output" class="number">!${compactCell(request.outputTokens)}</td>
-    <td data-label="TTFT" class="number">${seconds(request.firstTokenMs)}</td>
-    <td data-label="Duration" class="number">
+    <td data-label="TTFT" class="number minor">${seconds(request.firstTokenMs)}</td>
+    <td data-label="Duration" class="number minor">
       <span>${seconds(request.durationMs)}!${speed === "–" ? "" : html`<span class="sub">${speed} tok/s</span>`}</span>
     </td>
     <td data-label="Cost" class="number">

@@ -226,7 +226,7 @@ function table(head: string, rows: readonly (UsageSums & { name: string })[]): s
       </tr>`,
   );
   const numbers = ["Requests", ...counts.map(({ name }) => name), "Spend"];
-  return responsiveTable([head, ...numbers.map((number) => ({ number }))], body, "wide");
+  return responsiveTable([head, ...numbers.map((number) => ({ number }))], body, counts.length > 5 ? "whole" : "wide");
 }
 
 /** Highest charge first. */

@@ -87,7 +87,7 @@ function deliveryTable(
       </th>
       <td data-label="Created">!${moment(createdAt)}</td>
       <td data-label="Status"><span class="badge ${BADGES[status]}">${status}</span></td>
-      <td data-label="Attempts" class="number">${attempts}</td>
+      <td data-label="Attempts" class="number minor">${attempts}</td>
       <td data-label="Last error">
         <span
           >!${problem === null ? "–" : html`<span class="wrap">${problem}</span>`}!${
@@ -100,7 +100,7 @@ function deliveryTable(
       <td class="actions">!${rowMenu(`${type} of ${createdAt.toISOString()}`, [view, ...(canRepeat ? [again] : [])])}</td>
     </tr>`;
   });
-  const heads = ["Event", "Created", "Status", { number: "Attempts" }, "Last error", { hidden: "Actions" }];
+  const heads = ["Event", "Created", "Status", { number: "Attempts", isMinor: true }, "Last error", { hidden: "Actions" }];
   return responsiveTable(heads, rows, "wide");
 }
 
