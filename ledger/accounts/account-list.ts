@@ -10,6 +10,8 @@ export interface ListedAccount {
   name: string;
   status: Account["status"];
   createdAt: Date;
+  /** When one of its keys was last used; null: never. */
+  lastUsedAt: Date | null;
   postedNanoUsd: bigint;
   /** Reserved for running requests. */
   leasedNanoUsd: bigint;
@@ -20,13 +22,13 @@ export interface ListedAccount {
   spentNanoUsd: bigint;
 }
 
-/** The sort column of a list; ties are broken by the account's id. */
-export const ACCOUNT_SORTS = ["id", "spend", "balance", "lowest_balance", "newest"] as const;
+/** The sort column of a list; ties are broken by the account's id. "active": the last use or, without any, the creation. */
+export const ACCOUNT_SORTS = ["active", "name", "spend", "balance", "lowest_balance", "newest"] as const;
 export type AccountSort = (typeof ACCOUNT_SORTS)[number];
 
-/** Position after the last row of a page. */
+/** Position after the last row of a page: a name if sorted by name, otherwise an integer. */
 export interface AccountPosition {
-  rank: bigint;
+  rank: string;
   id: string;
 }
 
@@ -49,18 +51,25 @@ const accountRow = z.strictObject({
   name: z.string(),
   status: knownOrOther(["active", "suspended"]),
   createdAt: z.date(),
+  lastUsedAt: z.date().nullable(),
   postedNanoUsd: z.bigint(),
   leasedNanoUsd: z.bigint(),
   members: z.int(),
   keys: z.int(),
   spentNanoUsd: z.bigint(),
-  rank: z.bigint(),
+  rank: z.string(),
 });
 
 const SINCE = "day > (now() AT TIME ZONE 'UTC')::date - 30";
-/** The highest first. */
+const USED_AT = "(SELECT account_id, max(last_used_at) AS used_at FROM api_key GROUP BY account_id)";
+/** The highest number first, but names in alphabetical order. */
 const RANKS: Record<AccountSort, { rank: string; from: string }> = {
-  id: { rank: "0", from: "" },
+  active: {
+    rank: "extract(epoch FROM coalesce(used_at, created_at)) * 1000000",
+    from: `LEFT JOIN ${USED_AT} AS used ON used.account_id = account.id`,
+  },
+  // Its start: it is a part of the next page's address.
+  name: { rank: "left(lower(name), 100)", from: "" },
   spend: {
     rank: "coalesce(spent, 0)",
     // Added up in one pass: if few accounts cause most usage, computing each account's sum separately is planned as a scan of
@@ -76,26 +85,28 @@ const RANKS: Record<AccountSort, { rank: string; from: string }> = {
 /** Sums that the sort does not need are computed only for the page's accounts. */
 export async function listAccounts(
   database: Queryable,
-  { search = "", sort = "id", limit, after }: AccountListing,
+  { search = "", sort = "active", limit, after }: AccountListing,
 ): Promise<AccountPage> {
   const { rank, from } = RANKS[sort];
+  const [type, order, isAfter] = sort === "name" ? ["text", "ASC", ">"] : ["bigint", "DESC", "<"];
   const rows = await database.query({
     text: `WITH ranked AS (
-             SELECT account.*, posted_nano_usd, leased_nano_usd, (${rank})::bigint AS rank
+             SELECT account.*, posted_nano_usd, leased_nano_usd, (${rank})::${type} AS rank
              FROM account JOIN account_balance ON account_balance.account_id = account.id ${from}
              WHERE $1 = '' OR strpos(id, lower($1)) > 0 OR strpos(lower(name), lower($1)) > 0
                OR EXISTS (SELECT FROM member JOIN person ON person.id = person_id
                           WHERE member.account_id = account.id AND strpos(lower(email), lower($1)) > 0)
            ), page AS (
-             SELECT * FROM ranked WHERE $2::bigint IS NULL OR rank < $2 OR (rank = $2 AND id > $3)
-             ORDER BY rank DESC, id LIMIT $4
+             SELECT * FROM ranked WHERE $2::${type} IS NULL OR rank ${isAfter} $2 OR (rank = $2 AND id > $3)
+             ORDER BY rank ${order}, id LIMIT $4
            )
            SELECT id, name, status, created_at AS "createdAt", posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd",
+             (SELECT max(last_used_at) FROM api_key WHERE account_id = page.id) AS "lastUsedAt",
              (SELECT count(*)::int FROM member WHERE account_id = page.id) AS members,
              (SELECT count(*)::int FROM api_key WHERE account_id = page.id AND revoked_at IS NULL) AS keys,
              (SELECT coalesce(sum(charge_nano_usd), 0)::bigint FROM usage_by_day
-              WHERE account_id = page.id AND ${SINCE}) AS "spentNanoUsd", rank
-           FROM page ORDER BY rank DESC, id`,
+              WHERE account_id = page.id AND ${SINCE}) AS "spentNanoUsd", rank::text
+           FROM page ORDER BY page.rank ${order}, id`,
     values: [search, after?.rank ?? null, after?.id ?? null, limit + 1],
     row: accountRow,
   });

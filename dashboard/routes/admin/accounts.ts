@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { ACCOUNT_SORTS, listAccounts } from "../../../ledger/accounts/account-list.ts";
+import { ACCOUNT_SORTS, listAccounts, type AccountPosition, type AccountSort } from "../../../ledger/accounts/account-list.ts";
 import { readBalance, setAccountStatus, type Account } from "../../../ledger/accounts/accounts.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import { postCreditIn } from "../../../ledger/credit/entries.ts";
@@ -30,27 +30,37 @@ import { cutPage } from "../../../ledger/postgres/page.ts";
 const PAGE = 50;
 const PAYMENTS = 20;
 const USAGE_DAYS = 30;
-const listQuery = z.object({
-  // Postgres rejects a NUL in a text.
-  search: z
-    .string()
-    .trim()
-    .max(200)
-    .regex(/^[^\0]*$/)
-    .default("")
-    .catch(""),
-  sort: z.enum(ACCOUNT_SORTS).default("id").catch("id"),
-  /** Rank and id of the last account on the previous page. */
-  after: z
-    .string()
-    .regex(/^-?\d{1,19}\.[a-z0-9-]{1,63}$/)
-    .transform((text) => {
-      const [rank = "0", id = ""] = text.split(".");
-      return { rank: BigInt.asIntN(64, BigInt(rank)), id };
-    })
-    .optional()
-    .catch(undefined),
-});
+const listQuery = z
+  .object({
+    // Postgres rejects a NUL in a text.
+    search: z
+      .string()
+      .trim()
+      .max(200)
+      .regex(/^[^\0]*$/)
+      .default("")
+      .catch(""),
+    sort: z.enum(ACCOUNT_SORTS).default("active").catch("active"),
+    /** Rank and id of the last account on the previous page. */
+    after: z
+      .string()
+      .regex(/^[^\0]{1,200}\.[a-z0-9-]{1,63}$/)
+      .transform((text) => {
+        const end = text.lastIndexOf(".");
+        return { rank: text.slice(0, end), id: text.slice(end + 1) };
+      })
+      .optional()
+      .catch(undefined),
+  })
+  .transform(({ after, ...query }) => ({ ...query, after: after && positionIn(query.sort, after) }));
+
+/** From the address, which anyone may have changed. */
+function positionIn(sort: AccountSort, { rank, id }: AccountPosition): AccountPosition | undefined {
+  if (sort === "name") return { rank, id };
+  if (!/^-?\d{1,19}$/.test(rank)) return undefined;
+  return { rank: BigInt.asIntN(64, BigInt(rank)).toString(), id };
+}
+
 const entryQuery = z.object({
   after: z
     .string()

@@ -23,7 +23,8 @@ export interface AdminAccountsView {
 
 const PATH = "/dashboard/admin";
 const SORTS: Record<AccountSort, string> = {
-  id: "Account ID",
+  active: "Recently active",
+  name: "Name",
   spend: "Highest spend, 30 days",
   balance: "Highest balance",
   lowest_balance: "Lowest balance",
@@ -31,7 +32,7 @@ const SORTS: Record<AccountSort, string> = {
 };
 
 export function adminAccountsPage({ visitor, accounts, search, sort, next }: AdminAccountsView): string {
-  const kept: Record<string, string> = { ...(search === "" ? {} : { search }), ...(sort === "id" ? {} : { sort }) };
+  const kept: Record<string, string> = { ...(search === "" ? {} : { search }), ...(sort === "active" ? {} : { sort }) };
   const options = ACCOUNT_SORTS.map(
     (each) => html`<option value="${each}" !${each === sort ? "selected" : ""}>${SORTS[each]}</option>`,
   );
@@ -60,10 +61,11 @@ function table(accounts: readonly ListedAccount[]): string {
     [
       "Account",
       "Status",
-      "Created",
+      { text: "Created", isMinor: true },
+      "Last used",
       { number: "Balance" },
-      { number: "Members" },
-      { number: "Keys" },
+      { number: "Members", isMinor: true },
+      { number: "Keys", isMinor: true },
       { number: "Spend, 30 days" },
     ],
     accounts.map(row),
@@ -80,14 +82,15 @@ function row(account: ListedAccount): string {
       >
     </th>
     <td data-label="Status"><span class="badge ${account.status}">${account.status}</span></td>
-    <td data-label="Created">!${moment(account.createdAt)}</td>
+    <td data-label="Created" class="minor">!${moment(account.createdAt)}</td>
+    <td data-label="Last used">!${account.lastUsedAt === null ? "Never" : moment(account.lastUsedAt)}</td>
     <td data-label="Balance" class="number">
       <span
         >!${usd(account.postedNanoUsd)}!${account.leasedNanoUsd === 0n ? "" : html`<span class="sub">!${usd(account.leasedNanoUsd)} held</span>`}</span
       >
     </td>
-    <td data-label="Members" class="number">${account.members.toLocaleString("en-US")}</td>
-    <td data-label="Keys" class="number">${account.keys.toLocaleString("en-US")}</td>
+    <td data-label="Members" class="number minor">${account.members.toLocaleString("en-US")}</td>
+    <td data-label="Keys" class="number minor">${account.keys.toLocaleString("en-US")}</td>
     <td data-label="Spend, 30 days" class="number">!${usd(account.spentNanoUsd)}</td>
   </tr>`;
 }

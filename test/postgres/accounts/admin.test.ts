@@ -8,13 +8,14 @@ import { readBalance, findAccount } from "../../../ledger/accounts/accounts.ts";
 import { runAdminCommand } from "../../../ledger/admin-command/command.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
+import { createApiKey } from "../../../ledger/keys/keys.ts";
 import { expireGrants } from "../../../ledger/credit/grants.ts";
 import { startNightly } from "../../../ledger/upkeep/nightly.ts";
 import { listAllActions, noteAction } from "../../../ledger/people/audit.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { openDashboard, type Client } from "../../support/dashboard/dashboard.ts";
 import { eventually } from "../../support/eventually.ts";
-import { catalogueModel, PRICE, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
+import { catalogueModel, PEPPER, PRICE, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { captureLog } from "../../support/stacks/log.ts";
 import { createPerson } from "../../support/dashboard/people.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -65,7 +66,7 @@ test("accounts are found by id, name and member, and listed in pages with balanc
   const found = await admin.get("/dashboard/admin?search=ACM");
   expect(found.body).toContain("acme");
   expect(found.body).not.toContain("ann-");
-  expect(found.body).toMatch(/title="−\$0\.00018"[^]*data-label="Keys" class="number">1<[^]*title="\$0\.00018"/);
+  expect(found.body).toMatch(/title="−\$0\.00018"[^]*data-label="Keys" class="number minor">1<[^]*title="\$0\.00018"/);
   expect((await admin.get("/dashboard/admin?search=ann%40example")).body).toContain("ann-");
   expect((await admin.get("/dashboard/admin?search=%25")).body).toContain("No matching accounts");
   expect((await admin.get("/dashboard/admin?search=%00")).statusCode).toBe(200);
@@ -78,11 +79,11 @@ test("accounts are found by id, name and member, and listed in pages with balanc
   expect([seen.length, new Set(seen).size, seen[0], seen.at(-1)]).toEqual([120, 120, "accounts/many-001", "accounts/many-120"]);
 });
 
-test("accounts are sorted by spend, balance and age, over pages, with equal ones in order of their IDs", async () => {
+test("accounts are sorted by last activity, name, spend, balance and age, over pages, with equal ones in order of their IDs", async () => {
   const { database, admin } = await open();
   await database.execute(
     `WITH made AS (INSERT INTO account (id, name, created_at)
-       SELECT 'many-' || lpad(n::text, 3, '0'), 'many', now() - n * interval '1 day' FROM generate_series(1, 120) AS n RETURNING id)
+       SELECT 'many-' || lpad(n::text, 3, '0'), CASE n WHEN 119 THEN 'Many' WHEN 7 THEN 'many: a.b & 1.' ELSE 'many ' END, now() - n * interval '1 day' FROM generate_series(1, 120) AS n RETURNING id)
      INSERT INTO account_balance (account_id, posted_nano_usd) SELECT id, CASE WHEN id < 'many-061' THEN -5 ELSE 7 END FROM made`,
   );
   await database.execute(
@@ -92,6 +93,14 @@ test("accounts are sorted by spend, balance and age, over pages, with equal ones
        ('many-003', (now() AT TIME ZONE 'UTC')::date - 29, 'k', 'm', 1, 0, 0, 0, 0, 0, 800),
        ('many-004', (now() AT TIME ZONE 'UTC')::date - 31, 'k', 'm', 1, 0, 0, 0, 0, 0, 99000)`,
   );
+  for (const [accountId, secondsAgo] of [
+    ["many-090", 2],
+    ["many-080", 1],
+  ] as const) {
+    const { publicId } = await createApiKey(database, { accountId, name: "key", pepper: PEPPER });
+    const used = "UPDATE api_key SET last_used_at = now() - $2 * interval '1 second' WHERE public_id = $1";
+    await database.execute(used, [publicId, secondsAgo]);
+  }
   const sorted = async (sort: string) => {
     const ids = await collect(admin, `/dashboard/admin?search=many&sort=${sort}`, {
       link: "More accounts",
@@ -100,10 +109,15 @@ test("accounts are sorted by spend, balance and age, over pages, with equal ones
     expect([sort, ids.length, new Set(ids).size]).toEqual([sort, 120, 120]);
     return [...ids.slice(0, 3), ids.at(-1)].map((id) => id?.slice(-3));
   };
+  expect(await sorted("active")).toEqual(["080", "090", "001", "120"]);
+  expect(await sorted("unknown")).toEqual(["080", "090", "001", "120"]);
+  expect(await sorted("name")).toEqual(["119", "001", "002", "007"]);
   expect(await sorted("spend")).toEqual(["117", "003", "001", "120"]);
   expect(await sorted("balance")).toEqual(["061", "062", "063", "060"]);
   expect(await sorted("lowest_balance")).toEqual(["001", "002", "003", "120"]);
   expect(await sorted("newest")).toEqual(["001", "002", "003", "120"]);
+  for (const after of ["x.many-001", "99999999999999999999.many-001", "%00.many-001", "many-001"])
+    expect((await admin.get(`/dashboard/admin?search=many&after=${after}`)).body).toContain("accounts/many-080");
 });
 
 test("an account's page has its usage by model and its payments, a page at a time", async () => {
