@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
 import { bundlesIn, ROOT, type Programs } from "./programs.ts";
 
@@ -18,7 +18,7 @@ const MAX_KEPT = 4;
  * @throws Error if they cannot be written.
  */
 export async function findBundles({ onWrite = () => {} }: { onWrite?: () => void } = {}): Promise<Programs> {
-  const directory = path.join(CACHE, await fingerprint());
+  const directory = path.join(CACHE, fingerprint());
   if (existsSync(directory)) {
     const now = new Date();
     // Those used last are kept; whoever may only read them runs them all the same.
@@ -43,19 +43,23 @@ export async function findBundles({ onWrite = () => {} }: { onWrite?: () => void
   return bundlesIn(directory);
 }
 
-/** Of every source and of the packages: a change of a file's time alone, as git makes it, changes nothing. */
-async function fingerprint(): Promise<string> {
-  const names = await Promise.all(
-    FOLDERS.map(async (folder) => {
-      const entries = await readdir(path.join(ROOT, folder), { recursive: true });
-      return entries.filter((name) => name.endsWith(".ts")).map((name) => path.join(folder, name));
-    }),
-  );
-  const files = [...names.flat().sort(), PACKAGES];
-  const contents = await Promise.all(files.map((name) => readFile(path.join(ROOT, name))));
+/**
+ * Of every source and of the packages: a change of a file's time alone, as git makes it, changes nothing. Synchronously:
+ * 1,400 small files are read four times as fast, and nobody waits for anything else.
+ */
+function fingerprint(): string {
   const hash = createHash("sha256");
-  for (const [at, content] of contents.entries()) hash.update(`${files[at]}\0${content.length}\0`).update(content);
+  for (const folder of FOLDERS) {
+    const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" }).sort();
+    for (const name of names) if (name.endsWith(".ts")) include(path.join(folder, name));
+  }
+  include(PACKAGES);
   return hash.digest("hex").slice(0, 16);
+
+  function include(file: string): void {
+    const content = readFileSync(path.join(ROOT, file));
+    hash.update(`${file}\0${content.length}\0`).update(content);
+  }
 }
 
 async function forgetOthers(): Promise<void> {
