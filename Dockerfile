@@ -83,7 +83,7 @@ USER 65532:65532
 RUN NODE="node --predictable --random-seed=1" && \
     EXTPROC="--max-semi-space-size=16 --single-threaded-gc --no-allocation-site-pretenuring" && OPERATOR="--max-old-space-size-percentage=60 --max-semi-space-size=8" && \
     LOAD="process.argv.slice(1).flatMap((pattern) => fs.globSync(pattern)).forEach((file) => import(file))" && \
-    $NODE $EXTPROC --eval "$LOAD" '/app/dist/extproc.*.js' '/app/dist/supervisor.*.js' && \
-    $NODE $OPERATOR --eval "$LOAD" '/app/dist/kubernetes-client-node.*.js' '/app/dist/renewer.*.js' && \
-    ($NODE $EXTPROC dist/extproc.js; $NODE $OPERATOR dist/operator.js; $NODE dist/dashboard.js; true) 2>/dev/null
+    $NODE $EXTPROC --eval "$LOAD" '/app/dist/extproc.*.mjs' '/app/dist/supervisor.*.mjs' && \
+    $NODE $OPERATOR --eval "$LOAD" '/app/dist/kubernetes-client-node.*.mjs' '/app/dist/renewer.*.mjs' && \
+    ($NODE $EXTPROC dist/extproc.mjs; $NODE $OPERATOR dist/operator.mjs; $NODE dist/dashboard.mjs; true) 2>/dev/null
 CMD ["node", "--version"]

@@ -21,7 +21,7 @@ export type Programs = (program: Program) => string;
 export const SOURCES: Programs = (program) => path.join(ROOT, program);
 
 export function bundlesIn(directory: string): Programs {
-  return (program) => path.join(directory, `${bundleName(program)}.js`);
+  return (program) => path.join(directory, `${bundleName(program)}.mjs`);
 }
 
 /** `extproc` for extproc/main.ts, `local-start` for local/start.ts. */

@@ -24,8 +24,9 @@ export async function writeBundles(directory: string): Promise<void> {
     await bundle.write({
       dir: directory,
       format: "esm",
-      entryFileNames: "[name].js",
-      chunkFileNames: ({ name, facadeModuleId }) => `${packageOf(facadeModuleId) ?? name}.[hash].js`,
+      // The ending says what they are: below node_modules/ no package.json would, and Node.js would parse them to find out.
+      entryFileNames: "[name].mjs",
+      chunkFileNames: ({ name, facadeModuleId }) => `${packageOf(facadeModuleId) ?? name}.[hash].mjs`,
     });
   } finally {
     await bundle.close();

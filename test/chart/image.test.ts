@@ -41,17 +41,17 @@ describe("the image", () => {
       .map(({ command }) => command)
       .filter(([program, ...words]) => program === "node" && words.at(-1)?.startsWith("dist/") === true);
     expect(commands.map((words) => words.at(-1) ?? "").sort()).toEqual([
-      "dist/dashboard.js",
-      "dist/extproc.js",
-      "dist/ledger-migrate-command.js",
-      "dist/operator.js",
+      "dist/dashboard.mjs",
+      "dist/extproc.mjs",
+      "dist/ledger-migrate-command.mjs",
+      "dist/operator.mjs",
     ]);
     for (const [, ...words] of commands)
       expect(await start(words), words.join(" ")).toContain("Invalid environment: DATABASE_URL");
   });
 
   test("contains the commands that the guide and the containers' hooks run", async () => {
-    expect(await start(["dist/extproc-drain-command.js"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
+    expect(await start(["dist/extproc-drain-command.mjs"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
     for (const command of ["account", "check", "migrate"])
       expect(await start([`ledger/${command}-command/main.ts`])).toContain("Invalid environment: DATABASE_URL");
   });

@@ -31,7 +31,7 @@ export async function extprocOf(
   release: Release,
   pod: string,
 ): Promise<{ supervisor: number; workers: number[] }> {
-  const all = (await processesOf(cluster, release, pod)).filter(({ command }) => command.endsWith("dist/extproc.js"));
+  const all = (await processesOf(cluster, release, pod)).filter(({ command }) => command.endsWith("dist/extproc.mjs"));
   const isChild = ({ parent }: PodProcess) => all.some(({ pid }) => pid === parent);
   const supervisor = all.find((each) => !isChild(each))?.pid;
   if (supervisor === undefined) throw new Error(`${pod} runs no extproc.`);

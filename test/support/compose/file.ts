@@ -48,7 +48,7 @@ export function mountsOf(service: ComposeService): { source: string; target: str
 
 /** The file of this repository that a service runs, if need be as a bundle. */
 export function programOf(service: ComposeService): { file: string; isBundled: boolean } | undefined {
-  const bundled = PROGRAMS.find((program) => service.command.includes(`dist/${bundleName(program)}.js`));
+  const bundled = PROGRAMS.find((program) => service.command.includes(`dist/${bundleName(program)}.mjs`));
   if (bundled !== undefined) return { file: bundled, isBundled: true };
   const file = service.command.find((word) => word.endsWith(".ts"));
   return file === undefined ? undefined : { file, isBundled: false };

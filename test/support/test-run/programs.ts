@@ -8,9 +8,9 @@ export function findPrograms(): Promise<Programs> {
   return (found ??= findBundles());
 }
 
-/** For words of commands in the image: gives `dist/extproc.js` as the file of this machine, and other words as they are. */
+/** For words of commands in the image: gives `dist/extproc.mjs` as the file of this machine, and other words as they are. */
 export async function findImagePrograms(): Promise<(word: string) => string> {
   const programs = await findPrograms();
-  const files = new Map(PROGRAMS.map((program) => [`dist/${bundleName(program)}.js`, programs(program)]));
+  const files = new Map(PROGRAMS.map((program) => [`dist/${bundleName(program)}.mjs`, programs(program)]));
   return (word) => files.get(word) ?? word;
 }

@@ -17,7 +17,9 @@ test.for(PROGRAMS)("%s has a bundle, which loads no module of ours", async (prog
 test("modules in bundles find the files beside their sources", async () => {
   const directory = await bundles();
   const texts = await Promise.all(
-    (await readdir(directory)).filter((name) => name.endsWith(".js")).map((name) => readFile(path.join(directory, name), "utf8")),
+    (await readdir(directory))
+      .filter((name) => name.endsWith(".mjs"))
+      .map((name) => readFile(path.join(directory, name), "utf8")),
   );
   const folders = texts.flatMap((text) => [...text.matchAll(/import\.meta\.dirname \+ "([^"]+)"/g)].map(([, to = ""]) => to));
   const files = texts.flatMap((text) =>
