@@ -2,6 +2,7 @@ import * as z from "zod";
 import { USD_AMOUNT } from "../../contract/limits.ts";
 import type { BudgetScope } from "../../ledger/budgets/budgets.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
+import { typedAmount } from "../http/typed-amount.ts";
 
 const AMOUNT = "Enter an amount in USD, such as 100.00.";
 const CHOOSE = "Choose what the budget covers.";
@@ -24,4 +25,4 @@ export const budgetAmount = z
   .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
 
 /** Throws a ZodError with a sentence for each invalid field. */
-export const budgetForm = z.object({ covered, amount: budgetAmount });
+export const budgetForm = z.object({ covered, amount: z.string(AMOUNT).overwrite(typedAmount).pipe(budgetAmount) });

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT, type Limits } from "../../contract/limits.ts";
+import { typedAmount } from "../http/typed-amount.ts";
 
-const amount = z.string().regex(USD_AMOUNT, "Enter an amount in USD, such as 5.00.").optional();
+const amount = z.string().overwrite(typedAmount).regex(USD_AMOUNT, "Enter an amount in USD, such as 5.00.").optional();
 const count = z
   .string()
   .regex(/^[1-9]\d{0,8}$/, "Enter a whole number above 0.")

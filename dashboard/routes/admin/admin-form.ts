@@ -2,11 +2,13 @@ import * as z from "zod";
 import { USD_AMOUNT } from "../../../contract/limits.ts";
 import { parseNanoUsd } from "../../../ledger/money.ts";
 import { endOfDay } from "../../../contract/days.ts";
+import { typedAmount } from "../../http/typed-amount.ts";
 
 const AMOUNT = "Enter an amount in USD, such as 5.00.";
 
 const amount = z
   .string(AMOUNT)
+  .overwrite(typedAmount)
   .regex(USD_AMOUNT, AMOUNT)
   .transform(parseNanoUsd)
   .refine((nanoUsd) => nanoUsd > 0n, "Enter an amount above zero.");
@@ -14,6 +16,7 @@ const amount = z
 const optionalAmount = z.union([z.literal("").transform(() => null), amount], AMOUNT).default(null);
 const change = z
   .string(AMOUNT)
+  .overwrite(typedAmount)
   .regex(/^[-−]?\d{1,9}(\.\d{1,9})?$/, "Enter an amount in USD, such as 5.00, or -5.00 to deduct.")
   .transform((text) => parseNanoUsd(text.replace("−", "-")))
   .refine((nanoUsd) => nanoUsd !== 0n, "Enter an amount other than zero.");

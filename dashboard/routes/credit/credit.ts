@@ -7,6 +7,7 @@ import { parseNanoUsd } from "../../../ledger/money.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
+import { typedAmount } from "../../http/typed-amount.ts";
 import { showUsd } from "../../money.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { allowFormsTo } from "../../http/security-headers.ts";
@@ -30,6 +31,7 @@ const alertForm = z.object({
       z.literal("").transform(() => null),
       z
         .string()
+        .overwrite(typedAmount)
         .regex(/^\d{1,6}(\.\d{1,2})?$/)
         .transform(parseNanoUsd)
         .refine((amount) => amount > 0n, "Enter an amount above zero, or leave it empty."),

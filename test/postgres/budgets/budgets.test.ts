@@ -56,7 +56,7 @@ test("each threshold is reported once a month: by email to owners, and by an eve
   const { accountId, owner, letters, round, deliver, spend } = world;
   const { received, url } = await startReceiver(204);
   const secret = await addWebhook(world, url);
-  expect((await owner.post("/dashboard/budgets", { covered: "account", amount: "100" })).statusCode).toBe(303);
+  expect((await owner.post("/dashboard/budgets", { covered: "account", amount: "$100" })).statusCode).toBe(303);
 
   await spend(49_999_999_999n);
   await round();

@@ -29,7 +29,7 @@ test("owners limit their account, see its use, and cannot loosen the service's l
   const { database, owner, root, accountId, keyId, inAccount } = await open();
   const admin = `/dashboard/admin/accounts/${accountId}/limits`;
   expect((await root.post(admin, { spendPerMonthUsd: "0.0002", requestsPerMinute: "" })).statusCode).toBe(303);
-  expect((await owner.post("/dashboard/limits", { spendPerMonthUsd: "50", spendPerDayUsd: "10" })).statusCode).toBe(303);
+  expect((await owner.post("/dashboard/limits", { spendPerMonthUsd: "$50", spendPerDayUsd: "10" })).statusCode).toBe(303);
   expect((await readAccountLimits(database, accountId))?.effective).toEqual({ spendPerDayUsd: "10", spendPerMonthUsd: "0.0002" });
   await setKeyLimits(database, keyId, { spendPerDayUsd: "0.01", tokensPerMinute: 5000 });
   await settle(database, [settlementOf({ accountId, keyId })]);

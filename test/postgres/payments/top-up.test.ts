@@ -94,13 +94,13 @@ test("a top-up is credited when it is paid, once, and not before (S26)", async (
 test("the same form sent twice is one payment; with another amount it is another", async () => {
   const { database, visitor } = await testShop();
   const { browser, accountId } = await visitor("ada@example.com");
-  const pages = [await begin(browser), await begin(browser), await begin(browser, "30")].map(
+  const pages = [await begin(browser), await begin(browser), await begin(browser, "$1,030")].map(
     ({ headers }) => headers["location"],
   );
   expect(pages[1]).toBe(pages[0]);
   expect(pages[2]).not.toBe(pages[0]);
   expect((await paymentsOf(database, accountId)).map(({ amountNanoUsd }) => amountNanoUsd)).toEqual([
-    30_000_000_000n,
+    1_030_000_000_000n,
     20_000_000_000n,
   ]);
 });
@@ -111,7 +111,7 @@ test("an unpaid top-up gives no credit, and an invalid amount is rejected next t
   const payPage = (await begin(browser)).headers["location"] ?? "";
   await browser.submit(payPage, payPage, { decision: "decline" });
   expect(await paymentsOf(database, accountId)).toMatchObject([{ status: "failed" }]);
-  for (const amount of ["", "4.99", "5000.01", "1e3", "-20", "20.001"]) {
+  for (const amount of ["", "4.99", "$5,000.01", "12345678", "1,5", "1e3", "-20", "20.001"]) {
     const page = await begin(browser, amount);
     expect([amount, page.status, page.text.includes('id="amount-problem"')]).toEqual([amount, 400, true]);
   }
