@@ -13,6 +13,7 @@ import { serveAssets } from "./assets.ts";
 import { serveBatches } from "./batches/serve.ts";
 import { boundInFlight } from "./http/in-flight.ts";
 import { answerError, answerNotFound } from "./http/failure.ts";
+import { recordMethods } from "./http/methods.ts";
 import { MAX_HEADER_BYTES } from "./http/mutual-tls.ts";
 import { registerRoutes } from "./routes.ts";
 import { guard, NO_SUCH_PAGE } from "./session/guard.ts";
@@ -54,6 +55,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     routerOptions: { ignoreTrailingSlash: true },
   });
   app.addHook("onRequest", forgetPorts);
+  const methods = recordMethods(app);
   if (deps.onRoute !== undefined) app.addHook("onRoute", deps.onRoute);
   await app.register(compress, { encodings: ["br", "gzip"], brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } } });
   await app.register(cookie);
@@ -71,7 +73,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     answerError({ error, request, reply, log: deps.log, publicBaseUrl: deps.publicBaseUrl, support: deps.operator?.support }),
   );
   app.setNotFoundHandler((request, reply) =>
-    answerNotFound({ request, reply, publicBaseUrl: deps.publicBaseUrl, support: deps.operator?.support }),
+    answerNotFound({ request, reply, methods, publicBaseUrl: deps.publicBaseUrl, support: deps.operator?.support }),
   );
   registerRoutes(app, deps);
   await serveApi(app, { ...deps, inFlight });

@@ -11,7 +11,7 @@ import { recognizeKeys } from "./caller.ts";
 import { answerBatchError, headerOf, idHeaders, isOfMessages } from "./failure.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { messageBatchRoutes } from "./message-routes.ts";
-import { recordMethods } from "./methods.ts";
+import { recordMethods } from "../http/methods.ts";
 import { createUploads } from "./uploads.ts";
 
 /** OpenAI's files and batches, and Anthropic's batches of messages, for the holders of API keys (docs/batches.md). */

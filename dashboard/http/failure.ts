@@ -3,6 +3,7 @@ import { GatewayError, toGatewayError } from "../../contract/errors.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { DeadLink } from "./dead-link.ts";
 import { readForm } from "./form.ts";
+import type { Methods } from "./methods.ts";
 import { pageOfForm } from "../session/draft.ts";
 import { FreshSignInNeeded } from "../session/fresh.ts";
 import { NO_SUCH_PAGE, SecondFactorNeeded, SignInNeeded } from "../session/guard.ts";
@@ -61,16 +62,30 @@ function secondFactorPath({ visitor, method, url }: FastifyRequest): string {
 export function answerNotFound({
   request,
   reply,
+  methods,
   publicBaseUrl,
   support,
 }: {
   request: FastifyRequest;
   reply: FastifyReply;
+  methods: Methods;
   publicBaseUrl: string;
   support: string | undefined;
 }) {
+  const page = pageAboveForm(request, methods);
+  if (page !== undefined) return reply.redirect(page, 303);
   const failed = { ...viewOf(request, publicBaseUrl), status: 404, message: NO_SUCH_PAGE, retryAfterSeconds: null, support };
   return reply.status(404).type("text/html; charset=utf-8").send(failurePage(failed));
+}
+
+/** The address bar shows a form's own address while the form is shown again with its errors. To open that leads to its page. */
+function pageAboveForm({ method, url }: FastifyRequest, methods: Methods): string | undefined {
+  if (method !== "GET" || !methods.of(url).includes("POST")) return undefined;
+  const [address = ""] = url.split("?", 1);
+  let page = address;
+  do page = page.slice(0, page.lastIndexOf("/"));
+  while (page !== "" && !methods.of(page).includes("GET"));
+  return page === "" ? undefined : page;
 }
 
 function viewOf(request: FastifyRequest, publicBaseUrl: string) {
