@@ -51,6 +51,13 @@ test("a page is printed over the paper's width, without controls, and dark on wh
   for (const name of ["View logs", "Performance", "7 days"])
     expect(await page.getByRole("link", { name }).isVisible(), name).toBe(false);
   expect(await page.getByRole("link", { name: "30 days" }).isVisible()).toBe(true);
+  await page.goto("/dashboard/credit");
+  await page.emulateMedia({ media: "print" });
+  for (const name of ["Redeem", "Save", "Turn on", "Continue to add a card"])
+    expect(await page.getByRole("button", { name }).isVisible(), name).toBe(false);
+  const empty = '[...document.querySelectorAll("input[placeholder]")]';
+  const colours = await page.evaluate(`${empty}.map((field) => getComputedStyle(field, "::placeholder").color)`);
+  expect(colours).toEqual(["rgba(0, 0, 0, 0)", "rgba(0, 0, 0, 0)", "rgba(0, 0, 0, 0)"]);
 });
 
 test("a row's menu opens and closes, and the result of its form is shown once, on the next page", async () => {
