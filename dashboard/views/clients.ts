@@ -19,7 +19,7 @@ export function clientsPage({ visitor, baseUrl }: { visitor: Member | null; base
     </p>
     !${copyable({ id: "installer", text: `curl -fsSL ${baseUrl}/install.sh | sh`, label: "Installer command" })}
     <p class="muted">
-      It asks for your key, sends it only to this service, and writes it into the tools’ own settings.
+      It asks for your key, sends it only to this service, and writes it into the tools' own settings.
       <code class="nowrap">--uninstall</code> restores them. Instructions for agents:
       <a href="/install.md">${baseUrl}/install.md</a>
     </p>

@@ -77,7 +77,7 @@ export function createUserActions(deps: AppDeps): UserActions {
   async function report(accountId: string, person: Person): Promise<void> {
     const account = await findAccount(database, accountId);
     if (account === undefined) return;
-    const by = { email: "The account’s identity provider" };
+    const by = { email: "The account's identity provider" };
     const about = { accountName: account.name, by, email: person.email, publicBaseUrl };
     await notifyOwners(accountId, (owner) => memberLeftLetter({ ...about, person: owner }));
     notify(memberLeftLetter({ ...about, person }));

@@ -83,7 +83,7 @@ export function keyFormPage({ visitor, form, models, projects, key, hasPromptLog
 
 function projectChoice(projects: readonly NamedProject[], form: FormState, key: ListedKey | null): string {
   const options: Option[] = [["", "No project"], ...projects.map(({ id, name }): Option => [id, name])];
-  const help = key === null ? "The key’s usage counts toward it." : "Past usage of the key moves with it.";
+  const help = key === null ? "The key's usage counts toward it." : "Past usage of the key moves with it.";
   return choice({ name: "project", label: "Project", options, help }, form);
 }
 

@@ -42,7 +42,7 @@ export function promptLogChoice({ visitor, form, key, isOffered }: PromptLogChoi
 const FIELD = {
   name: "prompt_log",
   label: "Prompt log",
-  help: "Records this key’s requests and answers for debugging, encrypted. Only owners of this account can read them, here and with the management API, and the audit log shows who did. Records are deleted after this time, or with the key.",
+  help: "Records this key's requests and answers for debugging, encrypted. Only owners of this account can read them, here and with the management API, and the audit log shows who did. Records are deleted after this time, or with the key.",
 };
 
 function optionsWith(current: number | null): Option[] {

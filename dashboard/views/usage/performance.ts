@@ -101,11 +101,16 @@ function sections({ range, choice, table, drawn, names, modelRanks }: Performanc
     </p>`;
 }
 
+/** Left out where names would have too little room; the metric's own chart shows it. */
+const MINOR = "TTFT p95";
+
 function groupTable(by: keyof typeof GROUPINGS, bins: readonly PerformanceBin[], nameOf: (group: string) => string): string {
   const head = GROUPINGS[by];
   const rows = groupsOf(bins).map(({ group, bins: own }) => {
     const cell = (label: string, metric: PerformanceMetric, at: Share = "p50") =>
-      html`<td data-label="${label}" class="number">${show(metric, valueOf(metric, own, at))}</td>`;
+      html`<td data-label="${label}" class="number !${label === MINOR ? "minor" : ""}">
+        ${show(metric, valueOf(metric, own, at))}
+      </td>`;
     return html`<tr>
       <th scope="row" data-label="${head}">!${clipped(nameOf(group))}</th>
       <td data-label="Requests" class="number">${answeredOf(own).toLocaleString("en-US")}</td>
@@ -114,7 +119,7 @@ function groupTable(by: keyof typeof GROUPINGS, bins: readonly PerformanceBin[],
     </tr>`;
   });
   const numbers = ["Requests", "Error rate", "Latency p50", "Latency p95", "TTFT p50", "TTFT p95", "Tokens/s"];
-  return responsiveTable([head, ...numbers.map((number) => ({ number }))], rows, "widest");
+  return responsiveTable([head, ...numbers.map((number) => ({ number, isMinor: number === MINOR }))], rows, "widest");
 }
 
 function metricPicker(choice: PerformanceChoice, range: DayRange): string {
