@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { findKey } from "../../ledger/keys/key-list.ts";
 import { settle } from "../../ledger/settlement/settle.ts";
 import { publishModels } from "../../ledger/models/catalogue.ts";
@@ -13,6 +14,17 @@ const openService = useService();
 const EMAIL = "ann@example.com";
 const WIDTHS = [390, 1440];
 const MARKUP = "<script>document.title = 'broken'</script>";
+
+const BOTH_DIRECTIONS = "مرحبا بالعالم\nHello, world";
+/** How far each of these lines is from the left and from the right of what holds them, in pixels. */
+const GAPS = `(() => {
+  const said = [...document.querySelectorAll(".said")].find(({ textContent }) => textContent === ${JSON.stringify(BOTH_DIRECTIONS)});
+  const range = document.createRange();
+  range.selectNodeContents(said);
+  const box = said.getBoundingClientRect();
+  return [...range.getClientRects()].filter(({ width }) => width > 0)
+    .map(({ left, right }) => [Math.round(left - box.left), Math.round(box.right - right)]);
+})()`;
 
 test("an owner turns a key's prompt log on, reads a record and deletes all of them (S60)", async () => {
   const service = await openService();
@@ -46,6 +58,7 @@ test("an owner turns a key's prompt log on, reads a record and deletes all of th
     messages: [
       { role: "system", content: `You are brief. ${"This is a long instruction. ".repeat(100)}` },
       { role: "user", content: MARKUP },
+      { role: "user", content: BOTH_DIRECTIONS },
       { role: "assistant", tool_calls: [{ id: "c1", function: { name: "get_weather", arguments: '{"city":"Rome"}' } }] },
       { role: "tool", tool_call_id: "c1", content: "4 degrees" },
     ],
@@ -66,6 +79,9 @@ test("an owner turns a key's prompt log on, reads a record and deletes all of th
   await page.getByText(MARKUP, { exact: true }).waitFor();
   await page.getByText("Tool call: get_weather").waitFor();
   expect(await page.title()).toContain("Prompt and answer");
+  const [arabic, english] = z.array(z.tuple([z.number(), z.number()])).parse(await page.evaluate(GAPS));
+  expect([arabic?.[1], english?.[0]]).toEqual([0, 0]);
+  expect(Math.min(arabic?.[0] ?? 0, english?.[1] ?? 0)).toBeGreaterThan(100);
   expect(await page.getByText("This is a long instruction.").last().isVisible()).toBe(false);
   await page.getByText("You are brief.").first().click();
   await lookAtBothEnds("prompt");
