@@ -21,16 +21,20 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
   const isSelf = member.personId === visitor.person.id;
   const { accountName, role } = visitor.membership;
   const title = isSelf ? `Leave ${accountName}?` : `Remove ${member.name}?`;
+  const parts = [
+    ...(made.keys.length === 0 ? [] : ["delete these keys"]),
+    ...(made.tokens.length === 0 ? [] : ["revoke these tokens"]),
+  ];
   const revoke = html`<label class="check"
-    ><input type="checkbox" name="revoke" value="yes" checked /> Also delete these keys and revoke these tokens</label
+    ><input type="checkbox" name="revoke" value="yes" checked /> Also ${parts.join(" and ")}</label
   >`;
-  const hasMade = made.keys.length + made.tokens.length > 0;
+  const hasMade = parts.length > 0;
   return confirmPage({
     visitor,
     path: PATH,
     title,
     body: html`<p>${isSelf ? "You will lose access to this account." : `${member.email} will lose access to ${accountName}.`}</p>
-      !${hasMade ? madeList(made, isSelf ? "you" : member.name) : ""}
+      !${hasMade ? madeList(made, isSelf ? "you" : member.name, `They stop working until ${isSelf ? "you are" : `${member.name} is`} a member again:`) : ""}
       !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""}`,
     action: `${PATH}/${member.personId}/remove`,
     button: isSelf ? "Leave account" : "Remove member",
@@ -43,7 +47,7 @@ export function memberAccessPage({ visitor, member, made }: MemberAccessView): s
   const title = `Keys and tokens of ${member.name}`;
   const hasMade = made.keys.length + made.tokens.length > 0;
   const form = html`<form method="post" action="${PATH}/${member.personId}/access/revoke" class="card stack">
-    !${csrfField(visitor.csrf)} !${madeList(made, member.name)}
+    !${csrfField(visitor.csrf)} !${madeList(made, member.name, `They can do no more than ${member.name} can now:`)}
     <p>${member.name} is now ${aRole(member.role)}, but may have kept their values.</p>
     <div class="buttons">
       <button class="danger">Delete and revoke all</button>
@@ -59,12 +63,13 @@ export function memberAccessPage({ visitor, member, made }: MemberAccessView): s
   return layout({ title, visitor, path: PATH, body, isNarrow: true });
 }
 
-function madeList({ keys, tokens }: MadeThings, maker: string): string {
+/** @param ofTokens what becomes of them. */
+function madeList({ keys, tokens }: MadeThings, maker: string, ofTokens: string): string {
   const keyItems = keys.map(({ name, masked }) => html`<li>${name} <code>${masked}</code></li>`);
   const tokenItems = tokens.map(({ name }) => html`<li>${name}</li>`);
   return [
     list(`API keys that ${maker} created or rotated. They keep working until they are deleted:`, keyItems),
-    list(`Management tokens that ${maker} created. They can do no more than ${maker} can now:`, tokenItems),
+    list(`Management tokens that ${maker} created. ${ofTokens}`, tokenItems),
   ].join("");
 }
 

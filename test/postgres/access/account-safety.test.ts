@@ -189,9 +189,30 @@ test("removing a member shows the keys and tokens that they created, and deletes
   const { ann, bob, names, database } = await openTeam();
   const page = (await ann.get(`/dashboard/members/${bob.personId}/remove`)).body;
   expect([page.includes("of Bob"), page.includes("of Bob&#39;s program"), page.includes("of Ann")]).toEqual([true, true, false]);
+  expect(page).toContain("They stop working until bob is a member again:");
+  expect(page).toContain("Also delete these keys and revoke these tokens");
   expect((await ann.post(`/dashboard/members/${bob.personId}/remove`, { revoke: "yes" })).statusCode).toBe(303);
   expect(await names(ann)).toEqual(["of Ann"]);
   expect(await listManagementTokens(database, ann.accountId)).toEqual([]);
+});
+
+test("what is not there is not offered for deletion with a member", async () => {
+  const { owner, inAccount, program } = await open({ mailer: undefined });
+  const ann = await owner("ann@example.com");
+  const [bob, cem, dan] = [
+    await inAccount(ann.accountId, "member", "bob@example.com"),
+    await inAccount(ann.accountId, "member", "cem@example.com"),
+    await inAccount(ann.accountId, "member", "dan@example.com"),
+  ];
+  await bob.post("/dashboard/keys/new", keyForm("of Bob"));
+  await program(ann.accountId, cem.personId, "member");
+  const offerOf = async ({ personId }: SignedIn) =>
+    / (Also [^<]*[a-z])\s*</.exec((await ann.get(`/dashboard/members/${personId}/remove`)).body)?.[1];
+  expect([await offerOf(bob), await offerOf(cem), await offerOf(dan)]).toEqual([
+    "Also delete these keys",
+    "Also revoke these tokens",
+    undefined,
+  ]);
 });
 
 test("keys of a removed member keep working if the owner keeps them", async () => {
