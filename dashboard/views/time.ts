@@ -39,6 +39,11 @@ export function exactMoment(at: Date): string {
   return html`<time class="nowrap" datetime="${at.toISOString()}">${exact(at)}</time>`;
 }
 
+/** The same under a head that names UTC, which leaves room for the other columns. */
+export function recordedMoment(at: Date): string {
+  return timeElement(at, exact(at).replace(" UTC", ""));
+}
+
 /** The UTC day of a payment or an entry; the exact moment is in its title. */
 export function bookedDay(at: Date): string {
   return timeElement(at, dayOf(at.getTime()));

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { ListedAction } from "../../../ledger/people/audit.ts";
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
-import { exactMoment } from "../time.ts";
+import { recordedMoment } from "../time.ts";
 import { actionWords } from "./action-words.ts";
 
 /** A column that only some of these tables have. */
@@ -27,14 +27,14 @@ export function actionTable<Action extends ListedAction>(
   const rows = actions.map(
     (action) =>
       html`<tr>
-        <th scope="row" data-label="Time">!${exactMoment(new Date(msOfId(action.id)))}</th>
+        <th scope="row" data-label="Time (UTC)">!${recordedMoment(new Date(msOfId(action.id)))}</th>
         !${cells(before, action)}
-        <td data-label="Action"><span title="${action.action}">${actionWords(action.action)}</span></td>
+        <td data-label="Action" class="wrap"><span title="${action.action}">${actionWords(action.action)}</span></td>
         <td data-label="Subject">!${subject(action)}</td>
         !${cells(after, action)}
       </tr>`,
   );
-  const heads = ["Time", ...before.map(({ head }) => head), "Action", "Subject", ...after.map(({ head }) => head)];
+  const heads = ["Time (UTC)", ...before.map(({ head }) => head), "Action", "Subject", ...after.map(({ head }) => head)];
   return responsiveTable(heads, rows, "wide");
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bookedDay, dueMoment, logMoment, moment } from "../../../../dashboard/views/time.ts";
+import { bookedDay, dueMoment, logMoment, moment, recordedMoment } from "../../../../dashboard/views/time.ts";
 
 const MINUTE_MS = 60_000;
 const words = (html: string) => />([^<]+)</.exec(html)?.[1];
@@ -9,6 +9,11 @@ test("a log's times name the month and use UTC, with the year in their title", (
   const shown = logMoment(new Date("2026-11-07T00:05:09.120Z"));
   expect(words(shown)).toBe("Nov 7, 00:05:09");
   expect(shown).toContain('title="2026-11-07 00:05:09 UTC"');
+});
+
+test("an audit log's times are exact, and leave UTC to the head of their column", () => {
+  const shown = recordedMoment(new Date("2026-11-07T23:59:59.999Z"));
+  expect(shown).toContain('title="2026-11-07 23:59:59 UTC">2026-11-07 23:59:59</time>');
 });
 
 test("payments and entries show their UTC day, with the moment in its title", () => {
