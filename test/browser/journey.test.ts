@@ -40,6 +40,9 @@ describe.each(looks())("on a $device, $scheme", ({ device, scheme }) => {
     await page.getByRole("link", { name: "Receipt" }).click();
     await page.getByText("20.00 USD").waitFor();
     await look("receipt");
+    const download = await page.getByRole("link", { name: "Download PDF" }).getAttribute("href");
+    const document = await page.request.get(download ?? "");
+    expect((await document.body()).toString("latin1")).toMatch(/^%PDF-/);
     await page.goto("/dashboard/keys/new");
     await look("key-form");
     const key = await makeKey(page, "laptop");

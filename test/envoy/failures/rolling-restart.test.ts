@@ -1,5 +1,5 @@
+import { findPrograms } from "../../support/test-run/programs.ts";
 import { execFile } from "node:child_process";
-import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
@@ -94,7 +94,7 @@ test(
 
 /** A pod is replaced, with the chart's times: drained by the hook before extproc's stop, extproc first, the sidecar last. */
 async function restartPlane({ extproc, envoy, envoyAdminUrl }: Plane): Promise<void> {
-  const command = path.join(import.meta.dirname, "../../../extproc/drain-command/main.ts");
+  const command = (await findPrograms())("extproc/drain-command/main.ts");
   const environment = {
     ENVOY_ADMIN_PORT: new URL(envoyAdminUrl).port,
     ENVOY_DRAIN_MIN_SECONDS: "3",

@@ -34,6 +34,36 @@ test("modules in bundles find the files beside their sources", async () => {
   }
 });
 
+/** What bundled packages do with their own place, and why it does not matter that they have another one. */
+const HARMLESS = [
+  // Of features that we do not use: channel statistics, load reports, log transports.
+  "includeDirs: [`${__dirname}/../../proto`]",
+  "includeDirs: [`${__dirname}/../../proto/xds`, `${__dirname}/../../proto/protoc-gen-validate`]",
+  'target = bundlerOverrides["pino-worker"] || join(__dirname, "worker.js");',
+  'const toExecute = ("__bundlerPathsOverrides" in globalThis ? globalThis.__bundlerPathsOverrides : {})["thread-stream-worker"] || join(__dirname, "lib", "worker.js");',
+  "fixTarget = createRequire(context).resolve(origin);",
+  'if (origin === "pino/file") return join(__dirname, "..", "file.js");',
+  // Title and version of an API's description, for those who name none.
+  'return JSON.parse(fs.readFileSync(path.join(__dirname, "..", "..", "package.json")));',
+  // Asks first whether it exists.
+  'const currentFilename = typeof __filename !== "undefined" ? __filename : void 0;',
+];
+
+test("bundled packages need no files of their own", async () => {
+  const directory = await bundles();
+  const found: string[] = [];
+  for (const name of await readdir(directory)) {
+    const text = await readFile(path.join(directory, name), "utf8");
+    let source = "";
+    for (const line of text.split("\n").map((each) => each.trim())) {
+      source = /^\/\/ (\S+\.\w+)$/.exec(line)?.[1] ?? source;
+      const asks = /\b__dirname\b|\b__filename\b|import\.meta\.|\bcreateRequire\(/.test(line) && !line.startsWith("*");
+      if (asks && source.startsWith("node_modules/") && !HARMLESS.includes(line)) found.push(`${source}: ${line}`);
+    }
+  }
+  expect(found).toEqual([]);
+});
+
 test("programs ask for their own files only in ways that the bundler knows", async () => {
   const folders = ["clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
   const unknown: string[] = [];
