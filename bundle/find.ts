@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
 import { bundlesIn, ROOT, type Programs } from "./programs.ts";
 
@@ -15,23 +15,33 @@ const MAX_KEPT = 4;
 
 /**
  * Finds the bundles of the sources as they are, or writes them, which takes some seconds.
- * @throws Error if they cannot be written.
+ * @throws Error if they can be neither written nor read.
  */
 export async function findBundles({ onWrite = () => {} }: { onWrite?: () => void } = {}): Promise<Programs> {
   const directory = path.join(CACHE, fingerprint());
+  const programs = bundlesIn(directory);
   if (existsSync(directory)) {
     const now = new Date();
-    // Those used last are kept; whoever may only read them runs them all the same.
+    // Those used last are kept. Whoever may only read them need not be able to say so.
     await utimes(directory, now, now).catch(() => {});
-    return bundlesIn(directory);
+  } else {
+    await mkdir(CACHE, { recursive: true });
+    await write(directory, onWrite);
+    await forgetOthers();
   }
-  onWrite();
-  await mkdir(CACHE, { recursive: true });
+  await access(programs("local/start.ts"), constants.R_OK);
+  return programs;
+}
+
+async function write(directory: string, onWrite: () => void): Promise<void> {
   const unfinished = await mkdtemp(path.join(CACHE, "unfinished-"));
+  onWrite();
   try {
     // Loads the bundler.
     const { writeBundles } = await import("./write.ts");
     await writeBundles(unfinished);
+    // For other users, too.
+    await chmod(unfinished, 0o755);
     // Another process may have been faster.
     await rename(unfinished, directory).catch((error: unknown) => {
       if (!existsSync(directory)) throw error;
@@ -39,8 +49,6 @@ export async function findBundles({ onWrite = () => {} }: { onWrite?: () => void
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }
-  await forgetOthers();
-  return bundlesIn(directory);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { access, readdir, readFile } from "node:fs/promises";
+import { access, readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { PROGRAMS, ROOT } from "../../../bundle/programs.ts";
@@ -12,6 +12,10 @@ test.for(PROGRAMS)("%s has a bundle, which loads no module of ours", async (prog
   const imported = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"/g)].map(([, name = ""]) => name);
   expect(imported.length).toBeGreaterThan(0);
   expect(imported.filter((name) => name.endsWith(".ts"))).toEqual([]);
+});
+
+test("other users of this machine may run the bundles", async () => {
+  expect((await stat(await bundles())).mode & 0o777).toBe(0o755);
 });
 
 test("modules in bundles find the files beside their sources", async () => {
