@@ -8,6 +8,8 @@ const MODIFIERS = [
   { field: "inference_geo", base: ["global", "not_available"] },
 ] as const;
 
+const CHOICE = new Intl.ListFormat("en", { type: "disjunction" });
+
 /**
  * For requests that pass unchanged: translations write no such field except with one of these values.
  * @param other a field that has another meaning on this interface.
@@ -17,9 +19,10 @@ export function refusePriceModifiers({ outline }: RequestBody, other?: string): 
   for (const { field, base } of MODIFIERS) {
     const value = field === other ? undefined : outline[field];
     if (value === undefined || value === null || base.some((each) => each === value)) continue;
+    const accepted = CHOICE.format(base.map((each) => `\`${each}\``));
     throw new GatewayError(
       "invalid_request",
-      `${field}: ${base.map((each) => `\`${each}\``).join(", ")} are supported here, at one price. Send one of them, or leave it out.`,
+      `\`${field}\` must be ${accepted}: the model's price covers nothing else. You can also leave it out.`,
       { field },
     );
   }

@@ -6,7 +6,7 @@ import { SEARCH_NAMES } from "../../protocol/output/guarded-names.ts";
 import { isServerTool } from "../../protocol/server-tool.ts";
 
 /** Tools that a server runs and bills by their tokens alone. */
-const TOKENS_ONLY = /^(web_fetch_.*|tool_search_tool_.*|mcp_toolset)$/;
+const TOKENS_ONLY = /^(web_fetch_.*|tool_search(_tool_.*)?|mcp_toolset)$/;
 
 /**
  * For requests that pass unchanged: charges per search or per session are not covered by any Model's prices, which are for tokens
@@ -22,19 +22,24 @@ export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backe
   for (const [index, tool] of listOf(outline["tools"]).entries()) {
     const type = isObject(tool) ? tool["type"] : undefined;
     if (isServerTool(tool) && !(typeof type === "string" && TOKENS_ONLY.test(type)))
-      throw unpriced(`tools[${index}].type`, "tools that run on the model server");
+      throw unpriced(`tools[${index}].type`, "tools that run on the model server", REMEDIES.get(type));
   }
 }
+
+/** Tools that either side can run. */
+const REMEDIES: ReadonlyMap<unknown, string> = new Map([
+  ["shell", 'Run the commands yourself: its `environment` must be `{"type": "local"}`.'],
+]);
 
 /** One object where others have a list. */
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-function unpriced(field: string, what: string): GatewayError {
+function unpriced(field: string, what: string, remedy = "Leave it out."): GatewayError {
   return new GatewayError(
     "invalid_request",
-    `\`${field}\` is not supported: the model's prices do not cover ${what}. Leave it out.`,
+    `\`${field}\` is not supported: the model's prices do not cover ${what}. ${remedy}`,
     { field },
   );
 }

@@ -29,3 +29,10 @@ test.for([
 ])("%o is served at the Model's price", (fields) => {
   expect(() => refusePriceModifiers(bodyWith(fields))).not.toThrow();
 });
+
+test.for([
+  [{ speed: "fast" }, "`speed` must be `standard`: the model's price covers nothing else. You can also leave it out."],
+  [{ inference_geo: "us" }, "`inference_geo` must be `global` or `not_available`: "],
+] as const)("%o: the message has the values that are accepted", ([fields, message]) => {
+  expect(() => refusePriceModifiers(bodyWith(fields))).toThrow(message);
+});

@@ -21,6 +21,9 @@ const billed: [string, object][] = [
   ["tools[0].type", { tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 50 }] }],
   ["tools[0].type", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
   ["tools[0].type", { tools: [{ type: ["web_search"] }] }],
+  ["tools[0].type", { tools: [{ type: "shell" }] }],
+  ["tools[0].type", { tools: [{ type: "shell", environment: { type: "container_auto" } }] }],
+  ["tools[0].type", { tools: [{ type: "shell", environment: "local" }] }],
 ];
 
 test.for(billed)("%s of %j is billed in addition to tokens, and refused by name", ([field, fields]) => {
@@ -49,9 +52,18 @@ test.for([
   },
   { tools: [{ type: "bash_20250124", name: "bash" }] },
   { tools: [{ type: "computer_20250124", name: "computer" }] },
+  { tools: [{ type: "computer" }] },
+  { tools: [{ type: "shell", environment: { type: "local" } }] },
+  { tools: [{ type: "tool_search" }, { type: "function", name: "f", defer_loading: true }] },
+  { tools: [{ type: "tool_search", execution: "client", parameters: {} }] },
   { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] },
   { tools: [{ type: "tool_search_tool_regex_20251119", name: "search" }] },
   { mcp_servers: [{ type: "url", url: "https://x", name: "x" }], tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] },
 ])("%j costs only tokens", (fields) => {
   expect(() => refuseUnpriced(bodyWith(fields), { profile: generic })).not.toThrow();
+});
+
+test("a shell in the server's containers is refused with the environment in which it would pass", () => {
+  const refuse = () => refuseUnpriced(bodyWith({ tools: [{ type: "shell" }] }), { profile: generic });
+  expect(refuse).toThrow('its `environment` must be `{"type": "local"}`');
 });
