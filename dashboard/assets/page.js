@@ -1,13 +1,21 @@
 // Scripts of every page: buttons that copy, menus that close, toasts that disappear, the place in the navigation, errors of forms.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const text = document.getElementById(button.dataset.copy);
-  if (text === null || navigator.clipboard === undefined) continue;
+  if (text === null) continue;
   button.hidden = false;
+  // What is copied follows, for screen readers.
+  const [word] = button.childNodes;
   const copy = async () => {
-    await navigator.clipboard.writeText(text.textContent.trim());
-    button.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(text.textContent.trim());
+      word.data = "Copied";
+    } catch {
+      // Without https there is no clipboard: as if by Ctrl+C.
+      getSelection().selectAllChildren(text);
+      word.data = document.execCommand("copy") ? "Copied" : "Selected";
+    }
     setTimeout(() => {
-      button.textContent = "Copy";
+      word.data = "Copy";
     }, 2000);
   };
   button.addEventListener("click", () => {
@@ -39,8 +47,10 @@ for (const toast of document.querySelectorAll(".toast")) {
   button.addEventListener("click", () => toast.remove());
 }
 
-// The first field with an error, which may be far below.
-document.querySelector("main form .field [aria-invalid]")?.focus();
+// The first field with an error, which may be far below, or what is wrong with the form as a whole.
+const problem =
+  document.querySelector("main form .field [aria-invalid]") ?? document.querySelector("main form > .problem[role=alert]");
+problem?.focus();
 
 // Input typed before a session ended.
 const draft = document.querySelector("[data-draft]");

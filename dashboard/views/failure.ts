@@ -48,7 +48,9 @@ export function failurePage(view: FailureView): string {
     </div>
     <p class="muted small">
       Request ID: <code id="request-id">${requestId}</code>
-      <button type="button" class="quiet" data-copy="request-id" hidden>Copy</button>
+      <button type="button" class="quiet" data-copy="request-id" aria-live="polite" hidden>
+        Copy<span class="hidden"> request ID</span>
+      </button>
     </p>
     !${support === undefined ? "" : html`<p class="muted small">Need help? Contact !${supportLink(support)} with this ID.</p>`}`;
   return layout({ title, visitor, body, isNarrow: true });

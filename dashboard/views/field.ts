@@ -69,5 +69,5 @@ export function textArea(
 /** An error of the form as a whole. */
 export function formProblem({ problems }: FormState): string {
   const problem = problems[""];
-  return problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`;
+  return problem === undefined ? "" : html`<p class="problem" role="alert" tabindex="-1">${problem}</p>`;
 }

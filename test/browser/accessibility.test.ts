@@ -52,6 +52,33 @@ test("signing up and creating a key works with the keyboard alone", async () => 
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(value);
 });
 
+test("a key is copied without https, too, and the button says what it copies", async () => {
+  const { page } = await visit();
+  // As in a page from another machine without a certificate.
+  await page.addInitScript({ content: 'Object.defineProperty(Navigator.prototype, "clipboard", { get: () => undefined })' });
+  await signUp(page, { name: "Plain", email: "plain@example.com" });
+  const value = await makeKey(page, "laptop");
+  await page.getByRole("button", { name: "Copy Full value of the key", exact: true }).click();
+  await page.getByRole("button", { name: "Copied Full value of the key", exact: true }).waitFor();
+  await page.goto("/dashboard/keys/new");
+  await page.getByLabel("Name", { exact: true }).focus();
+  await page.keyboard.press("Control+V");
+  expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(value);
+});
+
+test("what is wrong with a form as a whole has the focus, and its fields follow", async () => {
+  const { page } = await visit();
+  await page.goto("/dashboard/sign-in");
+  await page.getByLabel("Email").fill("nobody@example.com");
+  for (let tries = 0; (await page.getByRole("alert").count()) === 0 && tries < 20; tries++) {
+    await page.getByLabel("Password").fill("not the password");
+    await Promise.all([page.waitForEvent("load"), page.keyboard.press("Enter")]);
+  }
+  expect(await focused(page)).toContain("Too many");
+  await page.keyboard.press("Tab");
+  expect(await focused(page)).toContain("Email");
+});
+
 test("six clicks lead from the sign-up page to a streamed, billed answer, as the README says", async () => {
   const { page } = await visit();
   let clicks = 0;

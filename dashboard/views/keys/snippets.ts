@@ -7,7 +7,9 @@ import type { ExampleModels } from "./choose-models.ts";
 export function copyable({ id, text, label }: { id: string; text: string; label: string }): string {
   return html`<div class="snippet">
     <pre id="${id}" tabindex="0" aria-label="${label}"><code>${text}</code></pre>
-    <button type="button" class="copy" data-copy="${id}" hidden>Copy</button>
+    <button type="button" class="copy" data-copy="${id}" aria-live="polite" hidden>
+      Copy<span class="hidden"> ${label}</span>
+    </button>
   </div>`;
 }
 

@@ -104,6 +104,8 @@ const CODE = html`<dialog id="code" aria-labelledby="code-title">
   </div>
   <div class="snippet">
     <pre id="code-text" tabindex="0" aria-label="Code"></pre>
-    <button type="button" class="copy" data-copy="code-text" hidden>Copy</button>
+    <button type="button" class="copy" data-copy="code-text" aria-live="polite" hidden>
+      Copy<span class="hidden"> code</span>
+    </button>
   </div>
 </dialog>`;
