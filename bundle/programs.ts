@@ -2,11 +2,14 @@ import path from "node:path";
 
 export const ROOT = path.join(import.meta.dirname, "..");
 
-/** The files in which the product's programs begin, except for commands that run once in a while. */
+/** The files in which the product's programs begin. */
 export const PROGRAMS = [
   "dashboard/main.ts",
   "extproc/drain-command/main.ts",
   "extproc/main.ts",
+  "ledger/account-command/main.ts",
+  "ledger/admin-command/main.ts",
+  "ledger/check-command/main.ts",
   "ledger/migrate-command/main.ts",
   "local/simulator/main.ts",
   "local/start.ts",

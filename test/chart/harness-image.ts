@@ -1,32 +1,48 @@
-import { cp, mkdir, readFile, symlink } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { copyFile, cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
 import * as z from "zod";
-import { writeBundles } from "../../bundle/write.ts";
 import { ROOT } from "../../charts/generate/outputs.ts";
 
 const lockSchema = z.object({
   packages: z.record(z.string(), z.object({ dev: z.boolean().optional() })),
 });
 
-/** In the image: made as the release makes its own, which published.test.ts compares with the image's packages. */
-const BILL_OF_MATERIALS = "sbom.cdx.json";
-
 /**
- * Puts together what the image's last stage holds, as the Dockerfile says: files of the build context, generated code, and
- * the packages that `npm ci --omit=dev` leaves; all but the bill of materials.
+ * Puts together what the image's last stage holds, as the Dockerfile says: files of the build context, and the bundles with the
+ * packages that they need; all but the bill of materials.
  * @param directory stands for the image's /app.
  */
 export async function assembleImage(directory: string): Promise<void> {
   const dockerfile = await readFile(path.join(ROOT, "Dockerfile"), "utf8");
-  const lastStage = dockerfile.split(/^FROM /m).at(-1) ?? "";
+  const stages = dockerfile.split(/^FROM /m);
+  await copyInto(directory, stages.at(-1) ?? "");
+  await makeBundles(path.join(directory, "dist"), stages.find((stage) => stage.startsWith("packages AS bundles\n")) ?? "");
+}
+
+/** What a stage takes from the build context. */
+async function copyInto(directory: string, stage: string): Promise<void> {
   const isInContext = await contextFilter();
-  for (const [, options = "", from = "", to = ""] of lastStage.matchAll(/^COPY (--from=\S+ )?(\S+) (\S+)$/gm)) {
-    const target = path.join(directory, to);
-    if (options === "")
-      await cp(path.join(ROOT, from), path.join(target, to.endsWith("/") ? from : ""), { recursive: true, filter: isInContext });
-    else if (to === "node_modules") await linkPackages(target, await imagePackages());
-    else if (to === "dist") await writeBundles(target);
-    else if (to !== BILL_OF_MATERIALS) await cp(path.join(ROOT, from.replace(/^\/app\//, "")), target, { recursive: true });
+  for (const [, from = "", to = ""] of stage.matchAll(/^COPY (?!--from)(\S+) (\S+)$/gm)) {
+    const target = path.join(directory, to, to.endsWith("/") ? from : "");
+    await cp(path.join(ROOT, from), target, { recursive: true, filter: isInContext });
+  }
+}
+
+async function makeBundles(target: string, stage: string): Promise<void> {
+  const [, program = ""] = /^RUN node (\S+) dist$/m.exec(stage) ?? [];
+  const context = await mkdtemp(path.join(tmpdir(), "gateway-bundles-"));
+  try {
+    await copyInto(context, stage);
+    await copyFile(path.join(ROOT, "package.json"), path.join(context, "package.json"));
+    await symlink(path.join(ROOT, "node_modules"), path.join(context, "node_modules"));
+    await promisify(execFile)(process.execPath, [program, "dist"], { cwd: context });
+    await cp(path.join(context, "dist"), target, { recursive: true });
+  } finally {
+    await rm(context, { recursive: true, force: true });
   }
 }
 
@@ -44,13 +60,13 @@ async function contextFilter(): Promise<(file: string) => boolean> {
   };
 }
 
-/** What the image's `rm -rf node_modules/…` takes away again: beginnings of packages' names. */
+/** What `rm -rf node_modules/…` takes away before the bill of materials is made: beginnings of packages' names. */
 function readRemoved(dockerfile: string): string[] {
   const folders = /rm -rf ((?:node_modules\/\S+ ?)+)$/m.exec(dockerfile)?.[1]?.trim().split(" ") ?? [];
   return folders.map((folder) => folder.replace(/^node_modules\//, "").replace(/\*$/, ""));
 }
 
-/** Names of the image's packages, those for other machines among them; without those that are nested in one. */
+/** Names of the packages of which the image is made, those for other machines among them; without those nested in one. */
 export async function imagePackages(): Promise<string[]> {
   const removed = readRemoved(await readFile(path.join(ROOT, "Dockerfile"), "utf8"));
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
@@ -62,11 +78,4 @@ export async function imagePackages(): Promise<string[]> {
       .filter((name) => !name.includes("/node_modules/"))
       .filter((name) => !removed.some((beginning) => name.startsWith(beginning)))
   );
-}
-
-async function linkPackages(target: string, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    await mkdir(path.dirname(path.join(target, name)), { recursive: true });
-    await symlink(path.join(ROOT, "node_modules", name), path.join(target, name));
-  }
 }

@@ -87,7 +87,7 @@ test("requests are served while the trial's Postgres is deleted, and it returns 
   await eventually(() => release.kubectl(ready), WITHIN);
   await sleep(2_000);
   expect(failures(await load.stop())).toStrictEqual([]);
-  const check = ["exec", `deployment/${TRIAL.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];
+  const check = ["exec", `deployment/${TRIAL.fullname}-operator`, "--", "node", "dist/ledger-check-command.mjs"];
   await eventually(async () => expect(await release.kubectl(check)).toContain("The ledger adds up."), WITHIN);
   await eventually(() => readAvailable(release.url, release.key), WITHIN);
 });

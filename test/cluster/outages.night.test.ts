@@ -26,7 +26,7 @@ const NAMES = releaseNames("gateway");
 /** By `helm package`, of the commit whose programs are in the image with this tag. */
 const EARLIER = { chart: path.join(import.meta.dirname, "earlier/chart.tgz"), values: { image: { tag: "earlier" } } };
 const WITHIN = { withinMs: 60_000, everyMs: 250 };
-const CHECK = ["exec", `deployment/${NAMES.fullname}-operator`, "--", "node", "ledger/check-command/main.ts"];
+const CHECK = ["exec", `deployment/${NAMES.fullname}-operator`, "--", "node", "dist/ledger-check-command.mjs"];
 let release: Release;
 
 const LEASE_SECONDS = 90;

@@ -133,7 +133,7 @@ async function serveModel(
 ): Promise<void> {
   await kubectl(["rollout", "status", `deployment/${fullname}-operator`, `--timeout=${READY_WITHIN}`]);
   const account = ["team", "--name", "Team", "--grant-usd", "20", "--reference", "first credit"];
-  const grant = ["exec", `deployment/${fullname}-operator`, "--", "node", "ledger/account-command/main.ts", ...account];
+  const grant = ["exec", `deployment/${fullname}-operator`, "--", "node", "dist/ledger-account-command.mjs", ...account];
   // A trial's Postgres starts beside the operator.
   await eventually(() => kubectl(grant), { withinMs: 120_000, everyMs: 1_000 });
   const secret = ["create", "secret", "generic", "my-provider", "--from-literal=api-key=provider-key"];
