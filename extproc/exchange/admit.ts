@@ -32,7 +32,7 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
   context.protocol = protocolOf(line);
   if (isAllowedPreflight(headers, deps.world)) return preflight(context, headers);
   const endpoint = findEndpoint(line);
-  if (endpoint.kind === "generate") context.protocol = endpoint.protocol;
+  if (endpoint.kind === "generate" || endpoint.kind === "count_tokens") context.protocol = endpoint.protocol;
   if (context.protocol === "messages") checkVersion(readHeader);
   if (endpoint.kind === "root") return answered(reply.answerNow(deps.answers.root(requestId)));
 

@@ -1,11 +1,13 @@
 import type { Backend } from "../../contract/catalogue.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import type { Interface } from "../../contract/protocol.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { requestChanges } from "../headers.ts";
 import { decodeIfPossible } from "../protocol/content-coding.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
+import { createResponsesCount } from "../translate/count-tokens/responses-count.ts";
 import { createTokenCount } from "../translate/count-tokens/token-count.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
 import { redactorOf, type ExchangeContext } from "./context.ts";
@@ -18,6 +20,7 @@ export interface CountRequest {
   headers: ReadonlyMap<string, string>;
   caller: Caller;
   backend: Backend;
+  client: Interface;
 }
 
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
@@ -27,7 +30,7 @@ export function countTokens(context: ExchangeContext, request: CountRequest): St
   const { deps, requestId } = context;
   const counting = deps.limits.begin(request.caller, context.protocol, NOTHING_USED);
   context.closers.push(() => counting.end(NOTHING_USED));
-  const count = createTokenCount(request);
+  const count = request.client === "responses" ? createResponsesCount(request) : createTokenCount(request);
   const { upstream } = count;
   if (upstream === null) return answered(reply.answerNow(deps.answers.json(requestId, count.estimate())));
   deps.brokenAnswers.watch(requestId, () => context.push(refuse(context, BROKEN_OFF)));

@@ -62,15 +62,19 @@ export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buf
   const priced = caller.batchRequestId === undefined ? pricedAt(chosen, startedMs) : pricedForBatch(chosen, startedMs);
   const model = withProviderKey(priced, caller.account);
   if (model.guardrail?.answers !== undefined) context.wantsUsage = asksForUsage(body);
-  if (endpoint.kind === "count_tokens")
-    return countTokens(context, { body, headers, caller, backend: chooseBackend(model.backends, deps.random()) });
-
-  const labels = caller.account.keepsLabels === true ? readLabels({ protocol, headers, body }) : NO_LABELS;
   const recalled = recallTurn(context, { body, headers, caller, model });
-  const facts = { received: bytes, headers, caller, model, labels };
-  return recalled instanceof Promise
-    ? recalled.then((turn) => charged(context, () => hold(context, { ...turn, ...facts })))
-    : hold(context, { ...recalled, ...facts });
+  const proceed = endpoint.kind === "count_tokens" ? count : generate;
+  return recalled instanceof Promise ? recalled.then((turn) => charged(context, () => proceed(turn))) : proceed(recalled);
+
+  function count(turn: StoredTurn): Step {
+    const backend = chooseBackend(model.backends, deps.random());
+    return countTokens(context, { body: turn.body, headers, caller, backend, client: endpoint.protocol });
+  }
+
+  function generate(turn: StoredTurn): Step | Promise<Step> {
+    const labels = caller.account.keepsLabels === true ? readLabels({ protocol, headers, body }) : NO_LABELS;
+    return hold(context, { ...turn, received: bytes, headers, caller, model, labels });
+  }
 }
 
 function asksForUsage({ outline }: RequestBody): boolean {

@@ -7,7 +7,7 @@ import { describeUnknownPath } from "./unknown-path.ts";
 /** What a request asks for, known from its method and path alone. */
 export type Endpoint =
   | GenerateEndpoint
-  | { kind: "count_tokens"; protocol: "messages" }
+  | { kind: "count_tokens"; protocol: "messages" | "responses" }
   | { kind: "models"; id: string | null; protocol: Dialect }
   | { kind: "balance"; protocol: "chat" }
   | { kind: "usage"; protocol: "chat"; query: URLSearchParams }
@@ -57,6 +57,8 @@ export function findEndpoint(line: RequestLine): Endpoint {
       return only(line, "POST", { kind: "generate", protocol: "messages" });
     case "/v1/messages/count_tokens":
       return only(line, "POST", { kind: "count_tokens", protocol: "messages" });
+    case "/v1/responses/input_tokens":
+      return only(line, "POST", { kind: "count_tokens", protocol: "responses" });
     case CLIENT_PATHS.responses:
       return only(line, "POST", { kind: "generate", protocol: "responses" });
     case CLIENT_PATHS.embeddings:
@@ -89,7 +91,7 @@ export function findEndpoint(line: RequestLine): Endpoint {
   const modelId = /^\/v1\/models\/(.+)$/.exec(path)?.[1];
   if (modelId !== undefined) return only(line, "GET", { kind: "models", id: decode(modelId), protocol: protocolOf(line) });
   const [, responseId, inputItems] = /^\/v1\/responses\/([^/]+)(\/input_items)?$/.exec(path) ?? [];
-  if (responseId !== undefined && line.storesResponses === true && !RESPONSES_PATHS.has(path)) {
+  if (responseId !== undefined && line.storesResponses === true && path !== "/v1/responses/compact") {
     const named = { id: decode(responseId), query: new URLSearchParams(query) };
     return inputItems === undefined
       ? storedResponse(line, named)
@@ -97,9 +99,6 @@ export function findEndpoint(line: RequestLine): Endpoint {
   }
   throw (line.method === "OPTIONS" ? refuseOptions(path) : undefined) ?? new GatewayError("not_found", describeUnknownPath(path));
 }
-
-/** Of the same interface elsewhere, except responses. */
-const RESPONSES_PATHS: ReadonlySet<string> = new Set(["/v1/responses/input_tokens", "/v1/responses/compact"]);
 
 function storedResponse({ method }: RequestLine, named: Pick<StoredResponseEndpoint, "id" | "query">): Endpoint {
   const endpoint = { kind: "stored_response", protocol: "chat", part: "response", ...named } as const;

@@ -5,6 +5,7 @@ const SERVED: readonly (readonly [method: string, path: string])[] = [
   ["POST", CLIENT_PATHS.messages],
   ["POST", "/v1/messages/count_tokens"],
   ["POST", CLIENT_PATHS.responses],
+  ["POST", "/v1/responses/input_tokens"],
   ["POST", CLIENT_PATHS.embeddings],
   ["POST", CLIENT_PATHS.rerank],
   ["POST", CLIENT_PATHS.image_generation],
@@ -24,10 +25,6 @@ const BASE_URLS = "Anthropic-style clients need the base URL without `/v1`, Open
 
 /** What other services have at such a path, and its equivalent here. */
 const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
-  [
-    /^(\/v1)?\/responses\/input_tokens$/,
-    "Counting the tokens of a Responses request is not supported. POST /v1/messages/count_tokens counts those of messages.",
-  ],
   [
     /^(\/v1)?\/responses\/compact$/,
     "Compacting conversations is not supported. Shorten `input` in the client, and POST /v1/responses.",

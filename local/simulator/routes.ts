@@ -17,7 +17,7 @@ import { PromptError, type Prompt } from "./prompt.ts";
 import type { PromptCache } from "./prompt-cache.ts";
 import { parseRerankRequest } from "./rerank/request.ts";
 import { rerankAnswer } from "./rerank/response.ts";
-import { parseResponsesRequest } from "./responses/request.ts";
+import { parseResponsesCount, parseResponsesRequest } from "./responses/request.ts";
 import { responsesAnswer, responsesError, responsesErrorEvent, responsesEvents } from "./responses/response.ts";
 import { parseSpeechRequest } from "./speech/request.ts";
 import { soundPieces, speechEvents } from "./speech/response.ts";
@@ -84,7 +84,9 @@ export function createRoutes(journal: Journal, promptCache?: PromptCache) {
       case "POST /v1/audio/translations":
         return await transcribe(body, request, response);
       case "POST /v1/messages/count_tokens":
-        return count(body, response);
+        return count(COUNTED_MESSAGES, body, response);
+      case "POST /v1/responses/input_tokens":
+        return count(COUNTED_RESPONSES, body, response);
       case "GET /v1/models":
         return sendJson(response, 200, modelList(request.headers["anthropic-version"] === undefined ? "chat" : "messages"));
       default:
@@ -225,12 +227,26 @@ function parseBody<Request>(
   }
 }
 
-function count(body: Buffer, response: ServerResponse): void {
-  const parsed = parseBody(body.toString("utf8"), (json): Prompt => parseCountRequest(json));
-  if ("refused" in parsed) return sendJson(response, 400, messagesError(parsed.refused));
+interface Counted {
+  protocol: SimulatedProtocol;
+  parse: (body: unknown) => Prompt;
+  /** Of the answer, beside the count. */
+  members: object;
+}
+
+const COUNTED_MESSAGES: Counted = { protocol: MESSAGES, parse: parseCountRequest, members: {} };
+const COUNTED_RESPONSES: Counted = {
+  protocol: RESPONSES,
+  parse: parseResponsesCount,
+  members: { object: "response.input_tokens" },
+};
+
+function count({ protocol, parse, members }: Counted, body: Buffer, response: ServerResponse): void {
+  const parsed = parseBody(body.toString("utf8"), parse);
+  if ("refused" in parsed) return sendJson(response, 400, protocol.error(parsed.refused));
   const directive = parseDirective(parsed.prompt.lastUserText);
-  if (directive.status !== undefined) return sendFault(MESSAGES, directive, directive.status, response);
-  sendJson(response, 200, { input_tokens: countPrompt(parsed.prompt, directive).promptTokens });
+  if (directive.status !== undefined) return sendFault(protocol, directive, directive.status, response);
+  sendJson(response, 200, { ...members, input_tokens: countPrompt(parsed.prompt, directive).promptTokens });
 }
 
 function sendFault(protocol: SimulatedProtocol, directive: Directive, status: number, response: ServerResponse): void {

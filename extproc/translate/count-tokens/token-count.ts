@@ -15,6 +15,12 @@ import { leaveForeignThinking } from "../passthrough/own-reasoning.ts";
 import { VERTEX_MEMBERS } from "../platform/vertex.ts";
 import type { Translation } from "../translation.ts";
 
+/** As the client's interface has it. */
+interface Count {
+  object?: "response.input_tokens";
+  input_tokens: number;
+}
+
 /** One request for the number of tokens of a prompt (S16). It never becomes a run, so it costs nothing. */
 export interface TokenCount {
   /** The request to send upstream; null if the upstream's protocol cannot count. */
@@ -23,8 +29,8 @@ export interface TokenCount {
    * The upstream's own count, or our estimate if it gave none.
    * @throws GatewayError `invalid_request` if the upstream rejects the request as invalid (S22).
    */
-  answer(status: number, body: Buffer): { input_tokens: number };
-  estimate(): { input_tokens: number };
+  answer(status: number, body: Buffer): Count;
+  estimate(): Count;
 }
 
 export interface TokenCountInput {
@@ -100,8 +106,8 @@ function askVertex({ body, headers, backend }: TokenCountInput): TokenCount["ups
   };
 }
 
-/** Not every server of the messages protocol counts; any other reply is not a count. */
-function readCount(body: Buffer): { input_tokens: number } | undefined {
+/** Not every server counts; any other reply is not a count. */
+export function readCount(body: Buffer): { input_tokens: number } | undefined {
   try {
     return countSchema.safeParse(parseWithin(body, ANSWER_BOUNDS)).data;
   } catch {

@@ -56,6 +56,11 @@ const responsesRequest = z.looseObject({
 type ResponsesRequest = z.infer<typeof responsesRequest>;
 type Item = z.infer<typeof item>;
 
+/** A count stores nothing, and does not say so. */
+export function parseResponsesCount(body: unknown): Prompt {
+  return parseResponsesRequest(typeof body === "object" ? { ...body, store: false } : body);
+}
+
 /** @throws PromptError if the real servers answer 400. */
 export function parseResponsesRequest(body: unknown): Prompt {
   const result = responsesRequest.safeParse(body);

@@ -204,6 +204,17 @@ describe("messages", () => {
 describe("responses", () => {
   const tools: Tool[] = [{ type: "function", name: "get_weather", parameters: CITY, strict: true }];
 
+  test("the server counts tokens itself, and nothing is charged (S16)", async () => {
+    const input = "How many tokens are this?";
+    const answered = await openai().responses.create({ model, input });
+    await stack.idle();
+    const before = await stack.balanceNanoUsd();
+    const counted = await openai().responses.inputTokens.count({ model, input });
+    expect(counted).toEqual({ object: "response.input_tokens", input_tokens: answered.usage?.input_tokens });
+    await stack.idle();
+    expect(await stack.balanceNanoUsd()).toBe(before);
+  });
+
   test("the server's own answer passes, with the Model's name, and costs what it shows (S12, S28)", async () => {
     const { data, response } = await openai().responses.create({ model, input: "Say hello." }).withResponse();
     expect(data).toMatchObject({ object: "response", status: "completed", model, store: false });

@@ -81,6 +81,14 @@ function callOf(response: ModelResponse): string {
 }
 
 describe.for(UPSTREAMS)("answered by a %s server", (model) => {
+  test("the tokens of a continued conversation are counted with those of its turns (S16)", async () => {
+    const { id } = await clientOf().responses.create({ model, input: `Rome? ${"How is it? ".repeat(100)}` });
+    const count = async (asked: object) =>
+      (await clientOf().responses.inputTokens.count({ model, input: "And Oslo?", ...asked })).input_tokens;
+    expect(await count({ previous_response_id: id })).toBeGreaterThan((await count({})) + 200);
+    await expect(count({ previous_response_id: "resp_unknown" })).rejects.toMatchObject({ status: 404 });
+  });
+
   test("the OpenAI SDK continues by previous_response_id, with tools and reasoning, streamed or not", async () => {
     const asked = { model, tools: [WEATHER], reasoning: { effort: "high" as const } };
     const first = await clientOf().responses.create({ ...asked, input: "Rome? [[sim tool=get_weather]]" });

@@ -111,7 +111,7 @@ test.for([
   ["/v1/messages/batches", "of a gateway with a dashboard"],
   ["/files", "Files and batches are at exactly /v1/files"],
   ["/v1//batches", "Files and batches are at exactly /v1/files"],
-  ["/v1/responses/input_tokens", "Counting the tokens of a Responses request is not supported"],
+  ["/responses/input_tokens", "`/v1` is missing. Send POST /v1/responses/input_tokens."],
   ["/v1/responses/compact", "Compacting conversations is not supported"],
   ["/v1/responses/resp_1/cancel", "There is nothing to cancel: responses are not created in the background"],
   ["/v1/responses/resp_1", "No model here stores responses"],
@@ -156,8 +156,9 @@ test("a stored response is read and deleted by its id, if a Model stores them", 
   expect(findEndpoint({ ...line, method: "HEAD" })).toEqual({ ...endpoint, method: "GET" });
   expect(findEndpoint({ ...line, method: "DELETE" })).toEqual({ ...endpoint, method: "DELETE" });
   expect(refusalOf(() => findEndpoint({ ...line, method: "POST" })).headers["allow"]).toBe("GET, HEAD, DELETE");
-  for (const path of ["/v1/responses/input_tokens", "/v1/responses/compact", "/v1/responses/resp_1/cancel"])
+  for (const path of ["/v1/responses/compact", "/v1/responses/resp_1/cancel"])
     expect(refusalOf(() => findEndpoint({ ...line, method: "GET", path })).status).toBe(404);
+  expect(refusalOf(() => findEndpoint({ ...line, method: "GET", path: "/v1/responses/input_tokens" })).status).toBe(405);
 });
 
 test("the input items of a stored response are read, if a Model stores them", () => {

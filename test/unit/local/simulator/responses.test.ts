@@ -15,6 +15,15 @@ const common = { model: "m", store: false } as const;
 const tool = (name: string) =>
   ({ type: "function", name, strict: true, parameters: { type: "object", properties: {}, required: [] } }) as const;
 
+test("tokens are counted as usage counts them", async () => {
+  const asked = { model: "m", input: "u".repeat(40) };
+  const { usage } = await client.responses.create({ ...asked, store: false });
+  expect(await client.responses.inputTokens.count(asked)).toEqual({
+    object: "response.input_tokens",
+    input_tokens: usage?.input_tokens,
+  });
+});
+
 test("only allowed tools are called", async () => {
   const response = await client.responses.create({
     ...common,
