@@ -58,11 +58,15 @@ function table(batches: readonly Batch[], keys: readonly NamedKey[]): string {
       <td data-label="Status">!${badge(batch)}</td>
       <td data-label="Done" class="number">${grouped(String(doneOf(batch)))} of ${grouped(String(requests))}</td>
       <td data-label="Cost" class="number">!${usd(chargeNanoUsd)}</td>
-      <td data-label="Key">!${clipped(nameOf(keyId, keys))}</td>
+      <td data-label="Key" class="minor">!${clipped(nameOf(keyId, keys))}</td>
       <td data-label="Created">!${moment(createdAt)}</td>
     </tr>`;
   });
-  return responsiveTable(["Batch", "Status", { number: "Done" }, { number: "Cost" }, "Key", "Created"], rows, "wide");
+  return responsiveTable(
+    ["Batch", "Status", { number: "Done" }, { number: "Cost" }, { text: "Key", isMinor: true } as const, "Created"],
+    rows,
+    "wide",
+  );
 }
 
 function nameOf(keyId: string, keys: readonly NamedKey[]): string {
