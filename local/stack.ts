@@ -203,44 +203,38 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const simulatorUrl = `http://${LOOPBACK}:${simulatorPort}`;
 
   onProgress("Starting the gateway …");
-  await start(simulatorPart(simulatorPort, programs));
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
-  await start(
-    operatorPart(
-      {
-        databaseUrl,
-        pepper,
-        providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
-        manifestsDirectory,
-        upstreams,
-        google,
-        bounds: pickBounds(environment),
-        xdsSocket,
-        adminPort: operatorAdmin,
-      },
-      programs,
-    ),
-  );
-  await start(
-    extprocPart(
-      {
-        databaseUrl,
-        pepper,
-        baseUrl,
-        listen: extproc,
-        earlyAnswersSocket,
-        batchesSocket,
-        adminPort: extprocAdmin,
-        journalDirectory: directory.journal,
-        traces,
-        proxies,
-        settleEveryMs: options.settleEveryMs,
-      },
-      programs,
-    ),
-  );
+  const operator = {
+    databaseUrl,
+    pepper,
+    providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
+    manifestsDirectory,
+    upstreams,
+    google,
+    bounds: pickBounds(environment),
+    xdsSocket,
+    adminPort: operatorAdmin,
+  };
+  const dataPlane = {
+    databaseUrl,
+    pepper,
+    baseUrl,
+    listen: extproc,
+    earlyAnswersSocket,
+    batchesSocket,
+    adminPort: extprocAdmin,
+    journalDirectory: directory.journal,
+    traces,
+    proxies,
+    settleEveryMs: options.settleEveryMs,
+  };
   const dashboard = { databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin, proxies };
-  await start(dashboardPart(dashboard, programs));
+  await allStarted([
+    start(simulatorPart(simulatorPort, programs)),
+    start(operatorPart(operator, programs)),
+    start(extprocPart(dataPlane, programs)),
+    start(dashboardPart(dashboard, programs)),
+  ]);
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;
   await start(
@@ -287,6 +281,14 @@ async function choosePort(wanted: number, host: string): Promise<number> {
   });
   if (isFree) return wanted;
   throw new Error(`Port ${wanted} is in use: choose another one with --port, or stop the program that uses it.`);
+}
+
+/**
+ * Parts that do not need one another start side by side.
+ * @throws what the first of them threw, when each has started or failed: only then can all be stopped.
+ */
+async function allStarted(starts: readonly Promise<void>[]): Promise<void> {
+  for (const result of await Promise.allSettled(starts)) if (result.status === "rejected") throw result.reason;
 }
 
 /** @returns its address, which stays the same after a restart. */
