@@ -16,6 +16,8 @@ export interface BatchesOptions<Item, Result> {
 const MAX_ITEMS = 200;
 /** One batch may wait for the row of one account; the next ones do not wait with it. */
 const MAX_RUNNING = 4;
+/** Accounts whose calls run apart. Some may never be called again, so the one whose batch failed longest ago is forgotten. */
+const MAX_SLOW = 1_000;
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -66,6 +68,14 @@ export function createBatches<Item extends { accountId: string }, Result>({
     };
   }
 
+  /** The set is in the order of the last failures. */
+  function addSlow(accountId: string): void {
+    slow.delete(accountId);
+    slow.add(accountId);
+    const [oldest] = slow;
+    if (slow.size > MAX_SLOW && oldest !== undefined) slow.delete(oldest);
+  }
+
   /** Never rejects. */
   async function finish(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
@@ -77,7 +87,7 @@ export function createBatches<Item extends { accountId: string }, Result>({
         else resolve(result);
       }
     } catch (error) {
-      if (isTooSlow(error)) for (const { item } of batch) slow.add(item.accountId);
+      if (isTooSlow(error)) for (const { item } of batch) addSlow(item.accountId);
       for (const { reject } of batch) reject(error);
     }
   }
