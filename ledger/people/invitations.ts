@@ -167,6 +167,9 @@ export async function acceptInvitation(database: Database, token: string, person
 
 /** The same as part of a larger transaction. */
 export async function acceptInvitationIn(transaction: Queryable, token: string, person: { id: string }): Promise<Membership> {
+  // The account first, as whoever removes its members and revokes their invitations does.
+  const { accountId } = await readInvitation(transaction, token);
+  await lockAccount(transaction, accountId);
   const [invitation] = await transaction.query({
     text: `WITH used AS (DELETE FROM invitation WHERE token_hash = $1 AND expires_at > now() RETURNING account_id, role, email)
            SELECT ${ACCOUNT_OF_MEMBERSHIP}, role, email FROM used JOIN account ON account.id = account_id`,
@@ -174,7 +177,7 @@ export async function acceptInvitationIn(transaction: Queryable, token: string, 
     row: invitationRow,
   });
   if (invitation === undefined) throw noInvitation();
-  const { accountId, role, email } = opened(invitation);
+  const { role, email } = opened(invitation);
   const joining = { accountId, personId: person.id };
   await checkRoomForMember(transaction, joining);
   await linkUser(transaction, { ...joining, email });

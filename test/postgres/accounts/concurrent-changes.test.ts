@@ -5,7 +5,7 @@ import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { createPayments } from "../../../dashboard/payments/payments.ts";
 import { beginPayment } from "../../../ledger/payments/payments.ts";
 import { acceptInvitation, invite } from "../../../ledger/people/invitations.ts";
-import { listMemberships } from "../../../ledger/people/members.ts";
+import { addMember, listMemberships, removeMember } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -13,6 +13,7 @@ import { openDashboard, type Client } from "../../support/dashboard/dashboard.ts
 import { FORM } from "../../support/dashboard/auto-top-up.ts";
 import { createPerson } from "../../support/dashboard/people.ts";
 import { eventually } from "../../support/eventually.ts";
+import { captureLog } from "../../support/stacks/log.ts";
 
 const postgres = usePostgres();
 const { requestsInWork: AT_ONCE } = ACCOUNT_BOUNDS;
@@ -20,10 +21,14 @@ const waitingRow = z.strictObject({ waiting: z.int() });
 
 /** Where nothing is written until the returned function is called, so that all changes are decided at once. */
 async function holdWrites(database: Database, table: "audit_entry" | "payment" | "member"): Promise<() => Promise<void>> {
+  return hold(database, `LOCK TABLE ${table} IN SHARE MODE`);
+}
+
+async function hold(database: Database, text: string, values: readonly unknown[] = []): Promise<() => Promise<void>> {
   const locked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const transaction = database.transaction(async (held) => {
-    await held.execute(`LOCK TABLE ${table} IN SHARE MODE`);
+    await held.execute(text, values);
     locked.resolve();
     await released.promise;
   });
@@ -36,11 +41,15 @@ async function holdWrites(database: Database, table: "audit_entry" | "payment" |
 }
 
 async function expectAllToWait(database: Database): Promise<void> {
+  await expectToWait(database, AT_ONCE);
+}
+
+async function expectToWait(database: Database, count: number): Promise<void> {
   const [row] = await database.query({
     text: `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     row: waitingRow,
   });
-  expect(row?.waiting).toBe(AT_ONCE);
+  expect(row?.waiting).toBe(count);
 }
 
 async function start() {
@@ -188,4 +197,23 @@ test("a person who accepts invitations of several accounts concurrently joins no
   await release();
   expect((await joining).filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   expect(await listMemberships(database, bob.id)).toHaveLength(most);
+});
+
+test("an invitation is accepted while the owner who sent it is removed, without a deadlock", async () => {
+  const { database, connect } = await postgres.migrated();
+  const { lines, log } = captureLog("info");
+  const { person: ann, accountId } = await createPerson(database, "ann@example.com");
+  const { person: bob } = await createPerson(database, "bob@example.com");
+  const { person: eve } = await createPerson(database, "eve@example.com");
+  await database.transaction((transaction) => addMember(transaction, { accountId, personId: eve.id, role: "owner" }));
+  const token = await invite(database, { accountId, email: bob.email, role: "viewer", invitedBy: ann.id });
+  const members = connect("members", { log });
+  const release = await hold(connect("holder"), "SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+  const removing = removeMember(members, { accountId, personId: ann.id });
+  await eventually(() => expectToWait(database, 1));
+  const both = Promise.allSettled([removing, acceptInvitation(members, token, bob)]);
+  await eventually(() => expectToWait(database, 2));
+  await release();
+  expect((await both).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  expect(lines).toEqual([]);
 });
