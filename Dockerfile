@@ -10,6 +10,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev && rm -rf /root/.npm
 COPY local/envoy.ts local/cache-directory.ts local/
 COPY local/envoy local/envoy
+COPY runtime/error-code.ts runtime/
 ENV XDG_CACHE_HOME=/cache
 # Nothing is fetched at run time: the pinned Envoy, as npm start fetches it.
 RUN node --eval "import('/app/local/envoy.ts').then(({ findEnvoy }) => findEnvoy({ environment: process.env, onProgress: console.log }))"

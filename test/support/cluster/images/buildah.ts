@@ -17,6 +17,8 @@ export interface Build {
   dockerfile: string;
   /** Its build context. */
   context: string;
+  /** A stage of the Dockerfile; its last if absent. */
+  target?: string;
   /** Of the Dockerfile's ARGs. */
   values?: Readonly<Record<string, string>>;
   /** Files of this machine that its commands see: [outside, inside]. */
@@ -50,7 +52,7 @@ export function createBuildah(directory: string): Buildah {
     }
   }
 
-  async function build({ reference, dockerfile, context, values = {}, mounts = [] }: Build): Promise<void> {
+  async function build({ reference, dockerfile, context, target, values = {}, mounts = [] }: Build): Promise<void> {
     const layers = (await buildah(["images", "--all", "--quiet"])).split("\n");
     if (layers.length > MAX_LAYERS) {
       // Of builds that were interrupted: a layer that one stands on cannot be removed.
@@ -59,7 +61,8 @@ export function createBuildah(directory: string): Buildah {
     }
     const volumes = mounts.flatMap(([outside, inside]) => ["--volume", `${outside}:${inside}:ro`]);
     const given = Object.entries(values).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]);
-    const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...volumes, ...given];
+    const stage = target === undefined ? [] : ["--target", target];
+    const settings = ["--isolation", "chroot", "--network", "host", "--pull-never", "--layers", ...stage, ...volumes, ...given];
     await buildah(["build", ...settings, "--file", dockerfile, "--tag", reference, context]);
   }
 

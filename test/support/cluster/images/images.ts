@@ -88,11 +88,12 @@ export async function buildImages(options: BuildImagesOptions): Promise<Images> 
       await fetchNpm(context);
     },
   });
-  const product = await buildProduct(kitchen, node, tags.product);
+  const product = await buildProduct(kitchen, node, { reference: `${PRODUCT}:${tags.product}` });
+  const packages = await buildProduct(kitchen, node, { reference: `${PRODUCT}:packages`, target: "packages" });
   const earlier = await build(kitchen, {
     reference: `${PRODUCT}:earlier`,
     dockerfile: "earlier",
-    values: { PRODUCT: product.reference },
+    values: { PACKAGES: packages.reference },
     made: [node.fingerprint, await fingerprintOfFiles(ROOT, ["package-lock.json", EARLIER])],
     fill: (context) => copyFile(path.join(ROOT, EARLIER), path.join(context, path.basename(EARLIER))),
   });
@@ -127,20 +128,20 @@ async function build(kitchen: Kitchen, { reference, dockerfile, made, values = {
 }
 
 /** `docker build`, of the repository's Dockerfile as it is. */
-async function buildProduct(kitchen: Kitchen, node: Image, version: string): Promise<Image> {
+async function buildProduct(kitchen: Kitchen, node: Image, image: Pick<Build, "reference" | "target">): Promise<Image> {
   const context = (await readFile(path.join(ROOT, ".dockerignore"), "utf8")).match(/(?<=^!).+$/gm) ?? [];
   const sources = await fingerprintOfFiles(ROOT, ["Dockerfile", ".dockerignore", ...context]);
   const fingerprint = fingerprintOf(node.fingerprint, sources);
-  const reference = `${PRODUCT}:${version}`;
+  const { reference } = image;
   await kitchen.buildah.buildOnce(`${reference}@${fingerprint}`, async () => {
-    kitchen.onProgress("Building the product's image from the Dockerfile …");
+    kitchen.onProgress(`Building the image ${reference} from the Dockerfile …`);
     // npm inside finds its registry as npm outside does, and trusts whom this machine trusts.
     const npmrc = path.join(kitchen.directory, "npmrc");
     const settings = Object.entries(kitchen.host.environment).filter(([name]) => name.startsWith("npm_config_"));
     const lines = settings.map(([name, value]) => `${name.slice("npm_config_".length).replaceAll("_", "-")}=${value}\n`);
     await writeFile(npmrc, [`cafile=${AUTHORITIES}\n`, ...lines].join(""));
     const mounts = [[npmrc, "/usr/local/etc/npmrc"]] as const;
-    return { reference, context: ROOT, dockerfile: path.join(ROOT, "Dockerfile"), mounts };
+    return { ...image, context: ROOT, dockerfile: path.join(ROOT, "Dockerfile"), mounts };
   });
   return { reference, fingerprint };
 }
