@@ -28,8 +28,11 @@ const namespaceTool = z.object({
   }),
 });
 
+/** Finds deferred tools in the model's place, or asks the client for more of them. */
+const toolSearch = z.object({ type: z.literal("tool_search") });
+
 export const toolsSchema = z.array(
-  z.discriminatedUnion("type", [functionTool, customTool, namespaceTool], {
+  z.discriminatedUnion("type", [functionTool, customTool, namespaceTool, toolSearch], {
     error: "a tool of type function, custom or namespace: the gateway runs no tools itself",
   }),
   { error: "an array of tools" },

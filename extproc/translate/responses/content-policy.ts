@@ -116,6 +116,12 @@ export const CONTENT_POLICIES = [
   emulate("tools[].namespace", "its tools, each under both names joined by `__`", {
     tools: [{ type: "namespace", name: "n", tools: [{ type: "function", name: "g" }] }],
   }),
+  drop("tools[].tool_search", "all tools are sent, whether deferred or not", {
+    tools: [{ type: "function", name: "g", defer_loading: true }, { type: "tool_search" }],
+  }),
+  reject("tools[].execution: client", "a search for tools that the request does not contain. Send all tools", {
+    tools: [{ type: "tool_search", execution: "client" }],
+  }),
   reject(
     "tools[].type",
     "tools that the service itself runs, such as web search, file search and code interpreter, or that are built into its models: shell, apply_patch, computer",

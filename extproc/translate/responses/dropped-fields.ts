@@ -66,13 +66,21 @@ const CLIENT_RUN = /^(local_shell|shell|apply_patch|computer(_.*)?)$/;
 
 function checkTool(tool: unknown, field: string): void {
   if (!isObject(tool)) return;
-  const { type, name } = tool;
+  const { type, name, execution } = tool;
   if (isObject(tool["function"]) && name === undefined)
     throw refuse(
       `${field}.name`,
       "is missing: here `name`, `description` and `parameters` belong next to `type`, not inside `function`.",
     );
   if (typeof type !== "string" || type === "function" || type === "custom" || type === "namespace") return;
+  if (type === "tool_search") {
+    if (execution === "client")
+      throw refuse(
+        `${field}.execution`,
+        "asks the client for tools that the request does not contain, and this model knows only those. Send all tools, and leave the search out.",
+      );
+    return;
+  }
   if (CLIENT_RUN.test(type))
     throw refuse(
       `${field}.type`,

@@ -43,6 +43,7 @@ export function readTools(request: ResponsesRequest, body: Buffer, omitted: Omit
     });
   }
   noteFormats(request.tools ?? [], omitted);
+  if (request.tools?.some(({ type }) => type === "tool_search") === true) omitted.tools.add("tools[].tool_search");
   const allowed = allowedNames(request.tool_choice);
   const tools = read.map(({ offered }) => offered).filter(({ name }) => allowed === null || allowed.has(name));
   return { tools, choice: readChoice(request.tool_choice, tools), clientTools };
@@ -54,6 +55,8 @@ interface ReadTool {
 }
 
 function readTool(tool: WireTool, raw: Buffer | undefined): ReadTool[] {
+  // It finds deferred tools, and all of them are sent.
+  if (tool.type === "tool_search") return [];
   if (tool.type !== "namespace") return [readSingle(tool, raw, null)];
   const members = scanElements(rawMember(raw, "tools") ?? Buffer.alloc(0));
   return tool.tools.map((member, index) => readSingle(member, members[index], tool.name));
