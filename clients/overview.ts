@@ -33,8 +33,15 @@ export function overviewMarkdown(): string {
 /** Not repeated by a test. */
 const BY_HAND: readonly (readonly [language: string, clients: string])[] = [
   ["Go", "go-openai 1.43, langchaingo 0.1.14"],
-  ["Java", "openai-java 4.101 and anthropic-java 3.14, which validated every answer, and LangChain4j 1.19"],
-  ["Python", "OpenAI Agents SDK 0.24, Pydantic AI 2.68, Instructor 1.17, smolagents 1.26"],
+  [
+    "Java",
+    "openai-java 4.101 and anthropic-java 3.14, which validated every answer, and LangChain4j 1.19; Spring AI 1.1, chat completions",
+  ],
+  ["JavaScript", "OpenAI Agents SDK 0.20, Mastra 0.24, Vercel AI SDK 6"],
+  [
+    "Python",
+    "OpenAI Agents SDK 0.24, Pydantic AI 2.68, Instructor 1.17, smolagents 1.26, LangGraph 1.2, CrewAI 1.15, Haystack 3.4, LlamaIndex 0.14, Semantic Kernel 1.45",
+  ],
   ["Rust", "async-openai 0.43, genai 0.7, Rig 0.44, anthropic-ai-sdk 0.2"],
 ];
 
