@@ -26,7 +26,10 @@ export interface SettledBalance {
 }
 
 export interface SettleOptions {
-  /** Settles what it can at once, instead of waiting for balances that others hold. */
+  /**
+   * Settles what it can at once, instead of waiting for balances that others hold. If others hold other rows that it needs, it
+   * throws a lock timeout, and settles nothing.
+   */
   leavesHeld?: boolean;
 }
 
@@ -73,6 +76,7 @@ async function settleIn(
   all: readonly Settlement[],
   { leavesHeld = false }: SettleOptions,
 ): Promise<SettleResult> {
+  if (leavesHeld) await transaction.execute(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
   const balances = await lockBalances(transaction, new Set(all.map(({ accountId }) => accountId)), { leavesHeld });
   const left = leavesHeld ? all.filter(({ accountId }) => !balances.has(accountId)) : [];
   const settlements = left.length === 0 ? all : all.filter(({ accountId }) => balances.has(accountId));
@@ -94,6 +98,9 @@ async function settleIn(
   }
   return { settled, balances, left };
 }
+
+/** Other writers change an account's rows only while they hold its balance: a row that is locked without it is held by hand. */
+const LOCK_TIMEOUT_MS = 250;
 
 const names = SETTLEMENT_COLUMNS.map(({ name }) => name).join(", ");
 const parameters = SETTLEMENT_COLUMNS.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");

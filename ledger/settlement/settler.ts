@@ -3,7 +3,7 @@ import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../postgres/database.ts";
 import { formatNanoUsd } from "../money.ts";
 import { createPartitionsAhead } from "../postgres/partitions.ts";
-import { isDataRefused, isStatementTimeout } from "../postgres/postgres-error.ts";
+import { isDataRefused, isLockTimeout, isStatementTimeout } from "../postgres/postgres-error.ts";
 import { settle, UnknownAccountError, type SettleResult } from "./settle.ts";
 import type { Settlement } from "./settlement.ts";
 import { createSettlementQueue } from "./settlement-queue.ts";
@@ -48,6 +48,8 @@ const RETRY_REFUSED_MS = 60_000;
 const LANES_FROM = 1_000;
 const PARTITIONS_AHEAD_DAYS = 4;
 const MAX_NAMED = 10;
+/** Of a turn: enough to find one account in each of two lanes whose rows are held. */
+const MAX_LOCK_TIMEOUTS = 32;
 
 export function createSettler({
   database,
@@ -73,6 +75,11 @@ export function createSettler({
    * without waiting for it: a batch that waits holds their balances, too.
    */
   let leavesHeld = false;
+  /** Queued accounts whose settlements were left over, or were in a batch that took too long. */
+  const left = new Set<string>();
+  /** Those of them of which others hold another row than the balance. They are settled apart, those that were tried last at the end. */
+  const apart = new Set<string>();
+  let lockTimeouts = 0;
   const outage = createOutage({ log, failing: "settling failed; retrying", over: "settling works again" });
   let partitionsFrom = "";
   let refusedTriedMs = clock.nowMs();
@@ -91,11 +98,11 @@ export function createSettler({
       try {
         await makePartitionsAhead();
         takeBackRefused();
-        const left = await landInLanes(queue.take(maxBatch));
+        await landWhatCan(queue.take(maxBatch));
         failures = 0;
-        if (left.length > 0) {
-          const accounts = [...new Set(left.map(({ accountId }) => accountId))].slice(0, MAX_NAMED);
-          outage.failed(new Error("Somebody holds the balances of accounts."), { queued: queue.size, accounts });
+        if (left.size > 0) {
+          const accounts = [...left].slice(0, MAX_NAMED);
+          outage.failed(new Error("Somebody holds rows of accounts."), { queued: queue.size, accounts });
           await wakeUp.wait(flushMs, abandon.signal);
         } else {
           leavesHeld = false;
@@ -110,6 +117,38 @@ export function createSettler({
     }
   }
 
+  async function landWhatCan(batch: readonly Settlement[]): Promise<void> {
+    lockTimeouts = 0;
+    leave(await landInLanes(batch.filter(({ accountId }) => !apart.has(accountId))));
+    const byAccount = Map.groupBy(batch, ({ accountId }) => accountId);
+    for (const accountId of apart) {
+      const own = byAccount.get(accountId);
+      if (own === undefined) continue;
+      const rest = await land(own);
+      leave(rest);
+      if (rest.length > 0) break;
+    }
+  }
+
+  /** They stay queued. */
+  function leave(settlements: readonly Settlement[]): void {
+    for (const { accountId } of settlements) left.add(accountId);
+  }
+
+  function leaveApart(batch: readonly Settlement[]): readonly Settlement[] {
+    for (const { accountId } of batch) {
+      apart.delete(accountId);
+      apart.add(accountId);
+    }
+    return batch;
+  }
+
+  /** Nothing of an account is left over once its settlements are out of the queue, or some were settled. */
+  function notLeft({ accountId }: Settlement): void {
+    left.delete(accountId);
+    apart.delete(accountId);
+  }
+
   /**
    * Postgres works on one connection with one core: a large batch is split over two, which share no account.
    * @returns what it left, because others held the balances of its accounts.
@@ -122,22 +161,29 @@ export function createSettler({
     return outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
   }
 
-  /** Halves a rejected batch until the one bad settlement is isolated, so that the others are settled. */
+  /** Halves a batch until the one rejected settlement, or the account whose rows are held, is alone, so that the others are settled. */
   async function land(batch: readonly Settlement[]): Promise<readonly Settlement[]> {
+    if (batch.length === 0 || lockTimeouts >= MAX_LOCK_TIMEOUTS) return batch;
     let result: SettleResult;
     try {
       result = await settle(database, batch, { leavesHeld });
     } catch (error) {
-      if (isStatementTimeout(error)) leavesHeld = true;
-      if (!isRefusal(error)) throw error;
+      if (isStatementTimeout(error)) {
+        leavesHeld = true;
+        leave(batch);
+      }
+      if (isLockTimeout(error)) {
+        lockTimeouts++;
+        if (batch.every(({ accountId }) => accountId === batch[0]?.accountId)) return leaveApart(batch);
+      } else if (!isRefusal(error)) throw error;
       const [only, ...others] = batch;
       if (only !== undefined && others.length === 0) return landAlone(only, error);
       const middle = Math.ceil(batch.length / 2);
-      const left = await land(batch.slice(0, middle));
-      return [...left, ...(await land(batch.slice(middle)))];
+      const leftOver = await land(batch.slice(0, middle));
+      return [...leftOver, ...(await land(batch.slice(middle)))];
     }
-    const left = new Set(result.left);
-    landed(left.size === 0 ? batch : batch.filter((settlement) => !left.has(settlement)), result);
+    const leftOver = new Set(result.left);
+    landed(leftOver.size === 0 ? batch : batch.filter((settlement) => !leftOver.has(settlement)), result);
     return result.left;
   }
 
@@ -152,6 +198,7 @@ export function createSettler({
         log.warn({ requestId: settlement.requestId }, "Postgres rejected a request's tags; it was settled without them");
         return [];
       } catch (thrown) {
+        if (isLockTimeout(thrown)) return leaveApart([settlement]);
         if (!isRefusal(thrown)) throw thrown;
         error = thrown;
       }
@@ -165,12 +212,14 @@ export function createSettler({
     report(() => onSettled(result, batch));
     for (const settlement of batch) {
       queue.delete(settlement);
+      notLeft(settlement);
       if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
     }
   }
 
   function refuse(settlement: Settlement, error: unknown): void {
     queue.delete(settlement);
+    notLeft(settlement);
     refused.add(settlement);
     if (!wasRefused.has(settlement)) addPending(settlement.accountId, -settlement.chargeNanoUsd);
     wasRefused.add(settlement);

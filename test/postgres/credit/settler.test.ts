@@ -1,5 +1,8 @@
+import { v7 as uuidv7 } from "uuid";
 import { expect, onTestFinished, test } from "vitest";
 import { createAccount, readBalance } from "../../../ledger/accounts/accounts.ts";
+import { postCredit } from "../../../ledger/credit/entries.ts";
+import { growLease } from "../../../ledger/leases/grow-leases.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { settle, type SettleResult } from "../../../ledger/settlement/settle.ts";
 import type { Settlement } from "../../../ledger/settlement/settlement.ts";
@@ -190,6 +193,72 @@ test("an account whose balance somebody holds for long keeps no other account's 
   await eventually(() => expect(settler.queued).toBe(0));
   expect((await readBalance(database, held.accountId)).postedNanoUsd).toBe(-180_000n);
   expect(await wrongBalances(database)).toEqual([]);
+});
+
+test("an account whose lease somebody holds keeps no other account's usage from being settled", async () => {
+  const { connect, database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  const accountIds = Array.from({ length: 20 }, (_, number) => `other-${number}`);
+  for (const id of accountIds) await createAccount(database, { id, name: "Other" });
+  await postCredit(database, { accountId: customer.accountId, kind: "grant", amountNanoUsd: 1_000_000n, reference: "it" });
+  const leaseId = uuidv7();
+  const rules = { ttlMs: 90_000, minNanoUsd: 100_000n, maxNanoUsd: 100_000n };
+  const lease = { leaseId, accountId: customer.accountId, holder: "one", neededNanoUsd: 0n, wantedNanoUsd: 0n };
+  await growLease(database, lease, rules);
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const holding = Promise.withResolvers<void>();
+  const holder = connect("holder").transaction(async (transaction) => {
+    await transaction.execute("SELECT FROM credit_lease WHERE account_id = $1 FOR UPDATE", [customer.accountId]);
+    holding.resolve();
+    await released.promise;
+  });
+  await holding.promise;
+
+  const settler = createSettler({ database: connect("settler", { statementTimeoutMs: 1_000 }), flushMs: 10 });
+  onTestFinished(() => settler.drain(DRAIN_MS));
+  for (const accountId of accountIds.slice(0, 10)) settler.add(settlementOf({ ...customer, accountId }));
+  settler.add({ ...settlementOf(customer), leaseId });
+  for (const accountId of accountIds.slice(10)) settler.add(settlementOf({ ...customer, accountId }));
+  await eventually(() => expect(settler.queued).toBe(1));
+  expect(settler.pendingNanoUsd(customer.accountId)).toBe(90_000n);
+
+  released.resolve();
+  await holder;
+  await eventually(() => expect(settler.queued).toBe(0));
+  expect(await countRows(database, "usage_event")).toBe(21n);
+  expect(await wrongBalances(database)).toEqual([]);
+});
+
+test("batches without the account whose balance somebody holds do not end the care taken of it", async () => {
+  const { connect, database } = await postgres.migrated();
+  const held = await seedLedger(database);
+  await createAccount(database, { id: "other", name: "Other" });
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const holding = Promise.withResolvers<void>();
+  const holder = connect("holder").transaction(async (transaction) => {
+    await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR UPDATE", [held.accountId]);
+    holding.resolve();
+    await released.promise;
+  });
+  await holding.promise;
+
+  let failures = 0;
+  const settler = createSettler({
+    database: connect("settler", { statementTimeoutMs: 1_000 }),
+    flushMs: 10,
+    maxBatch: 1,
+    onFailed: () => failures++,
+  });
+  onTestFinished(() => settler.drain(DRAIN_MS));
+  settler.add(settlementOf(held));
+  for (let number = 0; number < 5; number++) settler.add(settlementOf({ ...held, accountId: "other" }));
+  await eventually(() => expect(settler.queued).toBe(1));
+  expect(failures).toBe(1);
+  released.resolve();
+  await holder;
+  await eventually(() => expect(settler.queued).toBe(0));
 });
 
 test("a full settler reports that and still accepts settlements", async () => {
