@@ -25,10 +25,15 @@ export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: Lea
   let rounds = 0;
   return startRounds(
     async () => {
-      await credit.keepLeases();
       rounds += 1;
-      if (rounds % REAP_EVERY_ROUNDS !== 0) return;
-      await bank.reap();
+      const isReaping = rounds % REAP_EVERY_ROUNDS === 0;
+      try {
+        await credit.keepLeases();
+      } finally {
+        // While somebody holds one account's balance, returning its lease fails in each round; others' leases end nevertheless.
+        if (isReaping) await bank.reap();
+      }
+      if (!isReaping) return;
       // A round that only renews skips the database if there are no leases.
       outage.over();
     },

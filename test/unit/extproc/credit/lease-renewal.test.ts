@@ -25,3 +25,22 @@ test("a turn without a query does not report that the database is back", async (
   isAway = false;
   await eventually(() => expect(lines.at(-1)).toContain("credit leases are renewed again"));
 });
+
+test("leases of ended processes are ended even if one of this process's cannot be returned", async () => {
+  const lines: string[] = [];
+  let reaps = 0;
+  const renewal = startLeaseRenewal({
+    credit: { keepLeases: () => Promise.reject(new Error("somebody holds the balance")) },
+    bank: {
+      async reap() {
+        reaps += 1;
+      },
+    },
+    log: createLog({ process: "test", level: "info" }, { write: (line: string) => void lines.push(line) }),
+    everyMs: 1,
+  });
+  onTestFinished(() => renewal.stop());
+  await eventually(() => expect(reaps).toBeGreaterThan(1));
+  expect(lines.join()).toContain("somebody holds the balance");
+  expect(lines.join()).not.toContain("renewed again");
+});
