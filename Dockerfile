@@ -24,7 +24,8 @@ COPY dashboard dashboard
 COPY docs/openapi.yaml docs/openapi.yaml
 COPY local local
 COPY bundle bundle
-RUN node bundle/main.ts
+ENV NODE_COMPILE_CACHE=/cache/model-gateway/compiled
+RUN node bundle/main.ts && node --max-semi-space-size=1 local/main.ts --help
 # Postgres refuses to run as root, and as a user without a name.
 RUN echo "gateway:x:65532:65532::/data:/usr/sbin/nologin" >> /etc/passwd && mkdir /data && chown -R 65532:65532 /data /cache
 ENV HOME=/data

@@ -315,8 +315,8 @@ function widthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { width }) => sum + width, 0);
 }
 
-/** Up to the next space, or to a hyphen inside a word. */
-const UNBROKEN = /(?:[^ ]+?[\p{L}\p{N}]-(?=[\p{L}\p{N}])|[^ ]+) *| +/gu;
+/** A line may end after the hyphen of a compound word. */
+const AFTER_HYPHEN = /(?<=[\p{L}\p{N}]-)(?=[\p{L}\p{N}])/u;
 
 /** Lines that fit the width; longer words are broken, and so is text without spaces, such as Chinese. */
 function breakLines(pen: Pen, text: string, { width, size, weight = "regular" }: Ink): Piece[][] {
@@ -324,7 +324,7 @@ function breakLines(pen: Pen, text: string, { width, size, weight = "regular" }:
   for (const paragraph of text.split("\n")) {
     let line = "";
     let taken = 0;
-    for (const word of paragraph.match(UNBROKEN) ?? [""]) {
+    for (const word of (paragraph.match(/[^ ]+ *| +/g) ?? [""]).flatMap((each) => each.split(AFTER_HYPHEN))) {
       const wordWidth = roughWidth(pen, word.trimEnd(), weight) * size;
       if (line !== "" && taken + wordWidth > width) {
         lines.push(line);

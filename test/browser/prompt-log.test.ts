@@ -85,7 +85,7 @@ test("an owner turns a key's prompt log on, reads a record and deletes all of th
   expect(await page.getByText("This is a long instruction.").last().isVisible()).toBe(false);
   await page.getByText("You are brief.").first().click();
   await lookAtBothEnds("prompt");
-  await page.getByText("Full JSON").click();
+  await page.locator("summary", { hasText: "Full JSON" }).click();
   await page.getByText('"temperature": 0.2').last().waitFor();
   await lookAtBothEnds("prompt-as-sent");
 
