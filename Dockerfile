@@ -24,12 +24,14 @@ COPY dashboard dashboard
 COPY docs/openapi.yaml docs/openapi.yaml
 COPY local local
 COPY bundle bundle
-ENV NODE_COMPILE_CACHE=/cache/model-gateway/compiled
-RUN node bundle/main.ts && node --max-semi-space-size=1 local/main.ts --help
+RUN node bundle/main.ts
 # Postgres refuses to run as root, and as a user without a name.
 RUN echo "gateway:x:65532:65532::/data:/usr/sbin/nologin" >> /etc/passwd && mkdir /data && chown -R 65532:65532 /data /cache
 ENV HOME=/data
+ENV NODE_COMPILE_CACHE=/cache/model-gateway/compiled
 USER 65532:65532
+# Node.js keeps what it has compiled for each user.
+RUN node --max-semi-space-size=1 local/main.ts --help
 VOLUME /data
 EXPOSE 8080
 ENTRYPOINT ["node", "--max-semi-space-size=1", "local/main.ts", "--host", "0.0.0.0", "--data", "/data"]
