@@ -10,8 +10,9 @@ const CACHE = path.join(ROOT, "node_modules/.cache/model-gateway/bundles");
 const FOLDERS = ["bundle", "clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
 /** npm writes it at each installation: the packages that are there, and their checksums. */
 const PACKAGES = "node_modules/.package-lock.json";
-/** Those of other states of the sources, which running programs may still use. */
-const MAX_KEPT = 4;
+/** Bundles of other states of the sources: running programs may load more of them, and `npm start` may start a part again. */
+const MIN_KEPT = 4;
+const KEPT_MS = 86_400_000;
 
 /**
  * Finds the bundles of the sources as they are, or writes them, which takes some seconds.
@@ -75,9 +76,12 @@ async function forgetOthers(): Promise<void> {
   const used = await Promise.all(
     names.map(async (name) => {
       const directory = path.join(CACHE, name);
-      return { directory, at: (await stat(directory)).mtimeMs };
+      // Another process may be writing, or forgetting too.
+      const found = await stat(directory).catch(() => undefined);
+      return { directory, at: found?.mtimeMs ?? 0 };
     }),
   );
-  const forgotten = used.toSorted((a, b) => b.at - a.at).slice(MAX_KEPT);
+  const others = used.toSorted((a, b) => b.at - a.at).slice(MIN_KEPT);
+  const forgotten = others.filter(({ at }) => at < Date.now() - KEPT_MS);
   await Promise.all(forgotten.map(({ directory }) => rm(directory, { recursive: true, force: true })));
 }
