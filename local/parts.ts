@@ -41,160 +41,146 @@ function stopWithin(waitMs: number): readonly StopStep[] {
 function nodePart(
   part: Pick<Part, "name" | "environment" | "readyUrl" | "aliveUrl" | "stopSteps"> & {
     entry: Program;
+    programs: Programs;
     flags?: readonly string[];
   },
-  programs: Programs,
 ): Part {
-  const { entry, flags = QUIET_FLAGS, ...rest } = part;
+  const { entry, programs, flags = QUIET_FLAGS, ...rest } = part;
   const parameters = [...flags, programs(entry)];
   return { ...rest, program: process.execPath, parameters, hasChannel: true };
 }
 
-export function simulatorPart(port: number, programs: Programs): Part {
-  return nodePart(
-    {
-      name: "simulator",
-      entry: "local/simulator/main.ts",
-      environment: { SIMULATOR_PORT: String(port) },
-      readyUrl: `http://${LOOPBACK}:${port}/simulator/requests`,
-      stopSteps: stopWithin(5_000),
-    },
+export function simulatorPart({ programs, port }: { programs: Programs; port: number }): Part {
+  return nodePart({
+    name: "simulator",
+    entry: "local/simulator/main.ts",
     programs,
-  );
+    environment: { SIMULATOR_PORT: String(port) },
+    readyUrl: `http://${LOOPBACK}:${port}/simulator/requests`,
+    stopSteps: stopWithin(5_000),
+  });
 }
 
-export function operatorPart(
-  options: {
-    databaseUrl: string;
-    manifestsDirectory: string;
-    pepper: Buffer;
-    providerKeysSecret: string;
-    /** Unix socket on which Envoy requests its configuration. */
-    xdsSocket: string;
-    adminPort: number;
-    upstreams: object;
-    /** Variables that bound what Envoy gets. */
-    bounds: Readonly<Record<string, string>>;
-    /** Variables about this machine's identity at Google. */
-    google: Readonly<Record<string, string>>;
-  },
-  programs: Programs,
-): Part {
-  return nodePart(
-    {
-      name: "operator",
-      entry: "operator/main.ts",
-      environment: {
-        DATABASE_URL: options.databaseUrl,
-        GATEWAY_MANIFESTS: options.manifestsDirectory,
-        KEY_PEPPER: options.pepper.toString("base64"),
-        PROVIDER_KEYS_SECRET: options.providerKeysSecret,
-        ...options.bounds,
-        GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
-        // The user writes the Models; the simulator is on the loopback.
-        BACKEND_ALLOW_PRIVATE: "true",
-        BACKEND_ALLOW_CIDRS: "127.0.0.0/8,::1/128",
-        ...options.google,
-        XDS_SOCKET: options.xdsSocket,
-        ADMIN_PORT: String(options.adminPort),
-        LOG_LEVEL: "info",
-      },
-      readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
-      aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
-      stopSteps: stopWithin(15_000),
+export function operatorPart(options: {
+  programs: Programs;
+  databaseUrl: string;
+  manifestsDirectory: string;
+  pepper: Buffer;
+  providerKeysSecret: string;
+  /** Unix socket on which Envoy requests its configuration. */
+  xdsSocket: string;
+  adminPort: number;
+  upstreams: object;
+  /** Variables that bound what Envoy gets. */
+  bounds: Readonly<Record<string, string>>;
+  /** Variables about this machine's identity at Google. */
+  google: Readonly<Record<string, string>>;
+}): Part {
+  return nodePart({
+    name: "operator",
+    entry: "operator/main.ts",
+    programs: options.programs,
+    environment: {
+      DATABASE_URL: options.databaseUrl,
+      GATEWAY_MANIFESTS: options.manifestsDirectory,
+      KEY_PEPPER: options.pepper.toString("base64"),
+      PROVIDER_KEYS_SECRET: options.providerKeysSecret,
+      ...options.bounds,
+      GATEWAY_LOCAL_UPSTREAMS: JSON.stringify(options.upstreams),
+      // The user writes the Models; the simulator is on the loopback.
+      BACKEND_ALLOW_PRIVATE: "true",
+      BACKEND_ALLOW_CIDRS: "127.0.0.0/8,::1/128",
+      ...options.google,
+      XDS_SOCKET: options.xdsSocket,
+      ADMIN_PORT: String(options.adminPort),
+      LOG_LEVEL: "info",
     },
-    programs,
-  );
+    readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
+    stopSteps: stopWithin(15_000),
+  });
 }
 
-export function extprocPart(
-  options: {
-    databaseUrl: string;
-    pepper: Buffer;
-    baseUrl: string;
-    /** One worker for each. */
-    listen: readonly ExtprocAddress[];
-    /** Unix socket on which Envoy accepts streams that extproc may answer early. */
-    earlyAnswersSocket: string;
-    /** The same for the requests of batches. */
-    batchesSocket: string;
-    adminPort: number;
-    journalDirectory: string;
-    traces: TraceCollector | undefined;
-    /** Variables that name the proxies in front of Envoy. */
-    proxies: Readonly<Record<string, string>>;
-    settleEveryMs?: number | undefined;
-  },
-  programs: Programs,
-): Part {
-  return nodePart(
-    {
-      name: "extproc",
-      entry: "extproc/main.ts",
-      flags: EXTPROC_FLAGS,
-      environment: {
-        DATABASE_URL: options.databaseUrl,
-        KEY_PEPPER: options.pepper.toString("base64"),
-        PUBLIC_BASE_URL: options.baseUrl,
-        EXTPROC_LISTEN: options.listen.map(addressText).join(","),
-        EARLY_ANSWERS_ADDRESS: `unix:${options.earlyAnswersSocket}`,
-        BATCHES_ADDRESS: `unix:${options.batchesSocket}`,
-        ADMIN_PORT: String(options.adminPort),
-        JOURNAL_DIRECTORY: options.journalDirectory,
-        ...options.proxies,
-        ...(options.traces === undefined
-          ? {}
-          : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
-        ...(options.settleEveryMs === undefined ? {} : { SETTLE_EVERY_MS: String(options.settleEveryMs) }),
-        // Envoy has drained before this process is stopped.
-        DRAIN_SECONDS: "2",
-        LOG_LEVEL: "info",
-      },
-      readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
-      aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
-      // Finally, it settles recorded usage.
-      stopSteps: stopWithin(30_000),
+export function extprocPart(options: {
+  programs: Programs;
+  databaseUrl: string;
+  pepper: Buffer;
+  baseUrl: string;
+  /** One worker for each. */
+  listen: readonly ExtprocAddress[];
+  /** Unix socket on which Envoy accepts streams that extproc may answer early. */
+  earlyAnswersSocket: string;
+  /** The same for the requests of batches. */
+  batchesSocket: string;
+  adminPort: number;
+  journalDirectory: string;
+  traces: TraceCollector | undefined;
+  /** Variables that name the proxies in front of Envoy. */
+  proxies: Readonly<Record<string, string>>;
+  settleEveryMs?: number | undefined;
+}): Part {
+  return nodePart({
+    name: "extproc",
+    entry: "extproc/main.ts",
+    programs: options.programs,
+    flags: EXTPROC_FLAGS,
+    environment: {
+      DATABASE_URL: options.databaseUrl,
+      KEY_PEPPER: options.pepper.toString("base64"),
+      PUBLIC_BASE_URL: options.baseUrl,
+      EXTPROC_LISTEN: options.listen.map(addressText).join(","),
+      EARLY_ANSWERS_ADDRESS: `unix:${options.earlyAnswersSocket}`,
+      BATCHES_ADDRESS: `unix:${options.batchesSocket}`,
+      ADMIN_PORT: String(options.adminPort),
+      JOURNAL_DIRECTORY: options.journalDirectory,
+      ...options.proxies,
+      ...(options.traces === undefined
+        ? {}
+        : { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${options.traces.host}:${options.traces.port}` }),
+      ...(options.settleEveryMs === undefined ? {} : { SETTLE_EVERY_MS: String(options.settleEveryMs) }),
+      // Envoy has drained before this process is stopped.
+      DRAIN_SECONDS: "2",
+      LOG_LEVEL: "info",
     },
-    programs,
-  );
+    readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
+    // Finally, it settles recorded usage.
+    stopSteps: stopWithin(30_000),
+  });
 }
 
-export function dashboardPart(
-  options: {
-    databaseUrl: string;
-    pepper: Buffer;
-    baseUrl: string;
-    port: number;
-    adminPort: number;
-    /** As for extproc. */
-    proxies: Readonly<Record<string, string>>;
-  },
-  programs: Programs,
-): Part {
-  return nodePart(
-    {
-      name: "dashboard",
-      entry: "dashboard/main.ts",
-      environment: {
-        DATABASE_URL: options.databaseUrl,
-        KEY_PEPPER: options.pepper.toString("base64"),
-        PUBLIC_BASE_URL: options.baseUrl,
-        DASHBOARD_PORT: String(options.port),
-        ADMIN_PORT: String(options.adminPort),
-        PAYMENTS: "test",
-        MAIL: "outbox",
-        // The user has access to the files, too.
-        ADMIN_SECOND_FACTOR: "optional",
-        WEBHOOK_NETWORKS: "any",
-        ...options.proxies,
-        LOG_LEVEL: "info",
-      },
-      readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
-      aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
-      stopSteps: stopWithin(15_000),
+export function dashboardPart(options: {
+  programs: Programs;
+  databaseUrl: string;
+  pepper: Buffer;
+  baseUrl: string;
+  port: number;
+  adminPort: number;
+  /** As for extproc. */
+  proxies: Readonly<Record<string, string>>;
+}): Part {
+  return nodePart({
+    name: "dashboard",
+    entry: "dashboard/main.ts",
+    programs: options.programs,
+    environment: {
+      DATABASE_URL: options.databaseUrl,
+      KEY_PEPPER: options.pepper.toString("base64"),
+      PUBLIC_BASE_URL: options.baseUrl,
+      DASHBOARD_PORT: String(options.port),
+      ADMIN_PORT: String(options.adminPort),
+      PAYMENTS: "test",
+      MAIL: "outbox",
+      // The user has access to the files, too.
+      ADMIN_SECOND_FACTOR: "optional",
+      WEBHOOK_NETWORKS: "any",
+      ...options.proxies,
+      LOG_LEVEL: "info",
     },
-    programs,
-  );
+    readyUrl: `http://${LOOPBACK}:${options.adminPort}/readyz`,
+    aliveUrl: `http://${LOOPBACK}:${options.adminPort}/healthz`,
+    stopSteps: stopWithin(15_000),
+  });
 }
 
 /** @param options.configFile where Envoy's bootstrap is written. */

@@ -205,6 +205,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onProgress("Starting the gateway …");
   const upstreams = mapUpstreams(options.upstreams ?? {}, simulatorUrl);
   const operator = {
+    programs,
     databaseUrl,
     pepper,
     providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
@@ -216,6 +217,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
     adminPort: operatorAdmin,
   };
   const dataPlane = {
+    programs,
     databaseUrl,
     pepper,
     baseUrl,
@@ -228,12 +230,12 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
     proxies,
     settleEveryMs: options.settleEveryMs,
   };
-  const dashboard = { databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin, proxies };
+  const dashboard = { programs, databaseUrl, pepper, baseUrl, port: dashboardPort, adminPort: dashboardAdmin, proxies };
   await allStarted([
-    start(simulatorPart(simulatorPort, programs)),
-    start(operatorPart(operator, programs)),
-    start(extprocPart(dataPlane, programs)),
-    start(dashboardPart(dashboard, programs)),
+    start(simulatorPart({ programs, port: simulatorPort })),
+    start(operatorPart(operator)),
+    start(extprocPart(dataPlane)),
+    start(dashboardPart(dashboard)),
   ]);
   await rotateLog(directory.logs, "access");
   const { envoy: configFile, logs } = directory;

@@ -106,6 +106,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
   const { apiKey } = await prepareDemo(database, { pepper, settings: directory.settings, baseUrl: publicBaseUrl });
 
   const operatorOptions = {
+    programs,
     databaseUrl,
     pepper,
     providerKeysSecret: await readProviderKeysSecret(directory.providerKeys),
@@ -116,8 +117,9 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     xdsSocket,
     adminPort: operatorAdmin,
   };
-  const operator = await begin(member(operatorPart(operatorOptions, programs), logs));
+  const operator = await begin(member(operatorPart(operatorOptions), logs));
   const dashboardOptions = {
+    programs,
     databaseUrl,
     pepper,
     baseUrl: publicBaseUrl,
@@ -125,7 +127,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     adminPort: dashboardAdmin,
     proxies: {},
   };
-  const dashboard = await begin(member(dashboardPart(dashboardOptions, programs), logs));
+  const dashboard = await begin(member(dashboardPart(dashboardOptions), logs));
 
   const binary = await findEnvoy({ environment: process.env, onProgress: (line) => console.log(line) });
 
@@ -137,6 +139,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
     const earlyAnswersSocket = path.join(directory.sockets, `early-${planes.length}.sock`);
     const batchesSocket = path.join(directory.sockets, `batches-${planes.length}.sock`);
     const settings = {
+      programs,
       databaseUrl,
       pepper,
       baseUrl,
@@ -146,10 +149,7 @@ async function bringUp(root: string, begin: Begin, options: SupervisedStackOptio
       traces: undefined,
       proxies: {},
     };
-    const part = extprocPart(
-      { ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) },
-      programs,
-    );
+    const part = extprocPart({ ...settings, earlyAnswersSocket, journalDirectory: path.join(root, `journal of ${name}`) });
     const environment = { ...part.environment, ...options.extprocSettings };
     const program = isLogDiskFull ? intoFullDisk(part) : part;
     const extproc = await begin(member({ ...part, ...program, environment }, logs));
