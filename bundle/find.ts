@@ -2,12 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import path from "node:path";
-import { bundlesIn, ROOT, type Programs } from "./programs.ts";
+import { bundlesIn, FOLDERS, ROOT, type Programs } from "./programs.ts";
 
 /** Below the packages, so that bundles can resolve those that they do not contain. */
 const CACHE = path.join(ROOT, "node_modules/.cache/model-gateway/bundles");
-/** What they are made from. */
-const FOLDERS = ["bundle", "clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
 /** npm writes it at each installation: the packages that are there, and their checksums. */
 const PACKAGES = "node_modules/.package-lock.json";
 /** Bundles of other states of the sources: running programs may load more of them, and `npm start` may start a part again. */
@@ -58,7 +56,7 @@ async function write(directory: string, onWrite: () => void): Promise<void> {
  */
 function fingerprint(): string {
   const hash = createHash("sha256");
-  for (const folder of FOLDERS) {
+  for (const folder of ["bundle", ...FOLDERS]) {
     const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" }).sort();
     for (const name of names) if (name.endsWith(".ts")) include(path.join(folder, name));
   }

@@ -16,6 +16,9 @@ export const PROGRAMS = [
   "operator/main.ts",
 ] as const;
 
+/** Where they and all that they import are. */
+export const FOLDERS = ["clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
+
 export type Program = (typeof PROGRAMS)[number];
 
 /** The file with which Node.js runs a program. */

@@ -2,8 +2,9 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
-import { bundleName, PROGRAMS } from "../../../bundle/programs.ts";
+import { PROGRAMS } from "../../../bundle/programs.ts";
 import { REPOSITORY } from "../documents/repository-files.ts";
+import { IN_IMAGE } from "../test-run/programs.ts";
 
 const words = z.array(z.string()).default([]);
 
@@ -48,7 +49,7 @@ export function mountsOf(service: ComposeService): { source: string; target: str
 
 /** The file of this repository that a service runs, if need be as a bundle. */
 export function programOf(service: ComposeService): { file: string; isBundled: boolean } | undefined {
-  const bundled = PROGRAMS.find((program) => service.command.includes(`dist/${bundleName(program)}.mjs`));
+  const bundled = PROGRAMS.find((program) => service.command.includes(IN_IMAGE(program)));
   if (bundled !== undefined) return { file: bundled, isBundled: true };
   const file = service.command.find((word) => word.endsWith(".ts"));
   return file === undefined ? undefined : { file, isBundled: false };

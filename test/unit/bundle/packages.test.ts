@@ -1,22 +1,20 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../../../bundle/programs.ts";
 import { writeBundlesOf } from "../../../bundle/write.ts";
+import { findSources } from "../../support/test-run/programs.ts";
 
-const FOLDERS = ["clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
 /** How a program imports a package's values. */
 const IMPORT = /(?:^|\n)import (?!type\b)(?:[^;]*? from )?"([^"]+)"|\bimport\("([^"]+)"\)/g;
 
 async function importedPackages(): Promise<string[]> {
   const names = new Set<string>();
-  for (const folder of FOLDERS) {
-    for (const file of await readdir(path.join(ROOT, folder), { recursive: true })) {
-      // The installer is a bundle of its own (test/support/clients/bundle.ts).
-      if (!file.endsWith(".ts") || file.startsWith("install/program/")) continue;
-      const text = await readFile(path.join(ROOT, folder, file), "utf8");
-      for (const [, fixed, loaded] of text.matchAll(IMPORT)) names.add(fixed ?? loaded ?? "");
-    }
+  for (const file of await findSources()) {
+    // The installer is a bundle of its own (test/support/clients/bundle.ts).
+    if (file.startsWith("clients/install/program/")) continue;
+    const text = await readFile(path.join(ROOT, file), "utf8");
+    for (const [, fixed, loaded] of text.matchAll(IMPORT)) names.add(fixed ?? loaded ?? "");
   }
   const packages = [...names].filter((name) => !name.startsWith(".") && !name.startsWith("node:"));
   // Others need it.

@@ -2,7 +2,7 @@ import { access, readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { PROGRAMS, ROOT } from "../../../bundle/programs.ts";
-import { findPrograms } from "../../support/test-run/programs.ts";
+import { findPrograms, findSources } from "../../support/test-run/programs.ts";
 
 const bundles = async () => path.dirname((await findPrograms())("extproc/main.ts"));
 
@@ -69,17 +69,13 @@ test("bundled packages need no files of their own", async () => {
 });
 
 test("programs ask for their own files only in ways that the bundler knows", async () => {
-  const folders = ["clients", "contract", "dashboard", "extproc", "ledger", "local", "operator", "runtime"];
   const unknown: string[] = [];
-  for (const folder of folders) {
-    for (const name of await readdir(path.join(ROOT, folder), { recursive: true })) {
-      if (!name.endsWith(".ts")) continue;
-      const text = await readFile(path.join(ROOT, folder, name), "utf8");
-      const asked = [...text.matchAll(/import\.meta\.(\w+)|\b(__dirname|__filename)\b/g)].map(([whole]) => whole);
-      const own = folder === "extproc" && name === "main.ts" ? ["import.meta.filename"] : [];
-      const known = ["import.meta.dirname", "import.meta.url", "import.meta.resolve", ...own];
-      unknown.push(...asked.filter((each) => !known.includes(each)).map((each) => `${folder}/${name}: ${each}`));
-    }
+  for (const file of await findSources()) {
+    const text = await readFile(path.join(ROOT, file), "utf8");
+    const asked = [...text.matchAll(/import\.meta\.(\w+)|\b(__dirname|__filename)\b/g)].map(([whole]) => whole);
+    const own = file === "extproc/main.ts" ? ["import.meta.filename"] : [];
+    const known = ["import.meta.dirname", "import.meta.url", "import.meta.resolve", ...own];
+    unknown.push(...asked.filter((each) => !known.includes(each)).map((each) => `${file}: ${each}`));
   }
   expect(unknown).toEqual([]);
 });
