@@ -1,14 +1,10 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import { write } from "../../protocol/json/splice.ts";
-import { readUpstreamError } from "../../protocol/upstream-error.ts";
-import { providerOf } from "../../route/provider-key.ts";
 import { leaveUnknownReasoning } from "../passthrough/own-reasoning.ts";
 import { refuseStored } from "../responses/stored.ts";
 import { estimateResponsesTokens } from "./estimate.ts";
-import { readCount, type TokenCount, type TokenCountInput } from "./token-count.ts";
-
-const NO_HEADERS: ReadonlyMap<string, string> = new Map();
+import { readCount, refusedCount, type TokenCount, type TokenCountInput } from "./token-count.ts";
 
 /**
  * `POST /v1/responses/input_tokens`: a Responses server counts itself, with bytes unchanged except for the model's name and
@@ -34,15 +30,7 @@ export function createResponsesCount({ body, backend }: Omit<TokenCountInput, "h
           }
         : null,
     answer(status, answer) {
-      if (status === 400)
-        throw readUpstreamError({
-          status,
-          headers: NO_HEADERS,
-          body: answer,
-          upstream: backend.protocol,
-          client: "responses",
-          provider: providerOf(backend),
-        });
+      if (status === 400) throw refusedCount(answer, { backend, client: "responses" });
       const count = status === 200 ? readCount(answer) : undefined;
       return count === undefined ? estimate() : counted(count.input_tokens);
     },

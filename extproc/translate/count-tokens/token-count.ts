@@ -58,15 +58,7 @@ export function createTokenCount({ body, headers, backend }: TokenCountInput): T
     upstream: QUESTIONS[backend.protocol]({ body, headers, backend }),
     answer(status, counted) {
       // Vertex AI's count refuses what the model accepts.
-      if (status === 400 && backend.platform === undefined)
-        throw readUpstreamError({
-          status,
-          headers: NO_HEADERS,
-          body: counted,
-          upstream: backend.protocol,
-          client: "messages",
-          provider: providerOf(backend),
-        });
+      if (status === 400 && backend.platform === undefined) throw refusedCount(counted, { backend, client: "messages" });
       return (status === 200 ? readCount(counted) : undefined) ?? estimate();
     },
     estimate,
@@ -104,6 +96,18 @@ function askVertex({ body, headers, backend }: TokenCountInput): TokenCount["ups
     body: body.edit({ ...leftOut, ...VERTEX_MEMBERS, model: write(backend.upstreamModel), messages: leaveForeignThinking }),
     headers: {},
   };
+}
+
+/** What the client reads of a server that finds the request invalid, in its own interface's words. */
+export function refusedCount(body: Buffer, { backend, client }: { backend: Backend; client: Protocol }): GatewayError {
+  return readUpstreamError({
+    status: 400,
+    headers: NO_HEADERS,
+    body,
+    upstream: backend.protocol,
+    client,
+    provider: providerOf(backend),
+  });
 }
 
 /** Not every server counts; any other reply is not a count. */
