@@ -11,6 +11,7 @@ import { createManagementToken, listManagementTokens, revokeManagementToken } fr
 import { findSession, listSessions, startSession } from "../../../ledger/sign-in/sessions.ts";
 import { addResourceKey } from "../../../ledger/keys/resource-keys.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
+import { hold } from "../../support/billing/held-rows.ts";
 import { catalogueModel, PEPPER, PRICE } from "../../support/billing/ledger.ts";
 import { insertedKeyId, insertKeys } from "../../support/dashboard/many-keys.ts";
 import { createPerson } from "../../support/dashboard/people.ts";
@@ -32,18 +33,7 @@ async function start() {
 
 /** Nobody else reads or writes the table until the returned function is called. */
 async function lockTable(database: Database, table: "api_key" | "model"): Promise<() => Promise<void>> {
-  const locked = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<void>();
-  const transaction = database.transaction(async (held) => {
-    await held.execute(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-    locked.resolve();
-    await released.promise;
-  });
-  await locked.promise;
-  return async () => {
-    released.resolve();
-    await transaction;
-  };
+  return hold(database, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
 }
 
 describe("an account's keys", () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { createPayments } from "../../../dashboard/payments/payments.ts";
@@ -7,6 +7,7 @@ import { beginPayment } from "../../../ledger/payments/payments.ts";
 import { acceptInvitation, invite } from "../../../ledger/people/invitations.ts";
 import { addMember, listMemberships, removeMember } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
+import { hold } from "../../support/billing/held-rows.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { openDashboard, type Client } from "../../support/dashboard/dashboard.ts";
@@ -22,22 +23,6 @@ const waitingRow = z.strictObject({ waiting: z.int() });
 /** Where nothing is written until the returned function is called, so that all changes are decided at once. */
 async function holdWrites(database: Database, table: "audit_entry" | "payment" | "member"): Promise<() => Promise<void>> {
   return hold(database, `LOCK TABLE ${table} IN SHARE MODE`);
-}
-
-async function hold(database: Database, text: string, values: readonly unknown[] = []): Promise<() => Promise<void>> {
-  const locked = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<void>();
-  const transaction = database.transaction(async (held) => {
-    await held.execute(text, values);
-    locked.resolve();
-    await released.promise;
-  });
-  await locked.promise;
-  onTestFinished(() => released.resolve());
-  return async () => {
-    released.resolve();
-    await transaction;
-  };
 }
 
 async function expectAllToWait(database: Database): Promise<void> {

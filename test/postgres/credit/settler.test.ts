@@ -8,6 +8,7 @@ import { settle, type SettleResult } from "../../../ledger/settlement/settle.ts"
 import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import { createSettler } from "../../../ledger/settlement/settler.ts";
 import { eventually } from "../../support/eventually.ts";
+import { hold } from "../../support/billing/held-rows.ts";
 import { countRows, seedLedger, settlementOf, wrongBalances } from "../../support/billing/ledger.ts";
 import { captureLog } from "../../support/stacks/log.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
@@ -156,15 +157,7 @@ test("an account whose balance somebody holds for long keeps no other account's 
   await createAccount(database, { id: "other", name: "Other" });
   const other = { ...held, accountId: "other" };
   const { lines, log } = captureLog("warn");
-  const released = Promise.withResolvers<void>();
-  onTestFinished(() => released.resolve());
-  const holding = Promise.withResolvers<void>();
-  const holder = connect("holder").transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR UPDATE", [held.accountId]);
-    holding.resolve();
-    await released.promise;
-  });
-  await holding.promise;
+  const release = await hold(connect("holder"), "SELECT FROM account_balance WHERE account_id = $1 FOR UPDATE", [held.accountId]);
 
   let failures = 0;
   const settler = createSettler({
@@ -188,8 +181,7 @@ test("an account whose balance somebody holds for long keeps no other account's 
   await eventually(async () => expect(await settledOfOther()).toBe(-180_000n));
   expect(failures).toBe(1);
 
-  released.resolve();
-  await holder;
+  await release();
   await eventually(() => expect(settler.queued).toBe(0));
   expect((await readBalance(database, held.accountId)).postedNanoUsd).toBe(-180_000n);
   expect(await wrongBalances(database)).toEqual([]);
@@ -205,15 +197,9 @@ test("an account whose lease somebody holds keeps no other account's usage from 
   const rules = { ttlMs: 90_000, minNanoUsd: 100_000n, maxNanoUsd: 100_000n };
   const lease = { leaseId, accountId: customer.accountId, holder: "one", neededNanoUsd: 0n, wantedNanoUsd: 0n };
   await growLease(database, lease, rules);
-  const released = Promise.withResolvers<void>();
-  onTestFinished(() => released.resolve());
-  const holding = Promise.withResolvers<void>();
-  const holder = connect("holder").transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM credit_lease WHERE account_id = $1 FOR UPDATE", [customer.accountId]);
-    holding.resolve();
-    await released.promise;
-  });
-  await holding.promise;
+  const release = await hold(connect("holder"), "SELECT FROM credit_lease WHERE account_id = $1 FOR UPDATE", [
+    customer.accountId,
+  ]);
 
   const settler = createSettler({ database: connect("settler", { statementTimeoutMs: 1_000 }), flushMs: 10 });
   onTestFinished(() => settler.drain(DRAIN_MS));
@@ -223,8 +209,7 @@ test("an account whose lease somebody holds keeps no other account's usage from 
   await eventually(() => expect(settler.queued).toBe(1));
   expect(settler.pendingNanoUsd(customer.accountId)).toBe(90_000n);
 
-  released.resolve();
-  await holder;
+  await release();
   await eventually(() => expect(settler.queued).toBe(0));
   expect(await countRows(database, "usage_event")).toBe(21n);
   expect(await wrongBalances(database)).toEqual([]);
@@ -234,15 +219,7 @@ test("batches without the account whose balance somebody holds do not end the ca
   const { connect, database } = await postgres.migrated();
   const held = await seedLedger(database);
   await createAccount(database, { id: "other", name: "Other" });
-  const released = Promise.withResolvers<void>();
-  onTestFinished(() => released.resolve());
-  const holding = Promise.withResolvers<void>();
-  const holder = connect("holder").transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account_balance WHERE account_id = $1 FOR UPDATE", [held.accountId]);
-    holding.resolve();
-    await released.promise;
-  });
-  await holding.promise;
+  const release = await hold(connect("holder"), "SELECT FROM account_balance WHERE account_id = $1 FOR UPDATE", [held.accountId]);
 
   let failures = 0;
   const settler = createSettler({
@@ -256,8 +233,7 @@ test("batches without the account whose balance somebody holds do not end the ca
   for (let number = 0; number < 5; number++) settler.add(settlementOf({ ...held, accountId: "other" }));
   await eventually(() => expect(settler.queued).toBe(1));
   expect(failures).toBe(1);
-  released.resolve();
-  await holder;
+  await release();
   await eventually(() => expect(settler.queued).toBe(0));
 });
 
