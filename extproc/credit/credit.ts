@@ -101,8 +101,9 @@ export function createCredit(deps: CreditDeps): Credit {
     const inForce = await bank.renew([...due.values()].filter((id) => id !== null));
     for (const [wallet, leaseId] of due) {
       if (leaseId === null || wallet.leaseId !== leaseId) continue;
-      if (inForce.has(leaseId)) wallet.renewed(nowMs);
-      else wallet.lost();
+      const renewal = inForce.get(leaseId);
+      if (renewal === "renewed") wallet.renewed(nowMs);
+      else if (renewal === undefined) wallet.lost();
     }
   }
 

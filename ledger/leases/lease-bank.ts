@@ -3,7 +3,7 @@ import type { Database } from "../postgres/database.ts";
 import { createBatches } from "./batches.ts";
 import { growLeases, type GrowOutcome } from "./grow-leases.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
-import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLeases, type LeasePart } from "./leases.ts";
+import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLeases, type LeasePart, type Renewal } from "./leases.ts";
 
 /**
  * One process's operations on leases, as its own holder. Each call queries the database and may fail when that is unavailable.
@@ -11,8 +11,8 @@ import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLeases, type 
 export interface LeaseBank {
   /** Together with others of the same turn. */
   grow(request: Omit<LeaseRequest, "holder">): Promise<LeaseGrant>;
-  /** @returns those that are still in force. */
-  renew(leaseIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /** @returns those that are in force, even if they could not be renewed. */
+  renew(leaseIds: readonly string[]): Promise<ReadonlyMap<string, Renewal>>;
   /** Together with others of the same turn. @throws LeasesKeptError if it is still in force. */
   giveBack(lease: Pick<LeaseRequest, "leaseId" | "accountId">): Promise<void>;
   /** Returns a part of a lease, which its holder gives up, together with others of the same turn. */

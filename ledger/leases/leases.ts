@@ -46,24 +46,34 @@ export async function shrinkLeases(database: Database, parts: readonly LeasePart
   });
 }
 
-/** Renews leases. @returns those in force: the others have ended. */
+/** What a renewal finds of a lease that is in force: `held` if another transaction has its row, so that it is as it was. */
+export type Renewal = "renewed" | "held";
+
+/** Renews leases, and waits for no one. @returns those in force: the others have ended. */
 export async function renewLeases(
   database: Database,
   leaseIds: readonly string[],
   { ttlMs }: Pick<LeaseRules, "ttlMs">,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, Renewal>> {
   const rows = await database.query({
     name: "lease-renew",
-    text: `UPDATE credit_lease SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
-           WHERE lease_id IN (
-             SELECT lease_id FROM credit_lease WHERE lease_id = ANY($1) AND ended_at IS NULL
-             ORDER BY account_id, lease_id FOR UPDATE
-           ) RETURNING lease_id AS "leaseId"`,
+    text: `WITH renewed AS (
+             UPDATE credit_lease SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
+             WHERE lease_id IN (
+               SELECT lease_id FROM credit_lease WHERE lease_id = ANY($1) AND ended_at IS NULL
+               ORDER BY account_id, lease_id FOR UPDATE SKIP LOCKED
+             ) RETURNING lease_id
+           )
+           SELECT lease_id AS "leaseId", CASE WHEN renewed.lease_id IS NULL THEN 'held' ELSE 'renewed' END AS renewal
+           FROM credit_lease LEFT JOIN renewed USING (lease_id)
+           WHERE lease_id = ANY($1) AND ended_at IS NULL`,
     values: [leaseIds, ttlMs],
-    row: z.strictObject({ leaseId: z.string() }),
+    row: renewalRow,
   });
-  return new Set(rows.map(({ leaseId }) => leaseId));
+  return new Map(rows.map(({ leaseId, renewal }) => [leaseId, renewal]));
 }
+
+const renewalRow = z.strictObject({ leaseId: z.string(), renewal: z.enum(["held", "renewed"]) });
 
 /**
  * Nothing was returned, for certain: the database was unavailable, or stopped before the commit. The leases are still in force.
@@ -135,7 +145,7 @@ interface Ending {
   where: string;
   value: unknown;
   reason: "returned" | "expired" | "recovered";
-  /** Those of accounts whose balances others hold are left for the next time. */
+  /** Those that others hold, or whose account's balance others hold, are left for the next time. */
   leavesHeld?: boolean;
 }
 
@@ -160,13 +170,16 @@ const freedRow = z.strictObject({ freedNanoUsd: z.bigint() });
 async function endLeases(
   transaction: Queryable,
   accountIds: readonly string[],
-  { name, where, value, reason }: Ending,
+  { name, where, value, reason, leavesHeld }: Ending,
 ): Promise<bigint> {
   const [row] = await transaction.query({
     name,
     text: `WITH ended AS (
              UPDATE credit_lease SET ended_at = clock_timestamp(), end_reason = '${reason}'
-             WHERE ended_at IS NULL AND account_id = ANY($1::text[]) AND ${where}
+             WHERE lease_id IN (
+               SELECT lease_id FROM credit_lease WHERE ended_at IS NULL AND account_id = ANY($1::text[]) AND ${where}
+               ORDER BY account_id, lease_id FOR UPDATE ${leavesHeld === true ? "SKIP LOCKED" : ""}
+             )
              RETURNING account_id, granted_nano_usd - settled_nano_usd AS rest
            ), freed AS (
              SELECT account_id, sum(rest)::bigint AS nano_usd FROM ended GROUP BY account_id

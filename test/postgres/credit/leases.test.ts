@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from "uuid";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
@@ -17,6 +17,7 @@ import {
   shrinkLeases,
 } from "../../../ledger/leases/leases.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
+import { hold } from "../../support/billing/held-rows.ts";
 import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
@@ -139,7 +140,7 @@ test("a lease that is not renewed is reaped after its grace period; its late set
   await growLease(database, request(alive, 0n, "two"), RULES);
   expect(await reapLeases(database, { graceMs: 600_000 })).toBe(0n);
   expect(await reapLeases(database, { graceMs: 10_000 })).toBe(400_000n);
-  expect(await renewLeases(database, [dead, alive], RULES)).toEqual(new Set([alive]));
+  expect(await renewLeases(database, [dead, alive], RULES)).toEqual(new Map([[alive, "renewed"]]));
 
   await settle(database, [settlementOf(customer, { leaseId: dead })]);
   expect(await readBalance(database, "acme")).toMatchObject({ postedNanoUsd: 910_000n, leasedNanoUsd: 150_000n });
@@ -246,15 +247,7 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
     await grow(returned, accountId);
     await growLease(database, { ...request(uuidv7(), 0n, "dead"), accountId }, EXPIRED);
   }
-  const released = Promise.withResolvers<void>();
-  onTestFinished(() => released.resolve());
-  const holding = Promise.withResolvers<void>();
-  const holder = connect("holder").transaction(async (transaction) => {
-    await transaction.execute("SELECT FROM account_balance WHERE account_id = 'acme' FOR UPDATE");
-    holding.resolve();
-    await released.promise;
-  });
-  await holding.promise;
+  const release = await hold(connect("holder"), "SELECT FROM account_balance WHERE account_id = 'acme' FOR UPDATE");
 
   expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
   const operations: readonly ((accountId: string) => Promise<unknown>)[] = [
@@ -269,10 +262,53 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
     expect((await attempt()).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
   }
 
-  released.resolve();
-  await holder;
+  await release();
   for (const operation of operations) await operation("acme");
   expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("while somebody holds a lease, others are renewed and reaped, and it stays in force", async () => {
+  const { database, connect } = await postgres.migrated();
+  await accountWith(database, 10_000_000n);
+  const [held, free] = [uuidv7(), uuidv7()];
+  await growLease(database, request(held, 0n, "one"), RULES);
+  await growLease(database, request(free, 0n, "one"), RULES);
+  await growLease(database, request(uuidv7(), 0n, "dead"), EXPIRED);
+  const release = await hold(connect("holder"), "SELECT FROM credit_lease WHERE lease_id = $1 FOR UPDATE", [held]);
+  const bank = createLeaseBank(connect("bank", { statementTimeoutMs: 1_000 }), "one", RULES);
+  expect(await bank.renew([held, free])).toEqual(
+    new Map([
+      [held, "held"],
+      [free, "renewed"],
+    ]),
+  );
+  await bank.reap();
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(800_000n);
+
+  await release();
+  expect(await bank.renew([held, free])).toEqual(
+    new Map([
+      [held, "renewed"],
+      [free, "renewed"],
+    ]),
+  );
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("of expired leases, one that somebody holds ends when it is free", async () => {
+  const { database, connect } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const held = uuidv7();
+  await growLease(database, request(held, 0n, "dead"), EXPIRED);
+  await growLease(database, request(uuidv7(), 0n, "dead"), EXPIRED);
+  const release = await hold(connect("holder"), "SELECT FROM credit_lease WHERE lease_id = $1 FOR UPDATE", [held]);
+  const reaper = connect("reaper", { statementTimeoutMs: 1_000 });
+  const others = await reapLeases(reaper, { graceMs: 10_000 });
+  expect(others).toBeGreaterThan(0n);
+  await release();
+  expect(await reapLeases(reaper, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
   expect(await checkLedger(database)).toEqual([]);
 });
 
@@ -284,7 +320,7 @@ test("a return that never reached the database leaves its leases in force, and r
   const away = connect("away");
   await away.close();
   await expect(returnLeases(away, [{ leaseId, accountId: "acme" }])).rejects.toThrow(LeasesKeptError);
-  expect(await renewLeases(database, [leaseId], RULES)).toEqual(new Set([leaseId]));
+  expect(await renewLeases(database, [leaseId], RULES)).toEqual(new Map([[leaseId, "renewed"]]));
 });
 
 test("parts of several leases are taken back at once, of none that has ended or has less left (S30)", async () => {

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import { createCredit } from "../../../../extproc/credit/credit.ts";
+import type { Renewal } from "../../../../ledger/leases/leases.ts";
 import { sizeOf } from "../../../support/billing/hold-size.ts";
 import { never } from "../../../support/billing/wallet.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_S = 60;
+const LEASE_S = 90;
 
 /** Calls of the bank; of those that return credit, the lease or the amount. */
 interface Asked {
@@ -17,13 +19,13 @@ interface Asked {
 /** One process's credit, of accounts that have `freeNanoUsd` beside a lease of 100. */
 function startCredit({ freeNanoUsd = 1_600n } = {}) {
   const clock = { now: 0 };
-  const bank = { isAway: false };
+  const bank: { isAway: boolean; renewal: Renewal } = { isAway: false, renewal: "renewed" };
   const asked: Asked = { grown: 0, renewed: 0, returned: [], freed: [] };
   let leases = 0;
   const unused = () => Promise.reject(new Error("it is not called"));
   const credit = createCredit({
     bank: {
-      ttlMs: 90_000,
+      ttlMs: LEASE_S * SECOND_MS,
       minNanoUsd: 50n,
       async grow() {
         asked.grown++;
@@ -32,7 +34,7 @@ function startCredit({ freeNanoUsd = 1_600n } = {}) {
       },
       async renew(leaseIds) {
         asked.renewed++;
-        return new Set(leaseIds);
+        return new Map(leaseIds.map((leaseId) => [leaseId, bank.renewal]));
       },
       async giveBack({ leaseId }) {
         asked.returned.push(leaseId);
@@ -78,6 +80,21 @@ test("an account that comes every minute keeps a lease that is a sixteenth of it
   expect(asked.grown).toBe(1);
   expect(asked.renewed).toBeGreaterThanOrEqual(10);
   expect(asked.returned).toEqual([]);
+});
+
+test("a lease whose row somebody holds is used until it expires, and renewed as soon as that is over (S30)", async () => {
+  const { bank, asked, visit, wait } = startCredit();
+  await visit();
+  bank.renewal = "held";
+  await wait(LEASE_S - 3);
+  await visit();
+  expect(asked.grown).toBe(1);
+  bank.renewal = "renewed";
+  await wait(1);
+  bank.renewal = "held";
+  await wait(LEASE_S - 3);
+  await visit();
+  expect(asked).toMatchObject({ grown: 1, returned: [] });
 });
 
 test("a small lease is returned five minutes after its last use (S30)", async () => {
