@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
+import * as z from "zod";
 
 const run = promisify(execFile);
 const BUILD_WITHIN_MS = 30 * 60_000;
@@ -32,14 +33,24 @@ export interface Buildah {
   buildOnce(fingerprint: string, prepare: () => Promise<Build>): Promise<void>;
   /** Writes an image as `docker save` does. */
   save(reference: string, file: string): Promise<void>;
+  /** Makes a container of an image, with the machine's network. */
+  createContainer(reference: string): Promise<Container>;
 }
+
+export interface Container {
+  /** The command that runs the image's entry point in it, with parameters, as the image's user. */
+  command(...parameters: readonly string[]): string[];
+  remove(): Promise<void>;
+}
+
+const imageSchema = z.object({ OCIv1: z.object({ config: z.object({ Entrypoint: z.array(z.string()) }) }) });
 
 export function createBuildah(directory: string): Buildah {
   const storage = path.join(directory, "storage");
+  const options = ["--root", storage, "--runroot", path.join(directory, "storage-run"), "--storage-driver", "overlay"];
 
   /** In its own mount namespace, so that the mounts of an interrupted build end with it. */
   async function buildah(words: readonly string[]): Promise<string> {
-    const options = ["--root", storage, "--runroot", path.join(directory, "storage-run"), "--storage-driver", "overlay"];
     const entered = ["--mount", "--propagation", "private", "buildah", ...options, ...words];
     try {
       // Layers on their way are too large for the memory that takes the temporary files of tests.
@@ -78,6 +89,29 @@ export function createBuildah(directory: string): Buildah {
     async save(reference, file) {
       await rm(file, { force: true });
       await buildah(["push", "--quiet", reference, `docker-archive:${file}:${reference}`]);
+    },
+    async createContainer(reference) {
+      const inspected: unknown = JSON.parse(await buildah(["inspect", "--type", "image", reference]));
+      const { Entrypoint } = imageSchema.parse(inspected).OCIv1.config;
+      const id = (await buildah(["from", "--pull-never", reference])).trim();
+      return {
+        command: (...parameters) => [
+          "buildah",
+          ...options,
+          "run",
+          "--isolation",
+          "chroot",
+          "--network",
+          "host",
+          id,
+          "--",
+          ...Entrypoint,
+          ...parameters,
+        ],
+        async remove() {
+          await buildah(["rm", id]);
+        },
+      };
     },
   };
 }

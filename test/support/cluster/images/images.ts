@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -18,6 +18,7 @@ const ROOT = path.join(import.meta.dirname, "../../../..");
 const CHART = "charts/model-gateway";
 /** As docs/kubernetes.md calls it. */
 const PRODUCT = "images.example/model-gateway";
+const LOCAL = "model-gateway-local";
 const EARLIER = "test/cluster/earlier/sources.tar.xz";
 const NPM = "11.21.2";
 
@@ -50,18 +51,11 @@ interface Kitchen extends BuildImagesOptions {
   host: HostSettings;
 }
 
-/** Builds what has changed since the run before. One process at a time. */
+/** Builds what has changed since the run before. One process at a time. @param options.directory which exists. */
 export async function buildImages(options: BuildImagesOptions): Promise<Images> {
-  await mkdir(options.directory, { recursive: true });
-  const host = await readHostSettings(options.environment);
-  const kitchen = { ...options, host, buildah: createBuildah(options.directory) };
+  const kitchen = await openKitchen(options);
   const tags = await readTags();
-  const debian = await build(kitchen, {
-    reference: "docker.io/library/debian:bookworm-slim",
-    dockerfile: "debian",
-    made: [SUITE],
-    fill: (context) => makeRoot(path.join(context, "root.tar"), options.directory, host),
-  });
+  const debian = await buildDebian(kitchen);
   const pause = await build(kitchen, { reference: "cluster.test/pause:1", dockerfile: "pause", made: [debian.fingerprint] });
   const envoy = await build(kitchen, {
     reference: tags.envoy,
@@ -79,15 +73,7 @@ export async function buildImages(options: BuildImagesOptions): Promise<Images> 
       await cp(native, path.join(context, "native"), { recursive: true, verbatimSymlinks: true });
     },
   });
-  const node = await build(kitchen, {
-    reference: "docker.io/library/node:24-slim",
-    dockerfile: "node",
-    made: [debian.fingerprint, process.version, NPM],
-    async fill(context) {
-      await copyFile(process.execPath, path.join(context, "node"));
-      await fetchNpm(context);
-    },
-  });
+  const node = await buildNode(kitchen, debian);
   const product = await buildProduct(kitchen, node, { reference: `${PRODUCT}:${tags.product}` });
   const packages = await buildProduct(kitchen, node, { reference: `${PRODUCT}:packages`, target: "packages" });
   const earlier = await build(kitchen, {
@@ -98,6 +84,39 @@ export async function buildImages(options: BuildImagesOptions): Promise<Images> 
     fill: (context) => copyFile(path.join(ROOT, EARLIER), path.join(context, path.basename(EARLIER))),
   });
   return { product, earlier, pause, envoy, postgres };
+}
+
+/** Builds the image that runs the whole product, as docs/local.md does. @returns its name. */
+export async function buildLocalImage(options: BuildImagesOptions): Promise<string> {
+  const kitchen = await openKitchen(options);
+  const node = await buildNode(kitchen, await buildDebian(kitchen));
+  return (await buildProduct(kitchen, node, { reference: LOCAL, target: "local" })).reference;
+}
+
+async function openKitchen(options: BuildImagesOptions): Promise<Kitchen> {
+  const host = await readHostSettings(options.environment);
+  return { ...options, host, buildah: createBuildah(options.directory) };
+}
+
+function buildDebian(kitchen: Kitchen): Promise<Image> {
+  return build(kitchen, {
+    reference: "docker.io/library/debian:bookworm-slim",
+    dockerfile: "debian",
+    made: [SUITE],
+    fill: (context) => makeRoot(path.join(context, "root.tar"), kitchen.directory, kitchen.host),
+  });
+}
+
+function buildNode(kitchen: Kitchen, debian: Image): Promise<Image> {
+  return build(kitchen, {
+    reference: "docker.io/library/node:24-slim",
+    dockerfile: "node",
+    made: [debian.fingerprint, process.version, NPM],
+    async fill(context) {
+      await copyFile(process.execPath, path.join(context, "node"));
+      await fetchNpm(context);
+    },
+  });
 }
 
 interface Recipe {

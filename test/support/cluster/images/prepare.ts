@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "../../../../local/process/lock.ts";
 import { isAlive } from "../../../../local/process/processes.ts";
 import { removeCgroup } from "../cgroup.ts";
-import { buildImages, type BuildImagesOptions, type Images } from "./images.ts";
+import { buildImages, buildLocalImage, type BuildImagesOptions, type Images } from "./images.ts";
 import { copySeed, seedImages } from "./seed.ts";
 
 const LOCK_POLL_MS = 500;
@@ -16,21 +16,33 @@ export interface Prepared {
   directory: string;
 }
 
-/** Builds and unpacks images, or finds what an earlier run built. Other processes wait meanwhile, and then find it too. */
+/** Builds and unpacks images, or finds what an earlier run built. */
 export async function prepareImages(options: BuildImagesOptions): Promise<Prepared> {
+  return whileLocked(options, async () => {
+    const images = await buildImages(options);
+    const seed = await seedImages(options.directory, images);
+    const directory = await mkdtemp(path.join(options.directory, `run-${process.pid}-`));
+    // Pods' users reach their volumes through it.
+    await chmod(directory, 0o755);
+    await copySeed(seed, path.join(directory, "images"));
+    return { images, directory };
+  });
+}
+
+/** @returns the name of the image that runs the whole product. */
+export async function prepareLocalImage(options: BuildImagesOptions): Promise<string> {
+  return whileLocked(options, () => buildLocalImage(options));
+}
+
+/** Other processes wait meanwhile, and then find what this one has built. */
+async function whileLocked<Result>(options: BuildImagesOptions, work: () => Promise<Result>): Promise<Result> {
   await mkdir(options.directory, { recursive: true });
   for (let isWaiting = false; ; isWaiting = true) {
     const attempt = await tryLock(path.join(options.directory, "lock"));
     if (attempt.kind === "taken") {
       try {
         await removeLeftovers(options.directory);
-        const images = await buildImages(options);
-        const seed = await seedImages(options.directory, images);
-        const directory = await mkdtemp(path.join(options.directory, `run-${process.pid}-`));
-        // Pods' users reach their volumes through it.
-        await chmod(directory, 0o755);
-        await copySeed(seed, path.join(directory, "images"));
-        return { images, directory };
+        return await work();
       } finally {
         await attempt.lock.release();
       }
