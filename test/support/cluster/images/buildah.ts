@@ -37,7 +37,7 @@ export interface Buildah {
   createContainer(reference: string): Promise<Container>;
 }
 
-export interface Container {
+interface Container {
   /** The command that runs the image's entry point in it, with parameters, as the image's user. */
   command(...parameters: readonly string[]): string[];
   remove(): Promise<void>;
