@@ -21,5 +21,6 @@ test("a loop that always has work is busy and late; one that waits is not busy",
   }
   expect(lateness.busyPart).toBeGreaterThan(0.9);
   expect(lateness.meanMs).toBeGreaterThan(20);
-  await eventually(() => expect(lateness.busyPart).toBeLessThan(0.5));
+  // A try that fails is work, too: most half seconds must be without one.
+  await eventually(() => expect(lateness.busyPart).toBeLessThan(0.5), { everyMs: 1_000 });
 });
