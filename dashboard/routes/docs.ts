@@ -5,12 +5,12 @@ import { html } from "ghtml";
 import * as z from "zod";
 import { listModels } from "../../ledger/models/model-list.ts";
 import type { AppDeps } from "../app-deps.ts";
-import { readReference, type Reference } from "../reference/document.ts";
+import { readReference } from "../reference/document.ts";
 import { sendPage } from "../http/reply.ts";
 import { defaultModel } from "../views/default-model.ts";
 import { DOCS, quickstartPage } from "../views/docs/docs.ts";
 import { inlineCode } from "../views/docs/inline-code.ts";
-import { referencePage } from "../views/docs/reference.ts";
+import { operationsHtml, referencePage } from "../views/docs/reference.ts";
 import { LANGUAGES } from "../views/first-requests.ts";
 
 const query = z.object({ language: z.enum(LANGUAGES).catch("curl") });
@@ -21,8 +21,8 @@ const MAX_ALIASES = 1_000;
 /** Public documentation in the product. */
 export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: baseUrl }: AppDeps): void {
   const readSource = () => readFileSync(path.join(import.meta.dirname, "../../docs/openapi.yaml"), "utf8");
-  let ofClients: Reference | undefined;
-  let ofManagement: Reference | undefined;
+  let ofClients: string | undefined;
+  let ofManagement: { description: string; operations: string } | undefined;
 
   app.get(DOCS, async (request, reply) => {
     const { language } = query.parse(request.query ?? {});
@@ -32,14 +32,14 @@ export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: base
 
   app.get(`${DOCS}/api`, async (request, reply) => {
     const { parse } = await import("yaml");
-    ofClients ??= readReference(parse(readSource(), { maxAliasCount: MAX_ALIASES }));
+    ofClients ??= operationsHtml(readReference(parse(readSource(), { maxAliasCount: MAX_ALIASES })));
     return sendPage(
       reply,
       referencePage({
         visitor: request.visitor,
         title: "API reference",
         path: `${DOCS}/api`,
-        reference: ofClients,
+        operations: ofClients,
         lead: html`<p>
           Base URL: <code>${baseUrl}</code>. Send an <a href="/dashboard/keys">API key</a> as
           <code>authorization: Bearer sk-mg-…</code> or as <code>x-api-key</code>. Requests and responses have the formats of
@@ -54,20 +54,25 @@ export function docsRoutes(app: FastifyInstance, { database, publicBaseUrl: base
 
   app.get(`${DOCS}/management-api`, async (request, reply) => {
     // The routes describe themselves once all of them exist.
-    ofManagement ??= readReference((await app.inject({ method: "GET", url: "/api/v1/openapi.json" })).json());
+    ofManagement ??= readManagement((await app.inject({ method: "GET", url: "/api/v1/openapi.json" })).json());
     return sendPage(
       reply,
       referencePage({
         visitor: request.visitor,
         title: "Management API",
         path: `${DOCS}/management-api`,
-        reference: ofManagement,
+        operations: ofManagement.operations,
         lead: html`<p>
           Base URL: <code>${baseUrl}/api/v1</code>. Send a <a href="/dashboard/tokens">management token</a> as
-          <code>authorization: Bearer mgmt_…</code>. !${inlineCode(ofManagement.description ?? "")}
+          <code>authorization: Bearer mgmt_…</code>. !${inlineCode(ofManagement.description)}
         </p>`,
         source: "/api/v1/openapi.json",
       }),
     );
   });
+}
+
+function readManagement(document: unknown): { description: string; operations: string } {
+  const reference = readReference(document);
+  return { description: reference.description ?? "", operations: operationsHtml(reference) };
 }
