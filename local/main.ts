@@ -8,7 +8,10 @@ import { cacheDirectory } from "./cache-directory.ts";
 import type * as program from "./start.ts";
 
 // Where packages cannot be written, or on a machine that the bundler does not support, Node.js loads every module itself.
-const programs = await findBundles({ onWrite: () => console.log("Bundling the programs …") }).catch(() => SOURCES);
+const programs = await findBundles({
+  onWrite: () => console.log("Bundling the programs …"),
+  staysInUse: true,
+}).catch(() => SOURCES);
 // Unless npm start has: without it, stripping the types of the few files until here takes 20 MiB.
 enableCompileCache(path.join(cacheDirectory(process.env), "compiled"));
 const { start }: typeof program = await import(pathToFileURL(programs("local/start.ts")).href);
