@@ -4,8 +4,8 @@ import { typedAmount } from "../http/typed-amount.ts";
 import { showUsd } from "../money.ts";
 
 /** Of one payment. */
-const MIN_TOP_UP = 5_000_000_000n;
-const MAX_TOP_UP = 5_000_000_000_000n;
+export const MIN_TOP_UP = 5_000_000_000n;
+export const MAX_TOP_UP = 5_000_000_000_000n;
 
 /** In dollars and cents. */
 export const paidAmount = z

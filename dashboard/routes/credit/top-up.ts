@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
+import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { admitTopUp, beginPayment, listPayments } from "../../../ledger/payments/payments.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -19,9 +20,12 @@ const querySchema = z.object({ paid: z.string().optional().catch(undefined) });
 
 export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provider: PaymentProvider): void {
   async function render(visitor: Member, form: FormState, isBack = false): Promise<string> {
-    const payments = await listPayments(database, { accountId: visitor.membership.accountId, limit: PAGE });
+    const { accountId } = visitor.membership;
+    const payments = await listPayments(database, { accountId, limit: PAGE });
+    // Read after the payments: it includes those that are listed as paid.
+    const balanceNanoUsd = isBack ? (await readBalance(database, accountId)).postedNanoUsd : undefined;
     const isTest = provider.name === "test";
-    return topUpPage({ visitor, form, payments, isTest, isBack, attemptId: form.values["attempt"] ?? randomUUID() });
+    return topUpPage({ visitor, form, payments, isTest, balanceNanoUsd, attemptId: form.values["attempt"] ?? randomUUID() });
   }
 
   app.get("/dashboard/credit/top-up", async (request, reply) => {

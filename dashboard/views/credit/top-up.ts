@@ -1,6 +1,8 @@
 import { html } from "ghtml";
 import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { FormState } from "../../http/form.ts";
+import { showUsd } from "../../money.ts";
+import { MAX_TOP_UP, MIN_TOP_UP } from "../../payments/top-up-form.ts";
 import { isAllowed } from "../../permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
@@ -27,14 +29,14 @@ export interface TopUpView {
   /** Whether payments are simulated. */
   isTest: boolean;
   attemptId: string;
-  /** The visitor returns from the provider's page, after paying. */
-  isBack: boolean;
+  /** The balance, if the visitor returns from the provider's page after paying. */
+  balanceNanoUsd: bigint | undefined;
 }
 
-export function topUpPage({ visitor, form, payments, isTest, attemptId, isBack }: TopUpView): string {
+export function topUpPage({ visitor, form, payments, isTest, attemptId, balanceNanoUsd }: TopUpView): string {
   const body = html`<p class="crumb"><a href="/dashboard/credit">Credits</a></p>
     <h1>Add credit</h1>
-    !${isBack ? html`<p role="status">Thank you. The payment may take a few seconds to show as paid: reload this page if it does not.</p>` : ""}
+    !${balanceNanoUsd === undefined ? "" : html`<p role="status">Thank you. !${news(payments, balanceNanoUsd)}</p>`}
     !${!isAllowed(visitor.membership.role, "addCredit") || visitor.membership.isSuspended ? "" : topUp({ visitor, form, isTest, attemptId })}
     <h2>Payments</h2>
     <p class="muted">Credit is added as soon as the payment provider confirms the payment, usually within seconds.</p>
@@ -42,8 +44,16 @@ export function topUpPage({ visitor, form, payments, isTest, attemptId, isBack }
   return layout({ title: "Add credit", visitor, path: "/dashboard/credit", body });
 }
 
-function topUp({ visitor, form, isTest, attemptId }: Omit<TopUpView, "payments" | "isBack">): string {
-  const help = isTest ? "Test mode: no money moves." : "You pay on Stripe's page. This service never sees your card number.";
+/** The provider reports a payment about when it sends the visitor back. */
+function news([newest]: readonly Payment[], balanceNanoUsd: bigint): string {
+  return newest?.status === "paid"
+    ? html`Your balance is now !${usd(balanceNanoUsd)}.`
+    : "The payment may take a few seconds to show as paid: reload this page if it does not.";
+}
+
+function topUp({ visitor, form, isTest, attemptId }: Omit<TopUpView, "payments" | "balanceNanoUsd">): string {
+  const how = isTest ? "Test mode: no money moves." : "You pay on Stripe's page. This service never sees your card number.";
+  const help = `From ${showUsd(MIN_TOP_UP)} to ${showUsd(MAX_TOP_UP)}. ${how}`;
   return html`<form method="post" action="/dashboard/credit/top-up" class="card stack">
     !${formProblem(form)} !${csrfField(visitor.csrf)}
     <input type="hidden" name="attempt" value="${attemptId}" />

@@ -83,10 +83,13 @@ test("a top-up is credited when it is paid, once, and not before (S26)", async (
   expect(payPage).toMatch(/^\/dashboard\/credit\/test-pay\/cs_test_/);
   expect(await postedOf(database, accountId)).toBe(0n);
   expect((await browser.get(payPage)).text).toContain("no money moves");
+  expect((await browser.get("/dashboard/credit/top-up?paid=yes")).text).toContain("The payment may take a few seconds");
   for (let time = 0; time < 2; time++)
     expect((await browser.submit(payPage, payPage, { decision: "pay" })).headers["location"]).toContain("?paid=yes");
   expect(await postedOf(database, accountId)).toBe(20_000_000_000n);
-  expect((await browser.get("/dashboard/credit/top-up")).text).toMatch(/>paid</);
+  const thanks = (await browser.get("/dashboard/credit/top-up?paid=yes")).text;
+  expect(thanks).toMatch(/>paid</);
+  expect(thanks.replaceAll(/<[^>]*>/g, "")).toContain("Your balance is now $20.00.");
   expect((await browser.get("/dashboard/credit")).text).toContain("+$20.00");
   expect(await checkLedger(database)).toEqual([]);
 });
@@ -111,6 +114,7 @@ test("an unpaid top-up gives no credit, and an invalid amount is rejected next t
   const payPage = (await begin(browser)).headers["location"] ?? "";
   await browser.submit(payPage, payPage, { decision: "decline" });
   expect(await paymentsOf(database, accountId)).toMatchObject([{ status: "failed" }]);
+  expect((await browser.get("/dashboard/credit/top-up")).text).toContain("From $5.00 to $5,000.00.");
   for (const amount of ["", "4.99", "$5,000.01", "12345678", "1,5", "1e3", "-20", "20.001"]) {
     const page = await begin(browser, amount);
     expect([amount, page.status, page.text.includes('id="amount-problem"')]).toEqual([amount, 400, true]);
