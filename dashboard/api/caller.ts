@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { findManagementToken, isManagementToken } from "../../ledger/people/management-tokens.ts";
+import { findManagementToken, isManagementToken, MANAGEMENT_TOKEN_LENGTH } from "../../ledger/people/management-tokens.ts";
 import type { Role } from "../../ledger/people/members.ts";
 import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
 import { sessionCookie } from "../session/cookie.ts";
@@ -77,11 +77,22 @@ function readCredential({ headers }: FastifyRequest): string | undefined {
 }
 
 async function callerOfToken(database: Database, credential: string): Promise<Caller> {
-  if (credential.startsWith("sk-mg-")) throw refused(`This is an API key, which can only call models. ${WHERE}`);
-  const token = isManagementToken(credential) ? await findManagementToken(database, credential) : undefined;
+  const mistake = explainMistake(credential);
+  if (mistake !== undefined) throw refused(mistake);
+  const token = await findManagementToken(database, credential);
   if (token === undefined) throw refused(`This token is not valid: it was revoked, has expired, or never existed. ${WHERE}`);
   const { id, accountId, role, readsService } = token;
   return { id, accountId, role, personId: null, tokenId: id, readsService, mustProveEmail: false };
+}
+
+/** Of a credential that never was a token; undefined if only the database can tell. */
+function explainMistake(credential: string): string | undefined {
+  if (credential === "") return `The \`authorization\` header contains no token. ${WHERE}`;
+  if (credential.startsWith("sk-mg-")) return `This is an API key, which can only call models. ${WHERE}`;
+  if (!isManagementToken(credential)) return `This is not a management token. ${WHERE}`;
+  const { length } = credential;
+  if (length === MANAGEMENT_TOKEN_LENGTH) return undefined;
+  return `This token has ${length} characters instead of ${MANAGEMENT_TOKEN_LENGTH}. Copy all of it.`;
 }
 
 async function callerOfSession(

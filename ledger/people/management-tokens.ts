@@ -45,6 +45,8 @@ export interface NewManagementToken {
 }
 
 const PREFIX = "mgmt_";
+/** With 32 random bytes in base64url. */
+export const MANAGEMENT_TOKEN_LENGTH = PREFIX.length + 43;
 const KNOWN_ROLES = ROLES.map((role) => `'${role}'`).join(", ");
 /** Of tokens joined as in `FROM`. */
 const IS_STOPPED = `(member.role IS NULL OR member.role NOT IN (${KNOWN_ROLES}) OR management_token.role NOT IN (${KNOWN_ROLES}) OR (

@@ -312,7 +312,14 @@ test("without a token, with a revoked or expired one, and with an API key, the a
     [ended, /^This token is not valid/],
     [client({ authorization: `Bearer ${made.value}` }), /^This is an API key, which can only call models\./],
     [client({ "x-api-key": made.value }), /^This is an API key/],
-    [client({ authorization: "Basic YTpi" }), /^This token is not valid/],
+    [client({ authorization: "Basic YTpi" }), /^The `authorization` header contains no token\. Create a management token/],
+    // As a command sends it whose variable is not set.
+    [client({ authorization: "Bearer" }), /^The `authorization` header contains no token\. Create a management token/],
+    [client({ authorization: "Bearer ghp_token" }), /^This is not a management token\. Create a management token/],
+    [
+      client({ authorization: `Bearer mgmt_${"x".repeat(34)}` }),
+      /^This token has 39 characters instead of 48\. Copy all of it\.$/,
+    ],
   ];
   for (const [stranger, words] of strangers) {
     const [status, type, , message] = await refusal(stranger.get("/api/v1/account"));
