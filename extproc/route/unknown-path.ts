@@ -60,7 +60,10 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
     /^(\/v1)?\/(organizations?|dashboard|me|credits|key|auth\/key)(\/|$)/,
     "Administration is not part of this interface. GET /v1/balance and GET /v1/usage report what this key's account has and what the key used; the management API at /api/v1 has the rest.",
   ],
-  [/^(\/v1)?\/(health|healthz|livez|readyz|ping|status|v1)$/, "GET / answers, without a key, while the gateway runs."],
+  [
+    /^(\/v1)?\/(health|healthz|livez|readyz|ping|status|v1)$/,
+    "Send GET / instead: it needs no key, and answers while the gateway runs.",
+  ],
   [
     /^(\/v1)?\/images\/variations$/,
     "Variations of images are not supported. POST /v1/images/edits changes images as a prompt says.",
