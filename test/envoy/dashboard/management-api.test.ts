@@ -47,14 +47,14 @@ test("every command of the guide works verbatim", async () => {
   const guide = await readFile(GUIDE, "utf8");
   const commands = [...guide.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block = ""]) => block.split(/\n(?=curl)/));
   expect(commands).toHaveLength(35);
-  const environment: Record<string, string> = { TOKEN: token, BASE_URL: stack.baseUrl, PATH: process.env["PATH"] ?? "" };
+  const environment: Record<string, string> = { TOKEN: token, GATEWAY_BASE_URL: stack.baseUrl, PATH: process.env["PATH"] ?? "" };
   const answers: string[] = [];
   for (const command of commands) {
     const { stdout } = await run("sh", ["-c", command], { env: environment });
     answers.push(stdout);
     const [, id] = /"id":"([\w-]+)"/.exec(stdout) ?? [];
-    if (id !== undefined && command.includes('POST "$BASE_URL/api/v1/keys"')) environment["KEY_ID"] = id;
-    if (id !== undefined && command.includes('POST "$BASE_URL/api/v1/projects"')) environment["PROJECT_ID"] = id;
+    if (id !== undefined && command.includes('POST "$GATEWAY_BASE_URL/api/v1/keys"')) environment["KEY_ID"] = id;
+    if (id !== undefined && command.includes('POST "$GATEWAY_BASE_URL/api/v1/projects"')) environment["PROJECT_ID"] = id;
   }
   expect(answers[0]).toMatch(/^\{"currency":"USD","balance":"5\.000000000"/);
   expect(answers[1]).toContain('"value":"sk-mg-');
