@@ -3,18 +3,37 @@ import type { Queryable } from "../postgres/database.ts";
 import { readAccountPage, readChangedKeyPage, readModels } from "./pages.ts";
 import type { Change } from "./rows.ts";
 
-/**
- * The lowest transaction id that is open, or has not begun. Read before the rows: anything that commits later has this id or a
- * higher one, so the next reading starts here and misses nothing (migrations/0001).
- */
-export async function readHorizon(database: Queryable): Promise<bigint> {
+/** Which transactions had ended at a moment: all below `nextXid`, but for those that were open. */
+export interface Snapshot {
+  nextXid: bigint;
+  openXids: ReadonlySet<bigint>;
+}
+
+/** Before every transaction. */
+export const BEGINNING: Snapshot = { nextXid: 0n, openXids: new Set() };
+
+/** Read before the rows: what commits later is open in it, or above it, and so in the next reading (docs/decisions/0091). */
+export async function readSnapshot(database: Queryable): Promise<Snapshot> {
   const [snapshot] = await database.query({
-    name: "feed-horizon",
-    text: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid`,
-    row: z.strictObject({ xid: z.bigint() }),
+    name: "feed-snapshot",
+    text: `SELECT pg_snapshot_xmax(snapshot)::text AS "nextXid",
+             ARRAY(SELECT pg_snapshot_xip(snapshot)::text) AS "openXids"
+           FROM pg_current_snapshot() AS snapshot`,
+    row: snapshotRow,
   });
-  if (snapshot === undefined) throw new Error("A snapshot has no xmin.");
-  return snapshot.xid;
+  if (snapshot === undefined) throw new Error("Postgres has no snapshot.");
+  return { nextXid: BigInt(snapshot.nextXid), openXids: new Set(snapshot.openXids.map(BigInt)) };
+}
+
+const snapshotRow = z.strictObject({ nextXid: z.string(), openXids: z.array(z.string()) });
+
+/**
+ * The lowest transaction that may have ended between two snapshots. One that stays open, in whichever database of the server, does
+ * not count before its end: everything since its beginning would be read again each time.
+ */
+export function lowestEnded(seen: Snapshot, now: Snapshot): bigint {
+  const ended = [...seen.openXids].filter((xid) => !now.openXids.has(xid));
+  return ended.reduce((lowest, xid) => (xid < lowest ? xid : lowest), seen.nextXid);
 }
 
 /**

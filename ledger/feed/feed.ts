@@ -1,7 +1,7 @@
 import { createLog, type Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../postgres/database.ts";
-import { readChanges, readHorizon } from "./changes.ts";
+import { BEGINNING, lowestEnded, readChanges, readSnapshot } from "./changes.ts";
 import { createReload, type Reload } from "./reload.ts";
 import type { Change } from "./rows.ts";
 import { createWakeUp, pause } from "../../runtime/wait.ts";
@@ -56,7 +56,7 @@ export function startFeed({
   ready.promise.catch(() => {});
   let isReloadDue = true;
   let reload: Reload | null = null;
-  let sinceXid = 0n;
+  let seen = BEGINNING;
   let lastSuccessAt: number | null = null;
   let nextReading = announceReading();
   const outage = createOutage({
@@ -71,9 +71,9 @@ export function startFeed({
   }
 
   async function readNews(): Promise<void> {
-    const nextXid = await readHorizon(database);
-    for await (const page of readChanges(database, sinceXid)) send(page);
-    sinceXid = nextXid;
+    const now = await readSnapshot(database);
+    for await (const page of readChanges(database, lowestEnded(seen, now))) send(page);
+    seen = now;
   }
 
   function readAhead(from: Reload): Promise<Change> {
@@ -87,7 +87,7 @@ export function startFeed({
   async function load(): Promise<void> {
     if (isReloadDue) {
       isReloadDue = false;
-      sinceXid = await readHorizon(database);
+      seen = await readSnapshot(database);
       reload = createReload();
       onReload("begin");
     }

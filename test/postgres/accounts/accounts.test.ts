@@ -106,7 +106,7 @@ test("of an API key only the keyed hash of the secret is stored (S24)", async ()
     expiresAt,
     allowedModels: ["modelx-v4-pro"],
   });
-  const [key] = (await readChanges(database, 0n)).keys;
+  const [key] = (await readChanges(database)).keys;
   expect(key).toMatchObject({
     publicId,
     accountId: "acme",
@@ -123,9 +123,9 @@ describe("a rotated key", () => {
     const { database } = await postgres.migrated();
     await createAccount(database, { id: "acme", name: "Acme" });
     const before = await createApiKey(database, { accountId: "acme", name: "laptop", pepper: PEPPER });
-    const { nextXid } = await readChanges(database, 0n);
+    const { seen } = await readChanges(database);
     const after = await rotateApiKey(database, { publicId: before.publicId, pepper: PEPPER, previousUntil });
-    const [key] = (await readChanges(database, nextXid)).keys;
+    const [key] = (await readChanges(database, seen)).keys;
     const accepts = (value: string, nowMs: number) =>
       isSecretOf(keptKey(key), { secret: secretOf(value), pepper: PEPPER, nowMs });
     return { database, publicId: before.publicId, before: before.value, after: after.value, accepts };
@@ -148,10 +148,10 @@ describe("a rotated key", () => {
 
   test("that gets its current secret again stays unchanged", async () => {
     const { database, publicId, before, after } = await rotated({ previousUntil: new Date("2030-01-01T00:00:00Z") });
-    const { nextXid } = await readChanges(database, 0n);
+    const { seen } = await readChanges(database);
     const again = { publicId, pepper: PEPPER, previousUntil: null, secret: secretOf(after) };
     expect(await replaceSecret(database, again)).toBe(false);
-    expect((await readChanges(database, nextXid)).keys).toEqual([]);
+    expect((await readChanges(database, seen)).keys).toEqual([]);
     expect(await replaceSecret(database, { ...again, secret: secretOf(before) })).toBe(true);
   });
 

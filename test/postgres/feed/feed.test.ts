@@ -1,15 +1,18 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readBalance } from "../../../ledger/accounts/accounts.ts";
+import { createAccount, readBalance } from "../../../ledger/accounts/accounts.ts";
 import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { keptKey, readChanges } from "../../support/billing/changes.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
+import { BEGINNING } from "../../../ledger/feed/changes.ts";
 import { startFeed, type Feed } from "../../../ledger/feed/feed.ts";
 import type { AccountRow, KeyRow, ModelRow } from "../../../ledger/feed/rows.ts";
 import { changeKey } from "../../../ledger/keys/key-settings.ts";
 import { createApiKey, revokeApiKey } from "../../../ledger/keys/keys.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { eventually } from "../../support/eventually.ts";
+import { hold } from "../../support/billing/held-rows.ts";
 import {
   catalogueModel,
   createCustomer,
@@ -23,6 +26,8 @@ import { captureLog } from "../../support/stacks/log.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
 
 const postgres = useOwnPostgres();
+const WRITERS = 6;
+const ROUNDS = 15;
 /** So long that only a notice can have woken the feed. */
 const NEVER_POLLS = 600_000;
 const NEVER_HEARS = "UNLISTEN *";
@@ -45,14 +50,65 @@ describe("reading changes", () => {
     // Begins later, has a higher transaction id, and is there first.
     const late = await createCustomer(database, "late");
 
-    const first = await readChanges(database, 0n);
+    const first = await readChanges(database);
     expect(idsOf(first.keys)).toEqual([keyId, late.keyId].toSorted());
     mayCommit.resolve();
     const { publicId } = await early;
-    const second = await readChanges(database, first.nextXid);
+    const second = await readChanges(database, first.seen);
     expect(idsOf(second.keys)).toContain(publicId);
-    const third = await readChanges(database, second.nextXid);
+    const third = await readChanges(database, second.seen);
     expect(third).toMatchObject({ accounts: [], keys: [], models: [] });
+  });
+
+  test("a transaction that stays open repeats nothing, and what it wrote is returned once it ends", async () => {
+    const { database, connect } = await postgres.migrated();
+    const customer = await seedLedger(database);
+    await createCustomer(database, "other");
+    const release = await hold(connect("forgotten"), "UPDATE account SET status = 'suspended' WHERE id = 'other'");
+    const before = await readChanges(database);
+    await disable(database, customer);
+    const first = await readChanges(database, before.seen);
+    expect(idsOf(first.keys)).toEqual([customer.keyId]);
+    const second = await readChanges(database, first.seen);
+    expect(second).toMatchObject({ accounts: [], keys: [], models: [] });
+    await release();
+    const third = await readChanges(database, second.seen);
+    expect(third.accounts).toMatchObject([{ accountId: "other", isSuspended: true }]);
+    expect(await readChanges(database, third.seen)).toMatchObject({ accounts: [], keys: [], models: [] });
+  });
+
+  test("whatever transactions overlap, a reader misses no change", async () => {
+    const { database, connect } = await postgres.migrated();
+    const writers = connect("writers");
+    const accountIds = Array.from({ length: WRITERS * ROUNDS }, (_, number) => `account-${number}`);
+    for (const id of accountIds) await createAccount(database, { id, name: "Account" });
+    let isWriting = true;
+    // Each changes its account once: no later change makes up for one that was missed.
+    const write = async (writer: number): Promise<void> => {
+      for (let round = 0; round < ROUNDS; round++) {
+        await writers.transaction(async (transaction) => {
+          const id = `account-${writer * ROUNDS + round}`;
+          await transaction.execute("UPDATE account_balance SET overdraft_nano_usd = 1 WHERE account_id = $1", [id]);
+          await sleep(Math.random() * 30);
+        });
+      }
+    };
+    const follow = async (): Promise<Map<string, bigint>> => {
+      const known = new Map<string, bigint>();
+      let seen = BEGINNING;
+      for (let isLast = false; ;) {
+        const change = await readChanges(database, seen);
+        for (const { accountId, overdraftNanoUsd } of change.accounts) known.set(accountId, overdraftNanoUsd);
+        ({ seen } = change);
+        if (isLast) return known;
+        isLast = !isWriting;
+      }
+    };
+    const reading = follow();
+    await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
+    isWriting = false;
+    const { accounts } = await readChanges(database);
+    expect(await reading).toEqual(new Map(accounts.map(({ accountId, overdraftNanoUsd }) => [accountId, overdraftNanoUsd])));
   });
 
   test("returns only changes, from whichever table", async () => {
@@ -60,9 +116,9 @@ describe("reading changes", () => {
     const customer = await seedLedger(database);
     await createCustomer(database, "bystander");
     const changesOf = async (change: () => Promise<unknown>) => {
-      const { nextXid } = await readChanges(database, 0n);
+      const { seen } = await readChanges(database);
       await change();
-      const { accounts, keys, models } = await readChanges(database, nextXid);
+      const { accounts, keys, models } = await readChanges(database, seen);
       return { accounts: accounts.map(({ accountId }) => accountId), keys: keys.length, models: models.length };
     };
     const nothing = { accounts: [], keys: 0, models: 0 };
@@ -92,7 +148,7 @@ describe("rows that a newer version wrote", () => {
 
   test("are reported by kind, id and reason, and hold nothing else back", async () => {
     const { database, neighbour, customer, member } = await seedFuture();
-    const { accounts, keys, unreadable } = await readChanges(database, 0n);
+    const { accounts, keys, unreadable } = await readChanges(database);
     expect(idsOf(keys)).toEqual([neighbour.keyId, member.keyId].toSorted());
     expect(accounts.map(({ accountId }) => accountId)).toEqual(["acme", "customer"]);
     const reason: unknown = expect.stringContaining("imagesPerMinute");

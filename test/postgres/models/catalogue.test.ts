@@ -42,7 +42,7 @@ test("a price version is appended only when a price changed", async () => {
     { version: 2, input: 400_000n },
     { version: 3, input: 300_000n },
   ]);
-  const { models } = await readChanges(database, 0n);
+  const { models } = await readChanges(database);
   expect(models).toEqual([
     {
       model: respecified.model,
@@ -56,7 +56,7 @@ test("a removed model is withdrawn, and returns with its last price version", as
   await publishModels(database, [pro, flash]);
   expect(await publishModels(database, [pro])).toEqual({ ...NOTHING, withdrawn: ["modelx-v4-flash"] });
   expect(await publishModels(database, [pro])).toEqual(NOTHING);
-  const withdrawn = await readChanges(database, 0n);
+  const withdrawn = await readChanges(database);
   expect(withdrawn.models).toContainEqual({ name: "modelx-v4-flash", isWithdrawn: true });
 
   expect(await publishModels(database, [pro, flash])).toEqual({ ...NOTHING, added: ["modelx-v4-flash"] });
@@ -93,7 +93,7 @@ test.for([
   const { database } = await postgres.migrated();
   await publishModels(database, [pro, flash]);
   await database.execute(change);
-  const { models, unreadable } = await readChanges(database, 0n);
+  const { models, unreadable } = await readChanges(database);
   expect(models).toMatchObject([{ model: { name: "modelx-v4-pro" } }]);
   expect(unreadable).toEqual([
     { kind: "model", id: "modelx-v4-flash", aliases: [], reason: expect.stringContaining("ofTheFuture") },
@@ -115,7 +115,7 @@ test("a schedule of prices is part of a version: publishing the same changes not
   expect(await publishModels(database, [scheduled])).toEqual(NOTHING);
   const later = { ...peak, fromMs: Date.parse("2027-01-31T00:00:00Z") };
   expect((await publishModels(database, [{ ...scheduled, schedule: [peak, later] }])).repriced).toEqual(["modelx-v4-pro"]);
-  const { models } = await readChanges(database, 0n);
+  const { models } = await readChanges(database);
   expect(models).toMatchObject([{ price: { version: 2, schedule: [peak, later] } }]);
 });
 
@@ -127,7 +127,7 @@ test("scheduled prices of units are read back in the order of their rules, and v
   const scheduled = { model: catalogueModel("modelx-v4-pro"), price: PRICE, schedule };
   await publishModels(database, [scheduled]);
   expect(await publishModels(database, [scheduled])).toEqual(NOTHING);
-  const { models } = await readChanges(database, 0n);
+  const { models } = await readChanges(database);
   expect(models).toMatchObject([{ price: { schedule } }]);
   expect((await publishModels(database, [{ ...scheduled, schedule: schedule.toReversed() }])).repriced).toHaveLength(1);
 

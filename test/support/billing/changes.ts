@@ -1,12 +1,12 @@
 import type { Database } from "../../../ledger/postgres/database.ts";
-import { readChanges as readPages, readHorizon } from "../../../ledger/feed/changes.ts";
+import { BEGINNING, lowestEnded, readChanges as readPages, readSnapshot, type Snapshot } from "../../../ledger/feed/changes.ts";
 import type { Change, KeyRow } from "../../../ledger/feed/rows.ts";
 
-/** All that changed, in one piece, and where the next reading begins. */
-export async function readChanges(database: Database, sinceXid: bigint): Promise<Change & { nextXid: bigint }> {
-  const nextXid = await readHorizon(database);
-  const all: Change & { nextXid: bigint } = { nextXid, accounts: [], keys: [], models: [], unreadable: [] };
-  for await (const { accounts, keys, models, unreadable } of readPages(database, sinceXid)) {
+/** All that changed, in one piece, and from where the next reading goes on. @param seen everything if absent. */
+export async function readChanges(database: Database, seen = BEGINNING): Promise<Change & { seen: Snapshot }> {
+  const now = await readSnapshot(database);
+  const all: Change & { seen: Snapshot } = { seen: now, accounts: [], keys: [], models: [], unreadable: [] };
+  for await (const { accounts, keys, models, unreadable } of readPages(database, lowestEnded(seen, now))) {
     all.accounts.push(...accounts);
     all.keys.push(...keys);
     all.models.push(...models);
