@@ -25,6 +25,7 @@ import { expiresAfter, expiresAfterOf, isExpiresAfter } from "./expires-after.ts
 import { oneText, pageSize, readJson, readQuery } from "./query.ts";
 import { describeFile } from "./shapes.ts";
 import type { UploadTurn } from "./uploads.ts";
+import { wholeBody } from "./whole-body.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_FILE_BYTES = BATCH_BOUNDS.mebibytes * MEBIBYTE;
@@ -74,7 +75,7 @@ export function fileRoutes(scope: FastifyInstance, deps: BatchDeps): void {
       .type("application/octet-stream")
       .header("content-length", bytes)
       .header("content-disposition", contentDisposition(name))
-      .send(Readable.from(pieces, { objectMode: false }));
+      .send(wholeBody(pieces, bytes));
   });
 
   scope.delete("/files/:id", async (request: FileRequest) => {

@@ -24,6 +24,7 @@ import { oneText, pageSize, readQuery } from "./query.ts";
 import { readElement, RequestMistake } from "./read-request.ts";
 import { describeMessageBatch } from "./shapes.ts";
 import type { UploadTurn } from "./uploads.ts";
+import { wholeBody } from "./whole-body.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_BYTES = BATCH_BOUNDS.mebibytes * MEBIBYTE;
@@ -67,7 +68,7 @@ export function messageBatchRoutes(scope: FastifyInstance, deps: BatchDeps): voi
   );
 
   scope.get("/messages/batches/:id/results", { config: { isDownload: true } }, async (request: BatchRequest, reply) => {
-    const { id, state } = await batchOf(deps, batchCallerOf(request).accountId, request.params.id);
+    const { id, state, outputBytes, errorBytes } = await batchOf(deps, batchCallerOf(request).accountId, request.params.id);
     if (state !== "ended")
       throw new GatewayError(
         "invalid_request",
@@ -75,7 +76,7 @@ export function messageBatchRoutes(scope: FastifyInstance, deps: BatchDeps): voi
       );
     return reply
       .type("application/x-jsonl")
-      .send(Readable.from(readResults(database, { batchId: id, part: "all", content }), { objectMode: false }));
+      .send(wholeBody(readResults(database, { batchId: id, part: "all", content }), outputBytes + errorBytes));
   });
 
   scope.post("/messages/batches/:id/cancel", async (request: BatchRequest) => {

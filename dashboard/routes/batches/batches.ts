@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { cancelBatch, findBatch, listBatches, noSuchBatch, type Batch } from "../../../ledger/batches/batches.ts";
@@ -8,6 +7,7 @@ import { readKeyNames } from "../../../ledger/keys/key-list.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { cutPage } from "../../../ledger/postgres/page.ts";
 import type { AppDeps } from "../../app-deps.ts";
+import { wholeBody } from "../../batches/whole-body.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -72,9 +72,10 @@ export function batchPageRoutes(app: FastifyInstance, { database, pepper }: AppD
       const batch = await find(memberOf(request, "manageBatches"), request);
       const isThere = batch.state === "ended" && !(part === "output" ? batch.isOutputDeleted : batch.isErrorDeleted);
       if (!isThere) throw noSuchBatch();
+      const results = readResults(database, { batchId: batch.id, part, content });
       return reply
         .type("application/x-ndjson")
         .header("content-disposition", `attachment; filename="${batch.id}_${part}.jsonl"`)
-        .send(Readable.from(readResults(database, { batchId: batch.id, part, content }), { objectMode: false }));
+        .send(wholeBody(results, part === "output" ? batch.outputBytes : batch.errorBytes));
     });
 }
