@@ -249,9 +249,10 @@ export async function endBatchesOf(transaction: Queryable, accountId: string): P
      WHERE account_id = $1 AND state IN ('preparing', 'running')`,
     [accountId],
   );
-  // Those that still end as well, once they have.
-  await transaction.execute("UPDATE batch SET deleted_at = now() WHERE account_id = $1 AND state IN ('ending', 'ended')", [
-    accountId,
-  ]);
+  // Those that still arrive or end as well, once they have.
+  await transaction.execute(
+    "UPDATE batch SET deleted_at = now() WHERE account_id = $1 AND state IN ('arriving', 'ending', 'ended')",
+    [accountId],
+  );
   await transaction.execute("UPDATE batch_file SET expires_at = now() WHERE account_id = $1", [accountId]);
 }

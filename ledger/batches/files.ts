@@ -99,7 +99,7 @@ export interface Upload {
   readonly fileId: string;
   /** Adds the next part. */
   add(content: Buffer): Promise<void>;
-  /** The file exists from then on, for so long. @returns it. */
+  /** The file exists from then on, for so long. @returns it. @throws GatewayError if its account was closed meanwhile. */
   complete(file: { name: string; keptSeconds: number }): Promise<BatchFile>;
   /** Nothing of it stays. */
   abandon(): Promise<void>;
@@ -136,11 +136,13 @@ export async function beginUpload(
       ]);
     },
     async complete({ name, keptSeconds }) {
-      await database.execute(
+      const completed = await database.execute(
         `UPDATE batch_file SET name = $2, bytes = $3, is_complete = true, created_at = now(), expires_at = now() + make_interval(secs => $4)
-         WHERE id = $1`,
+         WHERE id = $1 AND expires_at > now()`,
         [fileId, name, received, keptSeconds],
       );
+      // All files of a closed account expire at once, also those that are not complete.
+      if (completed === 0) throw new GatewayError("permission_denied", "This account was closed while the file was uploaded.");
       room.giveBack(bytes - received);
       const file = await findFile(database, accountId, fileId);
       if (file === undefined) throw new Error("An uploaded file is gone.");

@@ -3,6 +3,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
+import { checkAccountState } from "../keys/check-key.ts";
 
 const MEBIBYTE = 1024 * 1024;
 /** The sum over all accounts reads every row: it may be this old, besides what this process has added since. */
@@ -12,6 +13,7 @@ const MAX_LEAVING = 1_000;
 
 const wholeNumber = z.bigint().transform(Number);
 const useRow = z.strictObject({
+  isSuspended: z.boolean(),
   files: wholeNumber,
   batches: wholeNumber,
   leavingBatches: wholeNumber,
@@ -26,7 +28,7 @@ export interface BatchRoom {
    * Makes sure that the account, and the gateway, have room for a file or a batch of this size. To be called in the transaction that
    * takes it: an account takes room once at a time. Of an account with too many finished batches, the oldest are deleted.
    * @throws GatewayError `invalid_request` that names what to delete; `rate_limited` if it is being deleted; `overloaded` if all
-   * accounts together have filled the room, or the rest is kept for others.
+   * accounts together have filled the room, or the rest is kept for others; `permission_denied` if the account was closed meanwhile.
    */
   take(transaction: Queryable, wish: { accountId: string; kind: "file" | "batch"; bytes: number }): Promise<void>;
   /** So much of what was taken is free again: uploads take as much as they may have, and have less, or fail. */
@@ -51,6 +53,7 @@ export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): 
     async take(transaction, { accountId, kind, bytes }) {
       await lockAccount(transaction, accountId);
       const own = await useOf(transaction, accountId);
+      checkAccountState(own);
       checkOwn(own, { kind, bytes });
       const all = await sum(transaction);
       // As much as an account keeps stays free for others: no few accounts fill the room.
@@ -69,7 +72,8 @@ export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): 
 async function useOf(transaction: Queryable, accountId: string): Promise<Use> {
   const [own] = await transaction.query({
     text: `SELECT files.count AS files, batches.count AS batches, batches.leaving AS "leavingBatches",
-             batches.open AS "openBatches", files.bytes + batches.bytes AS bytes
+             batches.open AS "openBatches", files.bytes + batches.bytes AS bytes,
+             coalesce((SELECT status FROM account WHERE id = $1) <> 'active', false) AS "isSuspended"
            FROM (SELECT count(*), coalesce(sum(bytes), 0)::bigint AS bytes FROM batch_file WHERE account_id = $1) AS files,
              (SELECT count(*), count(*) FILTER (WHERE state <> 'ended') AS open, count(*) FILTER (WHERE deleted_at <= now()) AS leaving,
                 coalesce(sum(bytes), 0)::bigint AS bytes

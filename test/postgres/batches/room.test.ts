@@ -4,9 +4,10 @@ import * as z from "zod";
 import { endOne } from "../../../dashboard/batches/end.ts";
 import { prepareOne } from "../../../dashboard/batches/prepare.ts";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
-import { createAccount } from "../../../ledger/accounts/accounts.ts";
+import { createAccount, setAccountStatus } from "../../../ledger/accounts/accounts.ts";
 import { cancelBatch, createBatch, endBatchesOf, findBatch, listBatches } from "../../../ledger/batches/batches.ts";
 import { createBatchContent } from "../../../ledger/batches/content.ts";
+import { endOverdue } from "../../../ledger/batches/ending.ts";
 import { beginUpload, deleteFile, findFile, resultFileId } from "../../../ledger/batches/files.ts";
 import { startBatch } from "../../../ledger/batches/requests.ts";
 import { createBatchRoom } from "../../../ledger/batches/room.ts";
@@ -242,4 +243,26 @@ test("a batch that ends after its account was closed is deleted (S58)", async ()
   await dropExpiredBatches(database);
   const text = "SELECT id FROM batch WHERE id = $1";
   expect(await database.query({ text, values: [id], row: z.unknown() })).toEqual([]);
+});
+
+test("of an account that is closed while a file or a batch arrives, neither stays (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const file = { accountId, bytes: 1_000, room, content };
+  const upload = await beginUpload(database, file);
+  const id = await createBatch(database, { ...NEW, accountId, room });
+  await setAccountStatus(database, accountId, "suspended");
+  await endBatchesOf(database, accountId);
+  await expect(upload.complete({ name: "requests.jsonl", keptSeconds: 3_600 })).rejects.toMatchObject({
+    code: "permission_denied",
+  });
+  await startBatch(database, { batchId: id, requests: 0, bytes: 0 });
+  await endOverdue(database);
+  while (await endOne({ database, content }));
+  await dropExpiredBatches(database);
+  const text = "SELECT id FROM batch_file UNION ALL SELECT id FROM batch";
+  expect(await database.query({ text, row: z.unknown() })).toEqual([]);
+  // Whoever had waited for a turn since before.
+  await expect(beginUpload(database, file)).rejects.toMatchObject({ code: "permission_denied" });
+  await expect(createBatch(database, { ...NEW, accountId, room })).rejects.toMatchObject({ code: "permission_denied" });
 });
