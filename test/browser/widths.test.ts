@@ -228,7 +228,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
   await rotateApiKey(database, { publicId: second, pepper: PEPPER, previousUntil: new Date(Date.now() + DAY_MS) });
   // Nearly nothing, and more than fits.
   await settle(database, [
-    settlementOf({ accountId, keyId: second }, { chargeNanoUsd: 1n }),
+    settlementOf({ accountId, keyId: second }, { chargeNanoUsd: 1n, isBatch: true }),
     settlementOf(
       { accountId, keyId: second },
       {
@@ -341,6 +341,12 @@ function rulesAt(width: number, theme: (typeof THEMES)[number]): { layout: boole
   return { layout: isByDay, colours: isByDay };
 }
 
+async function overfullCells(page: Page): Promise<string[]> {
+  const cells = '[...document.querySelectorAll(".table :is(td, th)")]';
+  const overfull = '(cell) => getComputedStyle(cell).display === "table-cell" && cell.scrollWidth > cell.clientWidth';
+  return z.array(z.string()).parse(await page.evaluate(`${cells}.filter(${overfull}).map((cell) => cell.innerText)`));
+}
+
 /** What is wrong with a page that is loaded once: a theme or a width changes styles alone. */
 async function lookAt(page: Page, where: string): Promise<string[]> {
   const name = where.replace(/\W+/g, "-");
@@ -358,6 +364,7 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
         .parse(await page.evaluate(`${heads}.filter((head) => getComputedStyle(head).display === "none").length`));
       if (cards > 0) found.push(`${where} at ${width}: ${cards} tables are cards`);
     }
+    for (const cell of await overfullCells(page)) found.push(`${where} at ${width}: "${cell}" runs into the next column`);
     for (const theme of THEMES) {
       const rules = rulesAt(width, theme);
       const isAsked = rules.layout || rules.colours;
