@@ -34,7 +34,7 @@ export function limitsPage(view: LimitsView): string {
   const body = html`<h1>Limits</h1>
     <p class="muted">
       Requests beyond a limit are refused with status 429 until it resets. A request counts against the limits of its key and of
-      the account. Spend includes finished requests.
+      the account. Spend counts finished requests, so it can exceed a limit by those that were running.
     </p>
     <h2>Account</h2>
     !${account.usage.length === 0 ? empty("No account limits", { note: none }) : accountLimitTable(account)}
