@@ -1,5 +1,6 @@
 import process from "node:process";
 import type { Programs } from "../bundle/programs.ts";
+import { sentenceOf } from "./failure.ts";
 import { hasProxy, passLoopback } from "./loopback-proxy.ts";
 import { parseOptions } from "./options.ts";
 import { LOOPBACK } from "./process/ports.ts";
@@ -60,7 +61,7 @@ export async function start({ words, environment, programs }: StartOptions): Pro
     process.exit(failure === undefined ? 0 : 1);
   } catch (error) {
     if (stop.signal.aborted) process.exit(0);
-    console.error(error instanceof Error ? error.message : String(error));
+    console.error(sentenceOf(error, options.dataDirectory));
     process.exit(1);
   }
 }

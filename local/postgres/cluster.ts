@@ -64,6 +64,12 @@ async function createCluster(options: {
   await rename(unfinished, directory);
 }
 
+/** The first error: what follows says only that it gives up. */
+export function reasonIn(lines: readonly string[]): string {
+  const [, reason] = /(?:^|\n)[^\n]*\b(?:PANIC|FATAL|ERROR|error): +([^\n]+)/.exec(lines.join("\n")) ?? [];
+  return reason ?? lines.slice(-3).join(" ");
+}
+
 async function initialise(options: {
   binaries: PostgresBinaries;
   directory: string;
@@ -99,8 +105,7 @@ async function initialise(options: {
     });
   }
   const [code] = await once(child, "close");
-  if (code !== 0)
-    throw new Error(`PostgreSQL could not make its data directory ${options.directory}: ${lines.slice(-3).join(" ")}`);
+  if (code !== 0) throw new Error(`PostgreSQL could not make its data directory ${options.directory}: ${reasonIn(lines)}`);
 }
 
 async function ownerOf(directory: string): Promise<number | undefined> {

@@ -31,8 +31,9 @@ export type LockAttempt = { kind: "taken"; lock: Lock } | { kind: "held"; holder
 /** Takes a lock, or returns the running process that holds it. */
 export async function tryLock(file: string): Promise<LockAttempt> {
   const own = `${file}.${process.pid}.${++taken}`;
-  await writeFile(own, JSON.stringify({ pid: process.pid, mark: await startMark(process.pid) }));
+  const mark = await startMark(process.pid);
   try {
+    await writeFile(own, JSON.stringify({ pid: process.pid, mark }));
     const holder = await takeWith(own, file);
     if (holder !== undefined) return { kind: "held", holder };
   } finally {

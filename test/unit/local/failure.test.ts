@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { sentenceOf } from "../../../local/failure.ts";
+
+test("a full disk is named, and where space is needed", () => {
+  const error = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+  expect(sentenceOf(error, "/data")).toBe(
+    "A disk is full (ENOSPC), probably that of the data directory /data: free some space, or choose another directory with --data.",
+  );
+});
+
+test("other failures say themselves what they are", () => {
+  expect(sentenceOf(new Error("Port 80 is in use."), "/data")).toBe("Port 80 is in use.");
+});
