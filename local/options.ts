@@ -17,10 +17,12 @@ export interface LocalOptions {
 
 /**
  * Reads the command line. commander prints `--help` and mistakes, and exits.
- * @param words without the program and its file.
+ * @param given without the program and its file.
  * @param environment UPSTREAM_KEY and flags that npm consumed are read from it.
  */
-export function parseOptions(words: readonly string[], environment: Readonly<Record<string, string | undefined>>): LocalOptions {
+export function parseOptions(given: readonly string[], environment: Readonly<Record<string, string | undefined>>): LocalOptions {
+  // npm removes the two dashes, and pnpm passes them on.
+  const words = given[0] === "--" ? given.slice(1) : given;
   let parsed: LocalOptions | undefined;
   const command = createCommand((values) => {
     parsed = toOptions(values, environment);

@@ -24,6 +24,10 @@ describe("the command line", () => {
     });
   });
 
+  test("accepts two dashes before the flags", () => {
+    expect(parseOptions(["--", "--port", "0"], {}).port).toBe(0);
+  });
+
   test("accepts a folder of manifests", () => {
     expect(parseOptions(["--manifests", "mine"], {}).manifestsDirectory).toBe("mine");
   });
