@@ -37,8 +37,8 @@ test("the screen looks like this", () => {
       dashboard  http://127.0.0.1:8080/dashboard
       email      demo@example.com
       password   a-password
-      settings   /data/local.env the same values, to source in a shell
-      manifests  /manifests edit them: changes take effect within a second
+      settings   /data/local.env (the same values, to source in a shell)
+      manifests  /manifests (edit them: changes take effect within a second)
       logs       /data/logs
       models     modelx-chat      simulated
                  modelx-v4-pro    simulated
