@@ -70,6 +70,17 @@ export function reasonIn(lines: readonly string[]): string {
   return reason ?? lines.slice(-3).join(" ");
 }
 
+/**
+ * initdb runs the server in a shell, its path between double quotes.
+ * @throws Error with one sentence if the shell would read another path.
+ */
+export function checkQuotable(initdb: string): void {
+  if (!/["$`\\]/.test(initdb)) return;
+  throw new Error(
+    `PostgreSQL cannot run from ${path.dirname(initdb)}, whose name contains a double quote, a dollar sign, a backtick or a backslash: move this checkout.`,
+  );
+}
+
 async function initialise(options: {
   binaries: PostgresBinaries;
   directory: string;
@@ -77,7 +88,9 @@ async function initialise(options: {
   identity: Identity;
   log: (line: string) => void;
 }): Promise<void> {
-  const { program, parameters, uid, gid } = commandAs(options.identity, options.binaries.initdb, [
+  const { initdb } = options.binaries;
+  checkQuotable(initdb);
+  const { program, parameters, uid, gid } = commandAs(options.identity, initdb, [
     `--pgdata=${options.directory}`,
     `--username=${SUPERUSER}`,
     `--pwfile=${options.passwordFile}`,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reasonIn } from "../../../../local/postgres/cluster.ts";
+import { checkQuotable, reasonIn } from "../../../../local/postgres/cluster.ts";
 
 test("a cluster that cannot be made says why, not what its last words were", () => {
   const lines = [
@@ -14,4 +14,10 @@ test("a cluster that cannot be made says why, not what its last words were", () 
     'could not access directory "/data": Permission denied',
   );
   expect(reasonIn(["one", "two", "three", "four"])).toBe("two three four");
+});
+
+test("a checkout whose path initdb cannot quote is refused with the remedy", () => {
+  for (const name of ['a "b"', "a$b", "a`b", "a\\b"])
+    expect(() => checkQuotable(`/home/ann/${name}/bin/initdb`)).toThrow(/^PostgreSQL cannot run from .*: move this checkout\.$/);
+  expect(() => checkQuotable("/home/ann/Ünï 'códe' (2) & !/bin/initdb")).not.toThrow();
 });
