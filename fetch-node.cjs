@@ -85,7 +85,9 @@ function download(workspace) {
   if (npm.status === 0 && fs.existsSync(archive)) return archive;
   const code = /npm (?:ERR!|error) code (\S+)/.exec(npm.stderr || "");
   const reason = code ? code[1] : (npm.error && npm.error.code) || npm.signal || `exit code ${npm.status}`;
-  throw new Error(`npm pack ${wanted} failed: ${reason}`);
+  // The workspace can be written.
+  const hint = /^(EACCES|EPERM|EROFS)$/.test(reason) ? " on npm's cache; npm_config_cache sets another" : "";
+  throw new Error(`npm pack ${wanted} failed: ${reason}${hint}`);
 }
 
 /** The npm that runs this script, on its own Node; else the one on the PATH. */

@@ -167,6 +167,13 @@ describe("without Node 24, one sentence explains the remedy", () => {
     expect(await readdir(cache)).toStrictEqual([NODE]);
   });
 
+  test("if npm cannot write its own cache", async () => {
+    await npmDoes(`console.error("npm error code EACCES\\nnpm error syscall mkdir"); process.exit(1)`);
+    expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
+      notFetched(`npm pack node-linux-${process.arch}@24.21.0 failed: EACCES on npm's cache; npm_config_cache sets another`),
+    );
+  });
+
   test("without npm", async () => {
     expect(await nodePath({ version: "22.15.0", environment: { PATH: checkout, npm_execpath: "/other/yarn.js" } })).toStrictEqual(
       notFetched("there is no npm on the PATH"),
