@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerResponse } from "node:http";
 import OpenAI, { toFile } from "openai";
+import { expect } from "vitest";
+import * as z from "zod";
 import type { TestProduct } from "../stacks/product.ts";
 import { backendAt, useScriptedModels } from "./scripted-models.ts";
 
@@ -99,4 +101,13 @@ export async function createBatch(
 ) {
   const file = await uploadLines(client, lines);
   return client.batches.create({ input_file_id: file.id, endpoint, completion_window: "24h" });
+}
+
+/** What the SDK throws. */
+export async function refusal(work: PromiseLike<unknown>) {
+  const error = await Promise.resolve(work).then(
+    () => expect.fail("It was accepted."),
+    (thrown: unknown) => thrown,
+  );
+  return z.object({ status: z.int(), message: z.string() }).parse({ ...Object(error), message: String(error) });
 }
