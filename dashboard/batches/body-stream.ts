@@ -16,7 +16,7 @@ export interface BodyBounds {
 
 /**
  * The body of a request, as fast as it is read, in blocks of 64 KiB whatever pieces it comes in.
- * @throws GatewayError `request_too_large` beyond `maxBytes`; `invalid_request` if it takes too long, or loses its turn.
+ * @throws GatewayError `request_too_large` beyond `maxBytes`; `invalid_request` if it takes too long, loses its turn, or breaks off.
  */
 export async function* readBody(body: Readable, { maxBytes, what, turn }: BodyBounds): AsyncGenerator<Buffer> {
   const deadline = Date.now() + MAX_UPLOAD_MS;
@@ -57,7 +57,7 @@ async function* piecesOf(body: Readable, turn: BodyBounds["turn"]): AsyncGenerat
       turn.waits();
       const next = Promise.withResolvers<IteratorResult<unknown>>();
       interrupt = next.reject;
-      pieces.next().then(next.resolve, next.reject);
+      pieces.next().then(next.resolve, (error: unknown) => next.reject(brokenOff(error)));
       const { done, value } = await next.promise;
       if (done === true) return;
       if (!Buffer.isBuffer(value)) throw new Error("The body of a request is a stream of bytes.");
@@ -71,6 +71,11 @@ async function* piecesOf(body: Readable, turn: BodyBounds["turn"]): AsyncGenerat
     const resume = () => void body.resume();
     void Promise.resolve(pieces.return?.()).then(resume, resume);
   }
+}
+
+/** Its sender has left: that is no failure of this process. */
+function brokenOff(cause: unknown): GatewayError {
+  return new GatewayError("invalid_request", "The upload broke off before its end.", { cause });
 }
 
 export function tooLarge(maxBytes: number, what: string): GatewayError {

@@ -38,3 +38,11 @@ test("a body whose sender is silent ends when its turn is lost, and what comes l
   for (let i = 0; i < 20; i++) if (!body.write(Buffer.alloc(64 * 1024))) await once(body, "drain");
   expect(body.readableLength).toBeLessThan(2 * 64 * 1024);
 });
+
+test("a body whose sender leaves is their mistake, not an internal error (S58)", async () => {
+  const body = new PassThrough();
+  body.write("begun");
+  const read = Array.fromAsync(readBody(body, { maxBytes: MEBIBYTE, what: "A file", turn: IDLE }));
+  body.destroy(new Error("aborted"));
+  await expect(read).rejects.toMatchObject({ code: "invalid_request", message: "The upload broke off before its end." });
+});
