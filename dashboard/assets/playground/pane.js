@@ -27,12 +27,12 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
     if (isAtEnd) list.scrollTop = list.scrollHeight;
   }
 
-  function bodyOf(more = []) {
+  function bodyOf(sent) {
     const protocol = INTERFACES[interfaceName()];
     const limit = Number(option().dataset.maxOutput);
     const { maxTokens, ...others } = settings();
     const bounded = { ...others, maxTokens: maxTokens === null ? null : Math.min(maxTokens, limit) };
-    return { protocol, body: protocol.body({ model: select.value, settings: bounded, turns: [...history(), ...more] }) };
+    return { protocol, body: protocol.body({ model: select.value, settings: bounded, turns: sent }) };
   }
 
   function addToTotal(turn, prices) {
@@ -44,7 +44,7 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
 
   async function answer() {
     // Before anything is shown, so that errors in the tools are reported at once.
-    const { protocol, body } = bodyOf();
+    const { protocol, body } = bodyOf(history());
     const prices = option().dataset.prices.split(" ").map(BigInt);
     const turn = newTurn();
     const question = turns.at(-1);
@@ -111,10 +111,14 @@ export function createPane({ root, form, settings, chosenInterface, onChange }) 
       list.replaceChildren(empty);
       empty.hidden = false;
     },
-    request: (draft) => ({
-      interfaceName: interfaceName(),
-      ...bodyOf(draft === "" ? [] : [{ role: "user", text: draft, images: [] }]),
-    }),
+    /** With a draft the next request; without one the last, and for want of that an example. */
+    request(draft) {
+      const past = history();
+      const asked = past.slice(0, past.findLastIndex(({ role }) => role !== "assistant") + 1);
+      const isNext = draft !== "" || asked.length === 0;
+      const sent = isNext ? [...past, { role: "user", text: draft || "Hello", images: [] }] : asked;
+      return { interfaceName: interfaceName(), ...bodyOf(sent) };
+    },
     setVisible(isVisible) {
       root.hidden = !isVisible;
     },

@@ -94,8 +94,8 @@ const CODE = html`<dialog id="code" aria-labelledby="code-title">
     <button type="button" class="quiet" id="close-code">Close</button>
   </div>
   <p class="muted small">
-    The conversation as it would be sent now, with the model of the first pane. Set <code>MODEL_GATEWAY_API_KEY</code> to an
-    <a href="/dashboard/keys">API key</a>.
+    The last request, or the next one if you have typed a message, with the model of the first pane. Set
+    <code>MODEL_GATEWAY_API_KEY</code> to an <a href="/dashboard/keys">API key</a>.
   </p>
   <div class="switch" role="group" aria-label="Language">
     <button type="button" class="quiet" data-language="curl" aria-pressed="true">curl</button>
