@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorCode } from "./error-code.ts";
 
 const POLL_MS = 50;
 const ASK_WITHIN_MS = 2_000;
@@ -33,7 +34,7 @@ export async function drainEnvoy(adminUrl: string, { minMs = 0, maxMs }: DrainTi
     if (isGone) return undefined;
     const now = performance.now();
     if (text === undefined) {
-      // An Envoy that is slow to answer, as on a busy node, may be serving requests.
+      // An Envoy that is slow to answer, as on a busy node, or breaks off, may be serving requests.
       quietSince = undefined;
     } else if (isDraining) {
       active = Number(/downstream_rq_active: (\d+)/.exec(text)?.[1] ?? 0);
@@ -77,6 +78,7 @@ async function ask(url: string, method: string): Promise<Answer> {
     const response = await fetch(url, { method, signal: AbortSignal.timeout(ASK_WITHIN_MS) });
     return { text: await response.text(), isGone: false };
   } catch (error) {
-    return { isGone: !(error instanceof Error && error.name === "TimeoutError") };
+    // Fetch tells why in the cause. Whatever else happened to the connection, Envoy may still be serving requests.
+    return { isGone: error instanceof Error && errorCode(error.cause) === "ECONNREFUSED" };
   }
 }

@@ -66,8 +66,29 @@ test("an Envoy that ends during the drain has nothing more to drain", async () =
   expect(await drainEnvoy(url, { maxMs: 60_000 })).toBeUndefined();
 });
 
+test("a drain does not end because one connection breaks, and cuts no request off", async () => {
+  const counts = [1, 1, 0];
+  const broken = new Set(["/healthcheck/fail", "/stats"]);
+  const server = createServer((request, response) => {
+    const page = request.url?.replace(/\?.*/, "") ?? "";
+    if (broken.delete(page)) return void request.socket.resetAndDestroy();
+    response.end(page === "/stats" ? `http.clients.downstream_rq_active: ${counts.shift()}\n` : "OK\n");
+  });
+  const url = await listen(server);
+  expect(await drainEnvoy(url, { maxMs: 60_000 })).toBe(0);
+  expect(counts).toEqual([]);
+});
+
+/** Where nobody listens any more. */
+async function goneAdmin(): Promise<string> {
+  const server = createServer();
+  const url = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return url;
+}
+
 test("an Envoy that is gone has nothing to drain", async () => {
-  expect(await drainEnvoy("http://127.0.0.1:1", { maxMs: 60_000 })).toBeUndefined();
+  expect(await drainEnvoy(await goneAdmin(), { maxMs: 60_000 })).toBeUndefined();
 });
 
 /** @param silent so many requests get no answer. */
@@ -90,5 +111,5 @@ test("an Envoy that does not answer in time stays drained, and the caller is tol
 });
 
 test("an Envoy that is gone has no drain to reverse", async () => {
-  expect(await resumeEnvoy("http://127.0.0.1:1", { maxMs: 60_000 })).toBe(true);
+  expect(await resumeEnvoy(await goneAdmin(), { maxMs: 60_000 })).toBe(true);
 });
