@@ -29,17 +29,21 @@ export interface PrepareDeps {
  * Reads the file of one batch into its requests, or lists the mistakes in it.
  * @returns what has become of the batch; undefined if none waits for that.
  */
-export async function prepareOne(deps: PrepareDeps): Promise<"running" | "failed" | "canceled" | undefined> {
+export async function prepareOne(deps: PrepareDeps): Promise<"running" | "failed" | Dropped | undefined> {
   const { database } = deps;
   const batch = await takeUnprepared(database);
   if (batch === undefined) return undefined;
   const preparation = createPreparation(deps, batch);
   for await (const { line, number } of linesOf(readFileParts(database, batch.inputFileId, deps.content))) {
-    if (!(await preparation.add(line, number))) return "canceled";
+    const dropped = await preparation.add(line, number);
+    if (dropped !== undefined) return dropped;
     if (preparation.isOver()) break;
   }
   return preparation.end();
 }
+
+/** Why nothing more is done: it was canceled, or another process has taken it over. */
+type Dropped = "canceled" | "lost";
 
 interface Line {
   /** null: it is too long. */
@@ -79,6 +83,7 @@ async function* linesOf(parts: AsyncIterable<Buffer>): AsyncGenerator<Line> {
 
 function createPreparation({ database, content }: PrepareDeps, batch: Unprepared) {
   const batchId = batch.id;
+  let { takenUntil } = batch;
   const errors: BatchError[] = [];
   let waiting: NewRequest[] = [];
   let waitingBytes = 0;
@@ -90,19 +95,24 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
     if (errors.length < BATCH_BOUNDS.errors) errors.push({ code: "invalid_request", message, line });
   }
 
-  /** @returns false if the batch was canceled meanwhile. */
-  async function flush(): Promise<boolean> {
-    if (!(await keepBatch(database, batchId))) return false;
-    const sent = waiting;
+  async function flush(): Promise<Dropped | undefined> {
+    // Nothing of a file with mistakes runs.
+    const sent = errors.length > 0 ? [] : waiting;
     waiting = [];
     waitingBytes = 0;
-    // Nothing of a file with mistakes runs.
-    if (errors.length > 0 || sent.length === 0) return true;
-    for (const customId of await addRequests(database, { batchId, requests: sent, content })) {
+    // Together, so that no other process takes the batch in between.
+    const { kept, repeated } = await database.transaction(async (transaction) => {
+      const kept = await keepBatch(transaction, { id: batchId, takenUntil });
+      const isAdding = kept.kind === "kept" && sent.length > 0;
+      return { kept, repeated: isAdding ? await addRequests(transaction, { batchId, requests: sent, content }) : [] };
+    });
+    if (kept.kind !== "kept") return kept.kind === "canceled" ? abandon() : "lost";
+    takenUntil = kept.takenUntil;
+    for (const customId of repeated) {
       const { number = null } = sent.findLast((request) => request.customId === customId) ?? {};
       note(`The custom_id ${JSON.stringify(customId)} is used more than once.`, number);
     }
-    return true;
+    return undefined;
   }
 
   async function abandon(): Promise<"canceled"> {
@@ -111,19 +121,18 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
     return "canceled";
   }
 
-  function noteTooMany(what: string, number: number): true {
+  function noteTooMany(what: string, number: number): undefined {
     hasTooMany = true;
     note(`The file has more than ${what}. Split it into several files.`, number);
-    return true;
   }
 
   return {
     /** Nothing in the rest of the file matters. */
     isOver: () => hasTooMany || errors.length >= BATCH_BOUNDS.errors,
-    /** @returns false if the batch was canceled meanwhile. */
-    async add(line: Buffer | null, number: number): Promise<boolean> {
+    /** @returns undefined while there is more to do. */
+    async add(line: Buffer | null, number: number): Promise<Dropped | undefined> {
       if (number > BATCH_BOUNDS.lines) return noteTooMany(`${BATCH_BOUNDS.lines} lines`, number);
-      if (line !== null && line.toString("latin1").trim() === "") return true;
+      if (line !== null && line.toString("latin1").trim() === "") return undefined;
       if (++requests > BATCH_BOUNDS.requests) return noteTooMany(`${BATCH_BOUNDS.requests} requests`, number);
       try {
         if (line === null) throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestMebibytes} MiB`);
@@ -135,14 +144,13 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
         if (!(thrown instanceof RequestMistake)) throw thrown;
         note(`${thrown.field === "" ? "The line" : `\`${thrown.field}\``} ${thrown.message}.`, number);
       }
-      if (waiting.length < ROWS_AT_ONCE && waitingBytes < BYTES_AT_ONCE) return true;
-      const isOwn = await flush();
-      if (!isOwn) await abandon();
-      return isOwn;
+      if (waiting.length < ROWS_AT_ONCE && waitingBytes < BYTES_AT_ONCE) return undefined;
+      return flush();
     },
-    async end(): Promise<"running" | "failed" | "canceled"> {
+    async end(): Promise<"running" | "failed" | Dropped> {
       if (requests === 0) note("The file has no requests: each line must be a request as JSON.", null);
-      if (!(await flush())) return abandon();
+      const dropped = await flush();
+      if (dropped !== undefined) return dropped;
       if (errors.length > 0) {
         await failPreparation(database, { batchId, errors });
         return "failed";

@@ -10,6 +10,8 @@ const takenRow = z.strictObject({
   id: z.string(),
   inputFileId: z.string(),
   interface: z.enum(BATCH_INTERFACES),
+  /** Until then it is this process's. With all its digits: it also tells whether another one has taken it since. */
+  takenUntil: z.string(),
 });
 export type Unprepared = z.infer<typeof takenRow>;
 
@@ -22,7 +24,7 @@ export async function takeUnprepared(database: Database): Promise<Unprepared | u
     text: `UPDATE batch SET taken_until = now() + make_interval(secs => $1) WHERE id = (
              SELECT id FROM batch WHERE state = 'preparing' AND interface = ANY($2) AND (taken_until IS NULL OR taken_until < now())
              ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED
-           ) RETURNING id, input_file_id AS "inputFileId", interface`,
+           ) RETURNING id, input_file_id AS "inputFileId", interface, taken_until::text AS "takenUntil"`,
     values: [WORK_SECONDS, BATCH_INTERFACES],
     row: takenRow,
   });
@@ -30,13 +32,24 @@ export async function takeUnprepared(database: Database): Promise<Unprepared | u
   return taken;
 }
 
-/** @returns false if the batch was canceled meanwhile. */
-export async function keepBatch(database: Queryable, batchId: string): Promise<boolean> {
-  const kept = await database.execute(
-    "UPDATE batch SET taken_until = now() + make_interval(secs => $2) WHERE id = $1 AND state = 'preparing'",
-    [batchId, WORK_SECONDS],
-  );
-  return kept > 0;
+/** "lost": this process has stood still for so long that another one has taken the batch, and works on it or has done so. */
+export type Kept = { kind: "kept"; takenUntil: string } | { kind: "canceled" | "lost" };
+
+const keptRow = z.strictObject({ state: z.string(), takenUntil: z.string() });
+
+/** In a transaction, nobody takes the batch before its end. */
+export async function keepBatch(
+  transaction: Queryable,
+  { id, takenUntil }: Pick<Unprepared, "id" | "takenUntil">,
+): Promise<Kept> {
+  const [kept] = await transaction.query({
+    text: `UPDATE batch SET taken_until = clock_timestamp() + make_interval(secs => $3)
+           WHERE id = $1 AND taken_until = $2::timestamptz RETURNING state, taken_until::text AS "takenUntil"`,
+    values: [id, takenUntil, WORK_SECONDS],
+    row: keptRow,
+  });
+  if (kept === undefined) return { kind: "lost" };
+  return kept.state === "preparing" ? { kind: "kept", takenUntil: kept.takenUntil } : { kind: "canceled" };
 }
 
 /** A batch whose file has mistakes ends without a request. */

@@ -266,3 +266,34 @@ test("of an account that is closed while a file or a batch arrives, neither stay
   await expect(beginUpload(database, file)).rejects.toMatchObject({ code: "permission_denied" });
   await expect(createBatch(database, { ...NEW, accountId, room })).rejects.toMatchObject({ code: "permission_denied" });
 });
+
+test("a process that stands still while it prepares a batch leaves it to the one that takes it over (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  const upload = await beginUpload(database, { accountId, bytes: 1_000, room, content });
+  for (const id of [1, 2]) await upload.add(Buffer.from(line(id)));
+  await upload.complete({ name: "requests.jsonl", keptSeconds: 3_600 });
+  const batch = { accountId, keyId: "key", kind: "batch", interface: "chat", inputFileId: upload.fileId, bytes: 1_000 } as const;
+  const id = await createBatch(database, { ...batch, room });
+  const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow: Database = {
+    ...database,
+    async query(statement) {
+      // The second part of the file.
+      if (statement.values?.[0] === upload.fileId && statement.values[1] === 1) {
+        reached.resolve();
+        await resumed.promise;
+      }
+      return database.query(statement);
+    },
+  };
+  const preparing = prepareOne({ database: slow, content });
+  await reached.promise;
+  await database.execute("UPDATE batch SET taken_until = now() - interval '1 second' WHERE id = $1", [id]);
+  expect(await prepareOne({ database, content })).toBe("running");
+  resumed.resolve();
+  expect(await preparing).toBe("lost");
+  expect(await findBatch(database, { accountId, id, kind: "batch" })).toMatchObject({ state: "running", requests: 2 });
+  const text = "SELECT count(*)::integer AS rows FROM batch_request WHERE batch_id = $1";
+  expect(await database.query({ text, values: [id], row: z.unknown() })).toEqual([{ rows: 2 }]);
+});
