@@ -8,7 +8,7 @@ import { answerLine } from "../../ledger/batches/result-line.ts";
 import {
   fliesAlone,
   finishRequest,
-  isCharged,
+  isFree,
   keepRequests,
   noteSent,
   postponeRequest,
@@ -88,8 +88,9 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
 
   async function run(request: SendableRequest): Promise<void> {
     const { batchId, number, earlierRequestId: earlier } = request;
-    // The customer has paid for an answer that was lost: under the same id, the next one is not charged.
-    const requestId = earlier !== null && (await isCharged(database, earlier)) ? earlier : uuidv7();
+    // The ledger settles an id once: whoever has paid for an answer that was lost, or will, does not pay for the next one under the
+    // same id. After a free failure it would not be charged at all.
+    const requestId = earlier === null || (await isFree(database, earlier)) ? uuidv7() : earlier;
     const sent = { holder, batchId, number, requestId };
     if (!(await noteSent(database, sent))) return;
     if (request.attempts >= MAX_ATTEMPTS) return conclude(request, sent, failureOf(request, LOST));

@@ -122,14 +122,17 @@ export async function noteSent(database: Queryable, { holder, batchId, number, r
   return noted > 0;
 }
 
-/** @returns whether the request of this id was charged. */
-export async function isCharged(database: Queryable, requestId: string): Promise<boolean> {
-  const charged = await database.query({
-    text: "SELECT FROM usage_event WHERE day = usage_day($1) AND request_id = $1 AND charge_nano_usd > 0 LIMIT 1",
+/**
+ * @returns whether the request of this id is settled, and free. One that is not settled may have cost something: the charge of a
+ * process that has ended waits in its journal.
+ */
+export async function isFree(database: Queryable, requestId: string): Promise<boolean> {
+  const [settled] = await database.query({
+    text: `SELECT bool_or(charge_nano_usd > 0) AS "isCharged" FROM usage_event WHERE day = usage_day($1) AND request_id = $1`,
     values: [requestId],
-    row: z.strictObject({}),
+    row: z.strictObject({ isCharged: z.boolean().nullable() }),
   });
-  return charged.length > 0;
+  return settled?.isCharged === false;
 }
 
 /** This process still works on these. Others that it has taken, but knows nothing of, are to be taken over. */

@@ -1,8 +1,11 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { readFile } from "node:fs/promises";
+import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createBatchContent } from "../../../ledger/batches/content.ts";
+import { settle } from "../../../ledger/settlement/settle.ts";
+import { settlementOf } from "../../support/billing/ledger.ts";
 import { useBatchModels } from "../../support/servers/batch-models.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -73,6 +76,7 @@ test("a batch of messages runs, its results stream, and each is charged the batc
     { custom_id: "second", result: { type: "succeeded" } },
     { custom_id: "wrong", result: { type: "errored", error: { type: "error", error: { type: "not_found_error" } } } },
   ]);
+  await stack().idle();
   const charged = await stack().database.query({
     text: "SELECT charge_nano_usd AS charge FROM usage_event WHERE is_batch AND account_id = $1",
     values: [stack().accountId],
@@ -173,34 +177,73 @@ test("files of Anthropic's SDK are refused in its own format, with the remedy (S
     });
 });
 
-test("an answer that was charged and then lost with its process is not charged again (S58)", async () => {
-  const { id } = await anthropic().messages.batches.create({ requests: [ask("lost")] });
+/** A batch of one request that has ended. @returns its id, and the one under which the request was settled. */
+async function endedBatch(name: string): Promise<{ id: string; requestId: string }> {
+  const { id } = await anthropic().messages.batches.create({ requests: [ask(name)] });
   await ended(id);
-  const { database, accountId } = stack();
-  const [sent] = await database.query({
+  return { id, requestId: await requestIdOf(id) };
+}
+
+async function requestIdOf(id: string): Promise<string> {
+  const [sent] = await stack().database.query({
     text: 'SELECT request_id AS "requestId" FROM batch_request WHERE batch_id = $1',
     values: [id],
     row: z.strictObject({ requestId: z.string() }),
   });
-  const requestId = sent?.requestId ?? "";
-  expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
-  const balance = await stack().balanceNanoUsd();
-  // As if the process had died between the answer and its result.
+  return sent?.requestId ?? "";
+}
+
+/** As if the process that sent the request under this id had ended before it stored the result. */
+async function loseResult(id: string, requestId: string, name: string): Promise<void> {
   const pepper = Buffer.from((await readFile(stack().directory.pepper, "utf8")).trim(), "base64");
-  const body = createBatchContent(pepper).sealBody({ batchId: id, number: 1 }, Buffer.from(JSON.stringify(ask("lost").params)));
-  await database.transaction(async (transaction) => {
+  const body = createBatchContent(pepper).sealBody({ batchId: id, number: 1 }, Buffer.from(JSON.stringify(ask(name).params)));
+  await stack().database.transaction(async (transaction) => {
     await transaction.execute(
-      `UPDATE batch_request SET state = 'sent', body = $2, result = NULL, taken_by = gen_random_uuid(), taken_until = now() - interval '1 s'
-       WHERE batch_id = $1`,
-      [id, body],
+      `UPDATE batch_request SET state = 'sent', body = $2, result = NULL, request_id = $3, taken_by = gen_random_uuid(),
+         taken_until = now() - interval '1 s' WHERE batch_id = $1`,
+      [id, body, requestId],
     );
-    await transaction.execute("UPDATE batch SET state = 'running', succeeded = 0, ended_at = NULL WHERE id = $1", [id]);
+    await transaction.execute(
+      "UPDATE batch SET state = 'running', succeeded = 0, output_bytes = 0, ended_at = NULL WHERE id = $1",
+      [id],
+    );
   });
   await ended(id);
-  expect(await resultsOf(id)).toMatchObject([{ custom_id: "lost", result: { type: "succeeded" } }]);
+  expect(await resultsOf(id)).toMatchObject([{ custom_id: name, result: { type: "succeeded" } }]);
   await stack().idle();
+}
+
+test("an answer that was charged and then lost with its process is not charged again (S58)", async () => {
+  const { id, requestId } = await endedBatch("lost");
   expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
-  expect(await stack().balanceNanoUsd(accountId)).toBe(balance);
+  const balance = await stack().balanceNanoUsd();
+  await loseResult(id, requestId, "lost");
+  expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
+  expect(await stack().balanceNanoUsd()).toBe(balance);
+});
+
+test("a charge that is still in the journal of a process that has ended is not made twice (S58)", async () => {
+  const { database, accountId } = stack();
+  const { id } = await endedBatch("journaled");
+  const balance = await stack().balanceNanoUsd();
+  const requestId = uuidv7();
+  await loseResult(id, requestId, "journaled");
+  expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
+  await settle(database, [settlementOf({ accountId, keyId: "key" }, { requestId, chargeNanoUsd: 45_000n })]);
+  expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
+  expect(await stack().balanceNanoUsd()).toBe(balance - 45_000n);
+});
+
+test("a request that failed free of charge pays for its next answer (S58)", async () => {
+  const { database, accountId } = stack();
+  const { id } = await endedBatch("free");
+  const requestId = uuidv7();
+  await settle(database, [settlementOf({ accountId, keyId: "key" }, { requestId, chargeNanoUsd: 0n })]);
+  await loseResult(id, requestId, "free");
+  const next = await requestIdOf(id);
+  expect(next).not.toBe(requestId);
+  expect(await stack().entriesOf(requestId)).toEqual([]);
+  expect(await stack().entriesOf(next)).toEqual([-45_000n]);
 });
 
 test("a batch whose day is over ends with what it has (S58)", async () => {
