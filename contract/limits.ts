@@ -57,7 +57,7 @@ export const LIMITS = {
     period: "minute",
     label: "Requests per minute",
     description: "Maximum requests per minute.",
-    reached: (limit) => `has reached its limit of ${limit} requests per minute.`,
+    reached: (limit) => `has reached its limit of ${limit} ${limit === 1n ? "request" : "requests"} per minute.`,
   },
   tokensPerMinute: {
     kind: "tokens",

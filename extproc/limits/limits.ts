@@ -98,7 +98,7 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
       const waitSeconds = Math.max(1, Math.ceil((counter.resetsMs(nowMs) - nowMs) / 1000));
       return new GatewayError(
         "rate_limited",
-        `This ${noun} ${counter.definition.reached(counter.limit)} Try again in ${waitSeconds} s.`,
+        `This ${noun} ${counter.definition.reached(counter.limit)} Try again in ${inWords(waitSeconds)}.`,
         {
           headers: {
             "retry-after": String(waitSeconds),
@@ -187,4 +187,15 @@ function atBegin({ unit }: Limit, expected: Use): bigint {
 function readLimit(setting: number | string | undefined): bigint | undefined {
   if (setting === undefined) return undefined;
   return typeof setting === "number" ? BigInt(setting) : parseNanoUsd(setting);
+}
+
+const MINUTE_S = 60;
+const HOUR_S = 3600;
+const DAY_S = 86_400;
+
+/** Rounded up; `retry-after` has the seconds. */
+function inWords(seconds: number): string {
+  if (seconds < 2 * MINUTE_S) return `${seconds} s`;
+  if (seconds < 2 * HOUR_S) return `${Math.ceil(seconds / MINUTE_S)} minutes`;
+  return seconds < 2 * DAY_S ? `${Math.ceil(seconds / HOUR_S)} hours` : `${Math.ceil(seconds / DAY_S)} days`;
 }

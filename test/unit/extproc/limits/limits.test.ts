@@ -129,13 +129,23 @@ describe.for([
     first.end({ tokens: 0, nanoUsd: 400_000n });
     limits.begin(caller, "chat", { tokens: 0, nanoUsd: 600_000n });
     const waitSeconds = (Date.parse(resetsAt) - START_MS) / 1000;
-    const { headers } = refusalOf(() => limits.check(caller, "chat"));
+    const { headers, message } = refusalOf(() => limits.check(caller, "chat"));
+    expect(message).toMatch(/Try again in \d{1,2} (hours|days)\.$/);
     expect(headers).toEqual({ "retry-after": String(waitSeconds), "x-should-retry": "false" });
     clock.now = Date.parse(resetsAt) - 600_000;
-    expect(refusalOf(() => limits.check(caller, "chat")).headers).toEqual({ "retry-after": "600" });
+    const soon = refusalOf(() => limits.check(caller, "chat"));
+    expect(soon.headers).toEqual({ "retry-after": "600" });
+    expect(soon.message).toContain("Try again in 10 minutes.");
     clock.now = Date.parse(resetsAt);
     limits.check(caller, "chat");
   });
+});
+
+test("a limit of one is in the singular", () => {
+  const { limits } = startOne();
+  const caller = callerWith({ requestsPerMinute: 1 });
+  limits.begin(caller, "chat", nothing);
+  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("its limit of 1 request per minute.");
 });
 
 test("a key's limit and its account's both apply, and the message names whose it was", () => {
