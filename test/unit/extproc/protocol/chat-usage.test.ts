@@ -25,6 +25,18 @@ describe("chat usage", () => {
     expect(chatUsage({ usage })).toMatchObject({ inputTokens: 36, cachedInputTokens: 64 });
   });
 
+  test("reads Moonshot's cache hits", () => {
+    const usage = { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, cached_tokens: 64 };
+    expect(chatUsage({ usage })).toMatchObject({ inputTokens: 36, cachedInputTokens: 64 });
+    expect(chatUsage({ usage: { ...usage, prompt_tokens_details: { cached_tokens: 60 } } })).toMatchObject({ inputTokens: 40 });
+  });
+
+  test("reads Qwen's cache writes", () => {
+    const details = { cached_tokens: 20, cache_creation_input_tokens: 64, cache_type: "ephemeral" };
+    const usage = { prompt_tokens: 100, completion_tokens: 1, prompt_tokens_details: details };
+    expect(chatUsage({ usage })).toMatchObject({ inputTokens: 16, cachedInputTokens: 20, cacheWriteTokens: 64 });
+  });
+
   test("reads usage from x_groq and from inside the choice", () => {
     const usage = { prompt_tokens: 3, completion_tokens: 2 };
     expect(chatUsage({ choices: [], x_groq: { usage } })).toMatchObject({ inputTokens: 3, outputTokens: 2 });
