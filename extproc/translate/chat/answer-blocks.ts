@@ -157,15 +157,23 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
 
   /**
    * The call that a piece continues: by index, else by id, else the latest. Some servers number every parallel call 0: another id
-   * together with a name starts a new call even so. So does a name after a complete call if there is neither index nor id.
+   * together with a name starts a new call even so. So does a name after a complete call if there is neither index nor id, and a
+   * name with an object after a complete call that has an index and no id (Gemini).
    */
   function findCall(part: ToolPart): Call | undefined {
     if (part.index === null && part.id === "") {
       return part.name !== "" && latestCall?.arguments.isComplete() === true ? undefined : latestCall;
     }
     const known = part.index === null ? callsById.get(part.id) : callsByIndex.get(part.index);
-    const isOther = part.id !== "" && known?.upstreamId !== "" && part.id !== known?.upstreamId && part.name !== "";
+    if (known === undefined || part.name === "") return known;
+    const isOther = part.id === "" ? isAnother(part, known) : known.upstreamId !== "" && part.id !== known.upstreamId;
     return isOther ? undefined : known;
+  }
+
+  /** Snapshots and servers that give ids may repeat a complete call. */
+  function isAnother(part: ToolPart, known: Call): boolean {
+    if (hasArgumentSnapshots || known.upstreamId !== "" || !known.arguments.isComplete()) return false;
+    return part.arguments.trimStart().startsWith("{");
   }
 
   function startCall(part: ToolPart): Call {
