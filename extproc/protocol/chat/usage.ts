@@ -52,9 +52,16 @@ function promptUsage(usage: object): Partial<Usage> | undefined {
 function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<Usage> | undefined {
   const completion = count(usage, "completion_tokens");
   if (completion === undefined) return undefined;
-  const reasoning = count(member(usage, "completion_tokens_details"), "reasoning_tokens") ?? 0;
+  const reported = count(member(usage, "completion_tokens_details"), "reasoning_tokens");
+  const reasoning = reported ?? (isReasoningExcluded ? restOfTotal(usage, completion) : 0);
   const output = isReasoningExcluded || leavesReasoningOut(usage, completion, reasoning) ? completion + reasoning : completion;
   return { outputTokens: output, reasoningTokens: reasoning };
+}
+
+/** Gemini reports its thinking only there. Without the flag, the rest could be anything: other proxies leave cached tokens there. */
+function restOfTotal(usage: object, completion: number): number {
+  const rest = (count(usage, "total_tokens") ?? 0) - (count(usage, "prompt_tokens") ?? Number.NaN) - completion;
+  return rest > 0 ? rest : 0;
 }
 
 /** Some servers are recognisable: their total is prompt + completion + reasoning. */

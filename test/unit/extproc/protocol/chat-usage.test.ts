@@ -93,6 +93,17 @@ describe("chat usage", () => {
     expect(chatUsage({ usage })).toMatchObject({ outputTokens: 4, reasoningTokens: 6 });
   });
 
+  test("takes the rest of the total for reasoning if the profile says that it is excluded, and it is not reported", () => {
+    const usage = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 20 };
+    const read = (changed: object) => chatUsage({ usage: { ...usage, ...changed } }, { reasoningExcluded: true });
+    expect(read({})).toMatchObject({ inputTokens: 10, outputTokens: 10, reasoningTokens: 6 });
+    expect(chatUsage({ usage })).toMatchObject({ outputTokens: 4, reasoningTokens: 0 });
+    expect(read({ completion_tokens_details: { reasoning_tokens: 5 } })).toMatchObject({ outputTokens: 9, reasoningTokens: 5 });
+    for (const total of [14, 3, null, "20", -1, 0.5])
+      expect(read({ total_tokens: total })).toMatchObject({ outputTokens: 4, reasoningTokens: 0 });
+    expect(read({ prompt_tokens: null })).toMatchObject({ outputTokens: 4, reasoningTokens: 0 });
+  });
+
   test("is undefined if there is no number", () => {
     for (const json of [null, 7, "x", [], {}, { usage: null }, { usage: {} }, { usage: { prompt_tokens: null } }]) {
       expect(chatUsage(json)).toBeUndefined();
