@@ -49,11 +49,14 @@ const eventSchema = z.discriminatedUnion("type", [
 ]);
 type WireEvent = z.infer<typeof eventSchema>;
 
+/** Proxies that leave out empty members leave it out of an empty delta. */
+const piece = text.transform((value) => value ?? "");
+
 const deltaSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text_delta"), text: z.string() }),
-  z.object({ type: z.literal("thinking_delta"), thinking: z.string() }),
-  z.object({ type: z.literal("signature_delta"), signature: z.string() }),
-  z.object({ type: z.literal("input_json_delta"), partial_json: z.string() }),
+  z.object({ type: z.literal("text_delta"), text: piece }),
+  z.object({ type: z.literal("thinking_delta"), thinking: piece }),
+  z.object({ type: z.literal("signature_delta"), signature: piece }),
+  z.object({ type: z.literal("input_json_delta"), partial_json: piece }),
   z.object({ type: z.literal("citations_delta"), citation: citationSchema }),
 ]);
 
