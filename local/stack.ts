@@ -48,7 +48,7 @@ export interface StackOptions {
   /** Whether an ended part is restarted; true by default. Otherwise, its first end fails the stack. */
   restartsParts?: boolean;
   /** A warning or an error in a part's log. */
-  onComplaint?: (part: string, message: string) => void;
+  onComplaint?: (part: string, message: string, detail?: string) => void;
   /** Aborts a start in progress. */
   signal?: AbortSignal;
 }

@@ -38,7 +38,8 @@ export async function start({ words, environment, programs }: StartOptions): Pro
       environment,
       signal: stop.signal,
       onProgress: (line) => console.log(line),
-      onComplaint: (part, message) => console.error(`${palette.bold(part)}: ${message}`),
+      onComplaint: (part, message, detail) =>
+        console.error(`${palette.bold(part)}: ${message}${detail === undefined ? "" : ` (${detail})`}`),
     });
     const { baseUrl, apiKey, signIn, served, destinations, directory, manifestsDirectory } = stack;
     const advice = adviseOnUpstreams(options.upstreams, destinations);

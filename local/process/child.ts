@@ -23,7 +23,7 @@ export interface ChildOptions {
   stopSteps: readonly StopStep[];
   /** Its log continues the previous run's. */
   isRestart?: boolean;
-  onComplaint: (name: string, message: string) => void;
+  onComplaint: (name: string, message: string, detail?: string) => void;
 }
 
 export interface Child {
@@ -69,8 +69,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 
   const endGuard = options.hasChannel ? () => {} : await guardOrphan(pid, stopSteps);
   const watch = watchLog(log, COMPLAINT_MARKS, (line) => {
-    const message = readComplaint(line);
-    if (message !== undefined) onComplaint(name, message);
+    const complaint = readComplaint(line);
+    if (complaint !== undefined) onComplaint(name, complaint.message, complaint.detail);
   });
   let isEnded = false;
   async function finish(): Promise<void> {

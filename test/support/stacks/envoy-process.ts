@@ -73,7 +73,7 @@ export async function startEnvoyProcess(config: {
         .filter((line) => line !== "")
         .map((line): Record<string, unknown> => JSON.parse(line));
     },
-    complaints: () => log.split("\n").flatMap((line) => readComplaint(line) ?? []),
+    complaints: () => log.split("\n").flatMap((line) => readComplaint(line)?.message ?? []),
     async end(signal) {
       child.kill(signal);
       await exited;

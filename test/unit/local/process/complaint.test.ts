@@ -2,16 +2,27 @@ import { expect, test } from "vitest";
 import { readComplaint } from "../../../../local/process/complaint.ts";
 
 test("the message of a warning or an error is shown, the rest of its line is not", () => {
-  expect(readComplaint('{"level":"warn","time":"2026-01-01","secretly":"x","msg":"models.yaml: price must be a decimal"}')).toBe(
-    "models.yaml: price must be a decimal",
-  );
-  expect(readComplaint('{"level":"error","msg":"gone"}')).toBe("gone");
+  expect(
+    readComplaint('{"level":"warn","time":"2026-01-01","secretly":"x","msg":"models.yaml: price must be a decimal"}'),
+  ).toEqual({
+    message: "models.yaml: price must be a decimal",
+  });
+  expect(readComplaint('{"level":"error","msg":"gone"}')).toEqual({ message: "gone" });
+});
+
+test("of a model server's error, its status and path are shown", () => {
+  const failure = { level: "warn", requestId: "r", model: "some-model", upstreamStatus: 404, upstreamPath: "/chat/completions" };
+  const message = "error from the model server";
+  expect(readComplaint(JSON.stringify({ ...failure, msg: message }))).toEqual({
+    message,
+    detail: "some-model: 404 at /chat/completions",
+  });
 });
 
 test("the end of an outage is shown", () => {
-  expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"settling works again"}')).toBe(
-    "settling works again",
-  );
+  expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"settling works again"}')).toEqual({
+    message: "settling works again",
+  });
 });
 
 test("other lines are not shown", () => {
@@ -20,8 +31,8 @@ test("other lines are not shown", () => {
 });
 
 test("Envoy's errors are shown, its warnings are not", () => {
-  expect(readComplaint("[2026-11-21 03:00:00.000][12][critical][main] [source/server/server.cc:1] cannot bind")).toBe(
-    "cannot bind",
-  );
+  expect(readComplaint("[2026-11-21 03:00:00.000][12][critical][main] [source/server/server.cc:1] cannot bind")).toEqual({
+    message: "cannot bind",
+  });
   expect(readComplaint("[2026-11-21 03:00:00.000][12][warning][config] [source/x.cc:1] stream closed")).toBeUndefined();
 });
