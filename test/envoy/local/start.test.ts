@@ -56,7 +56,7 @@ describe("a first start, and the next one", () => {
   test("both printed commands work when pasted into a shell, streaming (S36)", async () => {
     // Node parts, Envoy, Postgres with its own children, and the supervisor: what is looked for below can be found.
     expect((await home.survivors()).length).toBeGreaterThanOrEqual(6);
-    expect(first.output()).toContain(`manifests  ${path.join(home.data, "manifests")} edit them`);
+    expect(first.output()).toContain(`manifests  ${path.join(home.data, "manifests")} (edit them`);
     const sockets = path.join(home.data, "sockets");
     expect((await stat(sockets)).mode & 0o777, "nobody else can enter where credentials are handed out").toBe(0o700);
     expect((await stat(path.join(sockets, "xds.sock"))).isSocket()).toBe(true);

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { createBatch } from "../../../ledger/batches/batches.ts";
-import { createBatchRoom } from "../../../ledger/batches/room.ts";
 import { startBatch } from "../../../ledger/batches/requests.ts";
 import { setBudget } from "../../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../../ledger/projects/projects.ts";
@@ -119,7 +118,8 @@ export async function makeThing(thing: Thing, { database, accountId, personId, m
         kind: "msgbatch",
         interface: "messages",
         bytes: 0,
-        room: createBatchRoom({ maxBytes: Infinity }),
+        // Made before whatever has happened to the account since: another route may have suspended it.
+        room: { take: async () => {}, giveBack: () => {} },
       } as const;
       const id = await createBatch(database, batch);
       await startBatch(database, { batchId: id, requests: 1, bytes: 0 });
