@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
+import process from "node:process";
 import { expect, test } from "vitest";
 import * as z from "zod";
 
@@ -10,16 +11,28 @@ const MAX_BYTES = 350 * 1024 * 1024;
 const BLOCK_BYTES = 4096;
 
 const lockSchema = z.object({
-  packages: z.record(z.string(), z.object({ dev: z.boolean().optional() })),
+  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), libc: z.array(z.string()).optional() })),
 });
+
+const reportSchema = z.object({ header: z.object({ glibcVersionRuntime: z.string().optional() }) });
+
+/** The C library of this machine, as packages name it. */
+function ownLibc(): string {
+  const { header } = reportSchema.parse(process.report.getReport());
+  return header.glibcVersionRuntime === undefined ? "musl" : "glibc";
+}
 
 /** What `npm ci --omit=dev` leaves of the packages that are installed here: a folder each. */
 async function productionPackages(): Promise<string[]> {
   const { packages } = lockSchema.parse(JSON.parse(await readFile(path.join(ROOT, "package-lock.json"), "utf8")));
-  return Object.entries(packages)
-    .filter(([folder, { dev }]) => folder !== "" && dev !== true)
-    .map(([folder]) => path.join(ROOT, folder))
-    .filter((directory) => existsSync(directory));
+  const own = ownLibc();
+  return (
+    Object.entries(packages)
+      // npm 9 also installs packages for another C library, which nothing here loads.
+      .filter(([folder, { dev, libc = [own] }]) => folder !== "" && dev !== true && libc.includes(own))
+      .map(([folder]) => path.join(ROOT, folder))
+      .filter((directory) => existsSync(directory))
+  );
 }
 
 /** Packages inside it count by themselves. */
