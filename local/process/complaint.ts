@@ -11,15 +11,12 @@ export const COMPLAINT_MARKS = [
 ] as const;
 
 const logLine = z.union([
-  z.object({
-    level: z.enum(["warn", "error", "fatal"]),
-    msg: z.string(),
-    model: z.string().optional(),
-    upstreamStatus: z.int().optional(),
-    upstreamPath: z.string().optional(),
-  }),
+  z.object({ level: z.enum(["warn", "error", "fatal"]), msg: z.string() }),
   z.object({ isRecovery: z.literal(true), msg: z.string() }),
 ]);
+
+/** What extproc logs of a model server's error; the status is null if there was no answer. */
+const upstreamFailure = z.object({ model: z.string(), upstreamStatus: z.int().nullable(), upstreamPath: z.string() });
 
 export interface Complaint {
   message: string;
@@ -35,12 +32,12 @@ export function readComplaint(line: string): Complaint | undefined {
   const envoy = /\]\[(?:critical|error)\]\[[^\]]*\] (.*)$/.exec(line)?.[1];
   if (envoy !== undefined) return { message: envoy.replace(/^\[[^\]]*\] /, "") };
   try {
-    const found = logLine.safeParse(JSON.parse(line)).data;
-    if (found === undefined) return undefined;
-    const message = found.msg;
-    if (!("level" in found) || found.upstreamStatus === undefined) return { message };
-    const { model = "a model", upstreamStatus, upstreamPath } = found;
-    return { message, detail: `${model}: ${upstreamStatus}${upstreamPath === undefined ? "" : ` at ${upstreamPath}`}` };
+    const content: unknown = JSON.parse(line);
+    const message = logLine.safeParse(content).data?.msg;
+    if (message === undefined) return undefined;
+    const failure = upstreamFailure.safeParse(content).data;
+    if (failure === undefined) return { message };
+    return { message, detail: `${failure.model}: ${failure.upstreamStatus ?? "no answer"} at ${failure.upstreamPath}` };
   } catch {
     return undefined;
   }

@@ -17,6 +17,10 @@ test("of a model server's error, its status and path are shown", () => {
     message,
     detail: "some-model: 404 at /chat/completions",
   });
+  expect(readComplaint(JSON.stringify({ ...failure, upstreamStatus: null, msg: message }))).toEqual({
+    message,
+    detail: "some-model: no answer at /chat/completions",
+  });
 });
 
 test("the end of an outage is shown", () => {
