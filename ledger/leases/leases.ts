@@ -172,14 +172,12 @@ async function endLeases(
   accountIds: readonly string[],
   { name, where, value, reason, leavesHeld }: Ending,
 ): Promise<bigint> {
+  const chosen = `ended_at IS NULL AND account_id = ANY($1::text[]) AND ${where}`;
   const [row] = await transaction.query({
     name,
     text: `WITH ended AS (
              UPDATE credit_lease SET ended_at = clock_timestamp(), end_reason = '${reason}'
-             WHERE lease_id IN (
-               SELECT lease_id FROM credit_lease WHERE ended_at IS NULL AND account_id = ANY($1::text[]) AND ${where}
-               ORDER BY account_id, lease_id FOR UPDATE ${leavesHeld === true ? "SKIP LOCKED" : ""}
-             )
+             WHERE ${leavesHeld === true ? `lease_id IN (SELECT lease_id FROM credit_lease WHERE ${chosen} FOR UPDATE SKIP LOCKED)` : chosen}
              RETURNING account_id, granted_nano_usd - settled_nano_usd AS rest
            ), freed AS (
              SELECT account_id, sum(rest)::bigint AS nano_usd FROM ended GROUP BY account_id
