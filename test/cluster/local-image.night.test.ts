@@ -26,7 +26,7 @@ test("the image for machines without Node serves what its start screen says (doc
   const room = await openRoom(directory, NODE_ADDRESS);
   onTestFinished(() => room.close());
 
-  await room.start("gateway", container.command());
+  await room.start("gateway", container.command);
   const screen = async () => await readFile(path.join(directory, "logs/gateway.log"), "utf8");
   await eventually(async () => expect(await screen()).toContain("Ctrl-C"), STARTED);
   const lines = (await screen()).match(/^ *curl (?:.*\\\n)*.*$/gm) ?? [];

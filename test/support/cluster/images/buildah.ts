@@ -38,8 +38,8 @@ export interface Buildah {
 }
 
 interface Container {
-  /** The command that runs the image's entry point in it, with parameters, as the image's user. */
-  command(...parameters: readonly string[]): string[];
+  /** Runs the image's entry point in it, as the image's user. */
+  command: readonly string[];
   remove(): Promise<void>;
 }
 
@@ -95,19 +95,7 @@ export function createBuildah(directory: string): Buildah {
       const { Entrypoint } = imageSchema.parse(inspected).OCIv1.config;
       const id = (await buildah(["from", "--pull-never", reference])).trim();
       return {
-        command: (...parameters) => [
-          "buildah",
-          ...options,
-          "run",
-          "--isolation",
-          "chroot",
-          "--network",
-          "host",
-          id,
-          "--",
-          ...Entrypoint,
-          ...parameters,
-        ],
+        command: ["buildah", ...options, "run", "--isolation", "chroot", "--network", "host", id, "--", ...Entrypoint],
         async remove() {
           await buildah(["rm", id]);
         },
