@@ -50,7 +50,7 @@ async function findCache(): Promise<string> {
  */
 function fingerprint(cache: string): string {
   const hash = createHash("sha256");
-  // Bundles read files beside the sources by their way from there; other checkouts may link to the same packages.
+  // Bundles read files beside the sources by the path from there; other checkouts may link to the same packages.
   hash.update(`${path.relative(cache, ROOT)}\0`);
   for (const folder of ["bundle", ...FOLDERS]) {
     const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" }).sort();
