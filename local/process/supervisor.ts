@@ -59,7 +59,7 @@ export function supervise(options: SupervisorOptions): Supervised {
     }
   }
 
-  /** @returns whether it runs again. */
+  /** @returns whether it is running again. */
   async function bringBack(why: string): Promise<boolean> {
     for (let reason = why; ;) {
       const pauseMs = pausesMs[restarts++];
@@ -67,7 +67,7 @@ export function supervise(options: SupervisorOptions): Supervised {
         onGivenUp(await lastWords(reason));
         return false;
       }
-      onNews(`${reason}; starting it again in ${pauseMs} ms …`);
+      onNews(`${reason}; restarting it in ${pauseMs} ms …`);
       await pause(pauseMs, stopping.signal);
       if (stopping.signal.aborted) return false;
       try {
@@ -75,7 +75,7 @@ export function supervise(options: SupervisorOptions): Supervised {
         readyAt = now();
         // It was stopped in between.
         if (stopping.signal.aborted) await current?.stop();
-        else onNews(`${name} runs again.`);
+        else onNews(`${name} is running again.`);
         return !stopping.signal.aborted;
       } catch (error) {
         await current?.stop();

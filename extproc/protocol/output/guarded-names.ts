@@ -298,7 +298,7 @@ function isForeign(folded: string, client: Interface): boolean {
 }
 
 function checkSpelling(name: string, proper: string | undefined, field: string): void {
-  if (proper !== undefined && name !== proper) throw refuse(field, `is misspelt. Send \`${proper}\`.`);
+  if (proper !== undefined && name !== proper) throw refuse(field, `is misspelled. Send \`${proper}\`.`);
 }
 
 function byFoldedName(names: readonly string[]): ReadonlyMap<string, string> {

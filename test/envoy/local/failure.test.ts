@@ -111,18 +111,18 @@ describe("one start, and the next one on its data", () => {
     const pids: Record<string, number> = { ...(await local.parts()), postgres: Number.parseInt(status, 10) };
     for (const name of ["simulator", "operator", "extproc", "dashboard", "envoy", "postgres"] as const) {
       process.kill(pids[name] ?? 0, "SIGKILL");
-      await local.shows(new RegExp(`^${name}: it exited with SIGKILL; starting it again in 250 ms …$`, "m"));
-      await local.shows(new RegExp(`^${name} runs again\\.$`, "m"));
+      await local.shows(new RegExp(`^${name}: it exited with SIGKILL; restarting it in 250 ms …$`, "m"));
+      await local.shows(new RegExp(`^${name} is running again\\.$`, "m"));
       await eventually(answers, { withinMs: 30_000 });
     }
   });
 
   test("kills a part that hangs, restarts it, and answers as before", { timeout: 240_000 }, async () => {
     for (const name of ["extproc", "envoy"]) {
-      const runs = new RegExp(`^${name} runs again\\.$`, "gm");
+      const runs = new RegExp(`^${name} is running again\\.$`, "gm");
       const before = local.output().match(runs)?.length ?? 0;
       process.kill((await local.parts())[name] ?? 0, "SIGSTOP");
-      await local.shows(new RegExp(`^${name}: it stopped responding and was killed; starting it again in \\d+ ms …$`, "m"));
+      await local.shows(new RegExp(`^${name}: it stopped responding and was killed; restarting it in \\d+ ms …$`, "m"));
       await expect.poll(() => local.output().match(runs)?.length).toBe(before + 1);
       await eventually(answers, { withinMs: 30_000 });
     }

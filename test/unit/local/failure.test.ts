@@ -4,7 +4,7 @@ import { sentenceOf } from "../../../local/failure.ts";
 test("a full disk is named, and where space is needed", () => {
   const error = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
   expect(sentenceOf(error, "/data")).toBe(
-    "A disk is full (ENOSPC), probably that of the data directory /data: free some space, or choose another directory with --data.",
+    "A disk is full (ENOSPC), probably the one with the data directory /data: free some space, or choose another directory with --data.",
   );
 });
 

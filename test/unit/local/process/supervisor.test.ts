@@ -59,7 +59,7 @@ async function killNow(pid: number): Promise<void> {
   process.kill(pid, "SIGKILL");
   await eventually(() => {
     expect(part.pid()).not.toBe(pid);
-    expect(news.at(-1)).toBe("part runs again.");
+    expect(news.at(-1)).toBe("part is running again.");
   });
 }
 
@@ -67,7 +67,7 @@ test("a killed part is restarted, and the screen shows it", async () => {
   const { pid } = await start("exec sleep 60");
   const first = pid() ?? 0;
   await killNow(first);
-  expect(news).toStrictEqual(["part: it exited with SIGKILL; starting it again in 1 ms …", "part runs again."]);
+  expect(news).toStrictEqual(["part: it exited with SIGKILL; restarting it in 1 ms …", "part is running again."]);
   expect(await isAlive(pid() ?? 0)).toBe(true);
   expect(givenUp).toStrictEqual([]);
 });
@@ -114,8 +114,8 @@ test("a part that does not become ready counts as exited", async () => {
   });
   await part.start();
   process.kill(part.pid() ?? 0, "SIGKILL");
-  await eventually(() => expect(news.at(-1)).toBe("part runs again."));
-  expect(news[1]).toBe("part was not ready within 45 seconds; starting it again in 1 ms …");
+  await eventually(() => expect(news.at(-1)).toBe("part is running again."));
+  expect(news[1]).toBe("part was not ready within 45 seconds; restarting it in 1 ms …");
 });
 
 test("a part that is stopped does not restart, not even from a pause", async () => {
