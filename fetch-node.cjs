@@ -102,7 +102,7 @@ function readPinned(file) {
   const bytes = fs.readFileSync(file);
   const found = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
   if (found === INTEGRITY[process.arch]) return bytes;
-  throw new Error(`the registry has another node-linux-${process.arch}@${NODE_VERSION} than the pinned one`);
+  throw new Error(`the registry's node-linux-${process.arch}@${NODE_VERSION} differs from the pinned one`);
 }
 
 /** One file of a tar archive: blocks of 512 bytes, a header before each file. */

@@ -41,7 +41,7 @@ function fetch() {
   const target = findWritableCache();
   if (target === null) {
     fail(
-      `${TOO_OLD}; Node.js ${NODE_VERSION} cannot be fetched into ${caches.join(" or ")}, neither can be written: ${INSTALL}.`,
+      `${TOO_OLD}; Node.js ${NODE_VERSION} cannot be fetched into ${caches.join(" or ")}, because neither is writable: ${INSTALL}.`,
     );
     return null;
   }

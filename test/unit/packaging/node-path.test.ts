@@ -185,7 +185,7 @@ describe("without Node 24, one sentence explains the remedy", () => {
       `fs.writeFileSync(path.join(words[words.indexOf("--pack-destination") + 1], "node-linux-${process.arch}-24.21.0.tgz"), "other")`,
     );
     expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
-      notFetched(`the registry has another node-linux-${process.arch}@24.21.0 than the pinned one`),
+      notFetched(`the registry's node-linux-${process.arch}@24.21.0 differs from the pinned one`),
     );
     expect(await readdir(path.join(cache, NODE, "bin"))).toStrictEqual([]);
   });
@@ -195,7 +195,7 @@ describe("without Node 24, one sentence explains the remedy", () => {
     await writeFile(path.join(checkout, "node_modules", ".cache"), "no directory");
     expect(await nodePath({ version: "22.15.0" })).toStrictEqual(
       refusal(
-        `${TOO_OLD}; Node.js 24.21.0 cannot be fetched into ${cache} or ${checkout}/node_modules/.cache/model-gateway, neither can be written: install Node.js 24 or later.`,
+        `${TOO_OLD}; Node.js 24.21.0 cannot be fetched into ${cache} or ${checkout}/node_modules/.cache/model-gateway, because neither is writable: install Node.js 24 or later.`,
       ),
     );
   });
