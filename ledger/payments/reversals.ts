@@ -65,7 +65,10 @@ export interface PaymentDispute extends PaymentName {
   disputeId: string;
   /** "open" and "lost": the provider withholds the money. "won": it is ours again. */
   status: "open" | "won" | "lost";
-  /** The payment's remainder if absent; from the first notice of a dispute. */
+  /**
+   * The payment's remainder if absent, and at most that: banks also dispute what was refunded before. From the first notice of a
+   * dispute.
+   */
   amountNanoUsd?: bigint;
 }
 
@@ -73,13 +76,18 @@ export interface PaymentDispute extends PaymentName {
  * Records the state of a dispute. While it is open, and when it is lost, its credit is deducted; when it is won, it is restored.
  * Notices may arrive twice and in any order: the first "won" or "lost" is final.
  * @returns the balance; isNew: whether credit moved.
- * @throws GatewayError as `refundPayment`.
+ * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that was not paid.
  */
 export async function disputePayment(database: Database, dispute: PaymentDispute): Promise<PostedCredit> {
   return database.transaction(async (transaction) => {
     const payment = await lockPaid(transaction, dispute);
     const known = await findDispute(transaction, payment.id, dispute.disputeId);
-    const amountNanoUsd = known?.amountNanoUsd ?? dispute.amountNanoUsd ?? leftOf(payment);
+    const restNanoUsd = leftOf(payment);
+    const amountNanoUsd = known?.amountNanoUsd ?? smallest(dispute.amountNanoUsd ?? restNanoUsd, restNanoUsd);
+    const { accountId } = payment;
+    // Refunded, or taken by another dispute, which may give it back: a later notice of this one finds it then.
+    if (known === undefined && restNanoUsd === 0n)
+      return { isNew: false, postedNanoUsd: await readPosted(transaction, accountId) };
     if (known === undefined) checkLeft(payment, amountNanoUsd);
     const status = known === undefined || known.status === "open" ? dispute.status : known.status;
     const wasTaken = known !== undefined && known.status !== "won";
@@ -93,7 +101,6 @@ export async function disputePayment(database: Database, dispute: PaymentDispute
     await transaction.execute("UPDATE payment SET disputed_nano_usd = disputed_nano_usd + $2 WHERE id = $1", [payment.id, moved]);
     await markStatus(transaction, payment.id);
     const reference = `payment:${payment.id}:dispute:${dispute.disputeId}`;
-    const { accountId } = payment;
     if (moved > 0n) await stopAutoTopUp(transaction, accountId, "returned");
     if (moved > 0n) return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference });
     if (moved < 0n)
@@ -139,6 +146,10 @@ function checkLeft(payment: Payment, amountNanoUsd: bigint): void {
   throw new GatewayError("invalid_request", "A refund must be above zero, and at most the rest of the payment.", {
     field: "amountNanoUsd",
   });
+}
+
+function smallest(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
 }
 
 /** A dispute takes precedence over a refund: it needs attention. */

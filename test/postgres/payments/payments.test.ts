@@ -168,6 +168,28 @@ test("a dispute over the rest of a refunded payment deducts only that; refunds w
   expect(await checkLedger(database)).toEqual([]);
 });
 
+test("a dispute over more than the rest of a payment deducts the rest, and restores that if it is won", async () => {
+  const database = await seedPaid();
+  await refundPayment(database, { ...name, refundId: "r", amountNanoUsd: 3_000_000_000n });
+  const whole = { ...name, disputeId: "d", amountNanoUsd: TEN_USD };
+  await expect(disputePayment(database, { ...whole, status: "open", amountNanoUsd: 0n })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  await disputePayment(database, { ...whole, status: "open" });
+  expect(await findPayment(database, name)).toMatchObject({ status: "disputed", disputedNanoUsd: 7_000_000_000n });
+  expect(await postedOf(database)).toBe(0n);
+  const other = { ...whole, disputeId: "other" };
+  expect(await disputePayment(database, { ...other, status: "open" }), "nothing is left").toEqual({
+    isNew: false,
+    postedNanoUsd: 0n,
+  });
+  await disputePayment(database, { ...whole, status: "won" });
+  expect(await postedOf(database)).toBe(7_000_000_000n);
+  await disputePayment(database, { ...other, status: "lost" });
+  expect(await postedOf(database)).toBe(0n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
 test.for([
   ["a payment that lost its state", "UPDATE payment SET status = 'pending', paid_at = NULL"],
   ["a refund that was never posted", "UPDATE payment SET refunded_nano_usd = 1"],
