@@ -107,6 +107,15 @@ describe("a request with the account's own key (S59)", () => {
   });
 });
 
+test("a request that another backend answers is settled once, under one number for all backends (S58)", () => {
+  const { run, settled } = start();
+  run.moveTo({ ...run.backend(), name: "second" });
+  run.meter.report({ inputTokens: 100, outputTokens: 50 });
+  run.noteOutput(80);
+  run.settle("complete", 200);
+  expect(settled).toMatchObject([{ backend: "second", attempt: 1 }]);
+});
+
 describe("a client that hangs up before the first byte of the answer (S28)", () => {
   test("leaves its prompt for free within its account's allowance", () => {
     const { run, settled } = start({ departures: { forgives: () => true } });
