@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { recall } from "../leases/grow-leases.ts";
@@ -42,9 +43,9 @@ export async function postExpiringGrantIn(transaction: Queryable, grant: Expirin
 }
 
 /**
- * Deducts the remainder of expired grants, as entries; never more than the account's credit that running requests have not
- * reserved.
- * @returns how many ended.
+ * Deducts the remainder of expired grants, as entries. What running requests have reserved is left to them, and what they leave of
+ * it is deducted by a later call: nobody keeps a grant by holding it while it expires.
+ * @returns how many were due.
  */
 export async function expireGrants(database: Database): Promise<number> {
   const due = await database.query({
@@ -84,27 +85,51 @@ const grantRow = z.strictObject({
   isOver: z.boolean(),
 });
 
+const creditRow = z.strictObject({ freeNanoUsd: z.bigint(), heldNanoUsd: z.bigint() });
+
 async function expireGrantsOf(transaction: Queryable, accountId: string): Promise<number> {
   await countUsage(transaction, accountId);
   const over = (await readGrants(transaction, accountId)).filter(({ isOver }) => isOver);
+  const [credit] = await transaction.query({
+    text: `SELECT greatest(posted_nano_usd - leased_nano_usd, 0) AS "freeNanoUsd",
+             greatest(least(posted_nano_usd, leased_nano_usd), 0) AS "heldNanoUsd"
+           FROM account_balance WHERE account_id = $1`,
+    values: [accountId],
+    row: creditRow,
+  });
+  let { freeNanoUsd = 0n, heldNanoUsd = 0n } = credit ?? {};
   for (const { reference, restNanoUsd } of over) {
-    const [balance] = await transaction.query({
-      text: `SELECT greatest(posted_nano_usd - leased_nano_usd, 0) AS "maxNanoUsd" FROM account_balance WHERE account_id = $1`,
-      values: [accountId],
-      row: z.strictObject({ maxNanoUsd: z.bigint() }),
-    });
-    const maxNanoUsd = balance?.maxNanoUsd ?? 0n;
-    const takenNanoUsd = restNanoUsd < maxNanoUsd ? restNanoUsd : maxNanoUsd;
+    const takenNanoUsd = smallest(restNanoUsd, freeNanoUsd);
+    // No more than what is held now: credit that comes later is no part of the grant.
+    const keptNanoUsd = smallest(restNanoUsd - takenNanoUsd, heldNanoUsd);
+    freeNanoUsd -= takenNanoUsd;
+    heldNanoUsd -= keptNanoUsd;
     if (takenNanoUsd > 0n)
       await postCreditIn(transaction, {
         accountId,
         kind: "expire",
         amountNanoUsd: -takenNanoUsd,
-        reference: `expire:${reference}`,
+        reference: await newReference(transaction, `expire:${reference}`),
       });
-    await transaction.execute("UPDATE expiring_grant SET ended_at = now() WHERE reference = $1", [reference]);
+    if (keptNanoUsd === 0n)
+      await transaction.execute("UPDATE expiring_grant SET ended_at = now() WHERE reference = $1", [reference]);
+    else
+      await transaction.execute("UPDATE expiring_grant SET used_nano_usd = amount_nano_usd - $2 WHERE reference = $1", [
+        reference,
+        keptNanoUsd,
+      ]);
   }
   return over.length;
+}
+
+/** Each part of a grant has one of its own. */
+async function newReference(transaction: Queryable, first: string): Promise<string> {
+  const posted = await transaction.execute("SELECT FROM ledger_entry WHERE reference = $1", [first]);
+  return posted === 0 ? first : `${first}:${uuidv7()}`;
+}
+
+function smallest(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
 }
 
 async function readGrants(transaction: Queryable, accountId: string): Promise<z.infer<typeof grantRow>[]> {
@@ -135,7 +160,7 @@ async function countUsage(transaction: Queryable, accountId: string): Promise<bi
   const grants = await readGrants(transaction, accountId);
   let restNanoUsd = usedNanoUsd - (grants[0]?.countedNanoUsd ?? usedNanoUsd);
   for (const grant of grants) {
-    const takenNanoUsd = grant.restNanoUsd < restNanoUsd ? grant.restNanoUsd : restNanoUsd;
+    const takenNanoUsd = smallest(grant.restNanoUsd, restNanoUsd);
     restNanoUsd -= takenNanoUsd;
     await transaction.execute(
       "UPDATE expiring_grant SET used_nano_usd = used_nano_usd + $2, counted_nano_usd = $3 WHERE reference = $1",

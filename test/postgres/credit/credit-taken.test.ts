@@ -6,6 +6,7 @@ import type { Hold } from "../../../extproc/credit/hold.ts";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
+import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { expireGrants, postExpiringGrant } from "../../../ledger/credit/grants.ts";
 import { startFeed } from "../../../ledger/feed/feed.ts";
 import { createLeaseBank } from "../../../ledger/leases/lease-bank.ts";
@@ -131,5 +132,31 @@ test("an expiring grant leaves the credit that running requests hold, and takes 
   replica.settler.add(settlementOf(customer, { chargeNanoUsd: 100_000n, leaseId: running.settle(100_000n) }));
   await eventually(() => expect(replica.settler.queued).toBe(0));
   expect((await readBalance(on.database, "acme")).postedNanoUsd).toBe(0n);
+  expect(await checkLedger(on.database)).toEqual([]);
+});
+
+test("what running requests leave of an expired grant is taken, and what they use is not (S30)", async () => {
+  const on = await postgres.migrated();
+  const customer = await seedLedger(on.database);
+  const expiresAt = new Date(Date.now() + 60_000);
+  for (const reference of ["first", "second"])
+    await postExpiringGrant(on.database, { accountId: "acme", amountNanoUsd: 5_000_000n, reference, expiresAt });
+  const replica = await startReplica(on, "one");
+  const left: Hold = await replica.credit.admit(account, sizeOf(6_000_000n), never);
+  const used: Hold = await replica.credit.admit(account, sizeOf(3_000_000n), never);
+  await on.database.execute("UPDATE expiring_grant SET expires_at = now() - interval '1 second'");
+  await expireGrants(on.database);
+  expect(await readBalance(on.database, "acme")).toMatchObject({ postedNanoUsd: 9_000_000n, leasedNanoUsd: 9_000_000n });
+  // It is no part of the grants, although it comes before they are over.
+  await postCredit(on.database, { accountId: "acme", kind: "grant", amountNanoUsd: 50_000_000n, reference: "later" });
+  left.release();
+  replica.settler.add(settlementOf(customer, { chargeNanoUsd: 3_000_000n, leaseId: used.settle(3_000_000n) }));
+  await eventually(() => expect(replica.settler.queued).toBe(0));
+  await expireGrants(on.database);
+  expect((await readBalance(on.database, "acme")).postedNanoUsd).toBe(50_000_000n);
+  expect(await expireGrants(on.database)).toBe(0);
+  const { entries } = await listEntries(on.database, { accountId: "acme", limit: 10 });
+  const taken = entries.filter(({ kind }) => kind === "expire");
+  expect(taken.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n)).toBe(-7_000_000n);
   expect(await checkLedger(on.database)).toEqual([]);
 });
