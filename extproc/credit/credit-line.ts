@@ -108,6 +108,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
       const grant = await bank.grow({
         leaseId,
         accountId,
+        isNew: before === undefined,
         neededNanoUsd: neededNanoUsd > 0n ? neededNanoUsd : 0n,
         wantedNanoUsd: wantedNanoUsd > 0n ? wantedNanoUsd : 0n,
       });

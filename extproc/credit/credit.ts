@@ -49,7 +49,10 @@ export interface CreditDeps {
   /** The ledger has answered, whether or not there was credit. */
   onLeased(): void;
   onLeaseFailed(error: unknown): void;
-  /** Of a lease that was unused for this long, all but a small part is returned. */
+  /**
+   * Of a lease that was unused for this long, all but a small part is returned, at intervals of the same length: one transaction
+   * for many accounts costs little more than one for a single account.
+   */
   idleMs?: number;
   /** The rest is returned after this time: until then its account finds it when it comes again, and others do not miss it. */
   smallIdleMs?: number;
@@ -66,6 +69,7 @@ const CLOSING_RETRY = { firstMs: 100, maxMs: 1_000 };
 export function createCredit(deps: CreditDeps): Credit {
   const { bank, clock, pendingNanoUsd, idleMs = 10_000, smallIdleMs = 300_000 } = deps;
   const wallets = new Map<string, Wallet>();
+  let nextReturnMs = -Infinity;
   let isClosed = false;
 
   function walletOf(accountId: string): Wallet {
@@ -108,8 +112,11 @@ export function createCredit(deps: CreditDeps): Credit {
   }
 
   async function giveBackIdle(): Promise<void> {
+    const nowMs = clock.nowMs();
+    if (nowMs < nextReturnMs) return;
+    nextReturnMs = nowMs + idleMs;
     // The lease pays for charges in flight: returned earlier, its credit would be leased again meanwhile.
-    const idle = [...unneeded(clock.nowMs())].filter(([accountId]) => pendingNanoUsd(accountId) === 0n);
+    const idle = [...unneeded(nowMs)].filter(([accountId]) => pendingNanoUsd(accountId) === 0n);
     const results = await Promise.allSettled(
       idle.map(async ([, wallet]) => {
         if (wallet.isSmall || !(await wallet.trim())) await wallet.giveBack();

@@ -9,6 +9,8 @@ export interface LeaseRules {
 export interface LeaseRequest {
   leaseId: string;
   accountId: string;
+  /** As far as its holder knows: an earlier request for it may have been answered without its receiving the answer. */
+  isNew: boolean;
   /** The requesting process. */
   holder: string;
   /** The minimum that must be added for a request to proceed: with less, nothing is added. 0n refills. */

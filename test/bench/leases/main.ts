@@ -32,8 +32,11 @@ const RULES = { ttlMs: 90_000, minNanoUsd: 50_000_000n, maxNanoUsd: 5_000_000_00
 const RENEWED_EVERY_S = 30;
 const RENEWALS = 50;
 /** Accounts that come alone, with this much credit: less than the largest lease is a small part of, and more. */
-const VISITORS = 60;
-const VISITS = [20n, 100n].flatMap((creditUsd) => [5, 30, 60].map((everyS) => ({ creditUsd, everyS })));
+const VISITS = [20n, 100n].flatMap((creditUsd) => [
+  ...[5, 30, 60].map((everyS) => ({ creditUsd, everyS, accounts: 60 })),
+  // One each second, after its lease was returned as a whole.
+  { creditUsd, everyS: 400, accounts: 400 },
+]);
 /** Requests a minute: far from its limit, an account's processes reserve ahead; at it, they ask for each request. */
 const LIMITED = [
   { processes: 1, requestsPerMinute: 100_000 },
@@ -74,7 +77,9 @@ try {
     const growing = await cpuMicros(() =>
       all(async (bank, own) => {
         for (const some of atOnce(own))
-          await Promise.all(some.map((lease) => bank.grow({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n })));
+          await Promise.all(
+            some.map((lease) => bank.grow({ ...lease, isNew: true, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n })),
+          );
       }),
     );
     const renewing = await cpuMicros(async () => {
@@ -106,9 +111,9 @@ try {
   console.log(markdownTable(head, rows));
 
   const visited: string[][] = [];
-  for (const { creditUsd, everyS } of VISITS) {
+  for (const { creditUsd, everyS, accounts } of VISITS) {
     const accountIds: string[] = [];
-    for (let number = 0; number < VISITORS; number++) {
+    for (let number = 0; number < accounts; number++) {
       const { accountId } = await createCustomer(database, `visitor-${creditUsd}-${everyS}-${number}`);
       await postCredit(database, { accountId, kind: "grant", amountNanoUsd: creditUsd * 1_000_000_000n, reference: accountId });
       accountIds.push(accountId);

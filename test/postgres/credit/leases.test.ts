@@ -35,6 +35,7 @@ const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({
   leaseId,
   accountId: "acme",
   holder,
+  isNew: true,
   neededNanoUsd: 0n,
   wantedNanoUsd,
 });
@@ -83,6 +84,47 @@ test("shares are smaller if other processes use the account", async () => {
   await growLease(database, request(uuidv7(), 0n, "one"), RULES);
   const second = await growLease(database, request(uuidv7(), 0n, "two"), RULES);
   expect(second).toMatchObject({ addedNanoUsd: 150_000n, leasedByOthersNanoUsd: 400_000n });
+});
+
+test("a lease that begins alone gets what it would get in a batch, whatever is asked and there", async () => {
+  const { database } = await postgres.migrated();
+  await seedLedger(database);
+  for (const accountId of ["alone", "batch"]) await createCustomer(database, accountId);
+  const amounts = [0n, 9_999n, 250_000n, 5_000_000n];
+  for (const [turn, creditNanoUsd] of amounts.entries())
+    for (const neededNanoUsd of amounts)
+      for (const wantedNanoUsd of amounts) {
+        const grants = [];
+        for (const accountId of ["alone", "batch"]) {
+          const holder = `${turn}-${neededNanoUsd}-${wantedNanoUsd}`;
+          await postCredit(database, {
+            accountId,
+            kind: "grant",
+            amountNanoUsd: creditNanoUsd + 1n,
+            reference: `${accountId}-${holder}`,
+          });
+          const lease = { ...request(uuidv7(), wantedNanoUsd, holder), accountId, neededNanoUsd, isNew: accountId === "alone" };
+          grants.push(await growLease(database, lease, RULES));
+        }
+        expect(grants[0]).toEqual(grants[1]);
+      }
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a lease whose beginning was not heard of begins once, however often it is asked for", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await accountWith(database, 1_000_000n);
+  const leaseId = uuidv7();
+  await growLease(database, request(leaseId, 90_000n), { ...RULES, maxNanoUsd: 0n });
+  await settle(database, [settlementOf(customer, { leaseId })]);
+  expect(await growLease(database, request(leaseId, 90_000n), { ...RULES, maxNanoUsd: 0n })).toMatchObject({
+    isOpen: true,
+    addedNanoUsd: 90_000n,
+    grantedNanoUsd: 180_000n,
+  });
+  await returnLeases(database, [{ leaseId, accountId: "acme" }]);
+  expect(await growLease(database, request(leaseId), RULES)).toMatchObject({ isOpen: false, addedNanoUsd: 0n });
+  expect(await checkLedger(database)).toEqual([]);
 });
 
 test("any number of processes that grow concurrently never lease more than the credit", async () => {
@@ -201,7 +243,7 @@ test("leases of several accounts begin and end in one batch, even if one account
     await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1_000_000n, reference: accountId });
   }
   const leases = ids.map((accountId) => ({ leaseId: uuidv7(), accountId }));
-  const requests = leases.map((lease) => ({ ...lease, neededNanoUsd: 0n, wantedNanoUsd: 100_000n }));
+  const requests = leases.map((lease) => ({ ...lease, isNew: true, neededNanoUsd: 0n, wantedNanoUsd: 100_000n }));
   const outcomes = await growLeases(database, { holder: "one", requests }, RULES);
   expect(outcomes.map((outcome) => (outcome instanceof GatewayError ? outcome.code : outcome.addedNanoUsd))).toEqual([
     400_000n,
@@ -222,6 +264,7 @@ test("two leases of one account in a batch never take more than it has", async (
   const requests = [700_000n, 700_000n].map((wantedNanoUsd) => ({
     leaseId: uuidv7(),
     accountId: "acme",
+    isNew: true,
     neededNanoUsd: 0n,
     wantedNanoUsd,
   }));
@@ -241,7 +284,7 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
   const [grown, returned] = [new Map(accountIds.map((id) => [id, uuidv7()])), new Map(accountIds.map((id) => [id, uuidv7()]))];
   const idOf = (leases: Map<string, string>, accountId: string) => leases.get(accountId) ?? "";
   const grow = (leases: Map<string, string>, accountId: string) =>
-    bank.grow({ leaseId: idOf(leases, accountId), accountId, neededNanoUsd: 0n, wantedNanoUsd: 0n });
+    bank.grow({ leaseId: idOf(leases, accountId), accountId, isNew: true, neededNanoUsd: 0n, wantedNanoUsd: 0n });
   for (const accountId of accountIds) {
     await grow(grown, accountId);
     await grow(returned, accountId);

@@ -195,7 +195,7 @@ test("an account whose lease somebody holds keeps no other account's usage from 
   await postCredit(database, { accountId: customer.accountId, kind: "grant", amountNanoUsd: 1_000_000n, reference: "it" });
   const leaseId = uuidv7();
   const rules = { ttlMs: 90_000, minNanoUsd: 100_000n, maxNanoUsd: 100_000n };
-  const lease = { leaseId, accountId: customer.accountId, holder: "one", neededNanoUsd: 0n, wantedNanoUsd: 0n };
+  const lease = { leaseId, accountId: customer.accountId, holder: "one", isNew: true, neededNanoUsd: 0n, wantedNanoUsd: 0n };
   await growLease(database, lease, rules);
   const release = await hold(connect("holder"), "SELECT FROM credit_lease WHERE account_id = $1 FOR UPDATE", [
     customer.accountId,

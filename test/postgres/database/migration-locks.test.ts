@@ -157,7 +157,14 @@ function startLeasing(database: Database) {
   const rules = { ttlMs: 45_000, minNanoUsd: 1_000n, maxNanoUsd: 1_000n };
   const asked = (async () => {
     while (!stopping.signal.aborted) {
-      const request = { leaseId: uuidv7(), accountId: "acme", holder: uuidv7(), neededNanoUsd: 1n, wantedNanoUsd: 1n };
+      const request = {
+        leaseId: uuidv7(),
+        accountId: "acme",
+        holder: uuidv7(),
+        isNew: true,
+        neededNanoUsd: 1n,
+        wantedNanoUsd: 1n,
+      };
       const { isOpen } = await growLease(database, request, rules);
       expect(isOpen).toBe(true);
       granted++;

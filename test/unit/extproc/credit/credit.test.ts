@@ -7,6 +7,8 @@ import { never } from "../../../support/billing/wallet.ts";
 const SECOND_MS = 1_000;
 const MINUTE_S = 60;
 const LEASE_S = 90;
+/** Leases of several accounts are returned together, once in so long. */
+const RETURNS_EVERY_S = 10;
 
 /** Calls of the bank; of those that return credit, the lease or the amount. */
 interface Asked {
@@ -102,7 +104,7 @@ test("a small lease is returned five minutes after its last use (S30)", async ()
   await visit();
   await wait(5 * MINUTE_S - 1);
   expect(asked.returned).toEqual([]);
-  await wait(1);
+  await wait(RETURNS_EVERY_S);
   expect(asked.returned).toEqual(["lease-1"]);
   await visit();
   expect(asked.grown).toBe(2);
@@ -123,9 +125,9 @@ test("a larger lease is returned as a whole if a part of it could not be: others
   const { bank, asked, visit, wait } = startCredit({ freeNanoUsd: 920n });
   await visit();
   bank.isAway = true;
-  await wait(10);
+  await wait(2 * RETURNS_EVERY_S);
   bank.isAway = false;
-  await wait(1);
+  await wait(RETURNS_EVERY_S);
   expect(asked).toMatchObject({ returned: ["lease-1"], freed: [] });
 });
 
@@ -134,7 +136,7 @@ test("a lease of an account with little credit is returned after ten seconds, al
   await visit();
   await wait(9);
   expect(asked.returned).toEqual([]);
-  await wait(1);
+  await wait(RETURNS_EVERY_S);
   expect(asked).toMatchObject({ returned: ["lease-1"], freed: [] });
 });
 
@@ -143,13 +145,26 @@ test("a small idle lease is returned when little of the account's credit is left
   await visit();
   await wait(MINUTE_S);
   credit.note([{ accountId: "acme", leasing: { freeNanoUsd: 100n, recall: null } }]);
-  await wait(1);
+  await wait(RETURNS_EVERY_S);
   expect(asked.returned).toEqual(["lease-1"]);
 });
 
 test("at most 5,000 idle leases are kept, those of the accounts that came last (S30)", async () => {
   const { asked, visit, wait } = startCredit();
   for (let account = 0; account < 5_003; account++) await visit(`account-${account}`);
-  await wait(10);
+  await wait(10 + RETURNS_EVERY_S);
   expect(asked.returned).toEqual(["lease-1", "lease-2", "lease-3"]);
+});
+
+test("leases of accounts that came one after another are returned together (S30)", async () => {
+  const { asked, visit, wait } = startCredit({ freeNanoUsd: 749n });
+  const returnedInSecond = new Map<number, number>();
+  for (let second = 0; second < 60; second++) {
+    const before = asked.returned.length;
+    if (second < 30) await visit(`account-${second}`);
+    await wait(1);
+    if (asked.returned.length > before) returnedInSecond.set(second, asked.returned.length - before);
+  }
+  expect(asked.returned).toHaveLength(30);
+  expect(returnedInSecond.size).toBe(4);
 });
