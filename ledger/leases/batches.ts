@@ -2,14 +2,14 @@ import { isStatementTimeout } from "../postgres/postgres-error.ts";
 
 /**
  * Collects the calls of one turn of the event loop, so that one statement serves all of them. An account whose row somebody holds
- * for long fails a batch once: from then on its calls run apart from the others, until one of them succeeds.
+ * for long delays a batch once: then all of its calls run apart, and those of an account continue to do so until one succeeds.
  */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
 }
 
 export interface BatchesOptions<Item, Result> {
-  /** @returns a result for each item, in order. */
+  /** All or nothing. @returns a result for each item, in order. */
   run(items: readonly Item[]): Promise<readonly Result[]>;
 }
 
@@ -88,7 +88,10 @@ export function createBatches<Item extends { accountId: string }, Result>({
       }
     } catch (error) {
       if (isTooSlow(error)) for (const { item } of batch) addSlow(item.accountId);
-      for (const { reject } of batch) reject(error);
+      // Nothing of it has happened, and most of its accounts may only have waited for one.
+      const isOfOthers = new Set(batch.map(({ item }) => item.accountId)).size > 1;
+      if (isTooSlow(error) && isOfOthers) for (const one of batch) apart.add(one);
+      else for (const { reject } of batch) reject(error);
     }
   }
 

@@ -28,3 +28,19 @@ test("the accounts whose calls run apart are bounded, and those that failed last
   await addAll(accountIds.slice(200, 210));
   expect(sizes).toEqual(Array.from({ length: 10 }, () => 1));
 });
+
+test("beside an account that somebody holds, the calls of others succeed, although they came in one batch (S40)", async () => {
+  const batches = createBatches<{ accountId: string }, string>({
+    async run(items) {
+      if (items.some(({ accountId }) => accountId === "held")) throw statementTimeout();
+      return items.map(({ accountId }) => accountId);
+    },
+  });
+  const results = await Promise.allSettled(["one", "held", "two", "held"].map((accountId) => batches.add({ accountId })));
+  expect(results).toMatchObject([
+    { status: "fulfilled", value: "one" },
+    { status: "rejected" },
+    { status: "fulfilled", value: "two" },
+    { status: "rejected" },
+  ]);
+});
