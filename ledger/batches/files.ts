@@ -4,7 +4,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { BatchContent } from "./content.ts";
 import { RESULTS_EXPIRE_AT } from "./results-expiry.ts";
-import type { BatchRoom } from "./room.ts";
+import { UPLOAD_TIME, type BatchRoom } from "./room.ts";
 
 /** A file of an account, as clients see it: an uploaded one, or the results of a batch. */
 export interface BatchFile {
@@ -118,7 +118,7 @@ export async function beginUpload(
   await database.transaction(async (transaction) => {
     await room.take(transaction, { accountId, kind: "file", bytes });
     await transaction.execute(
-      `INSERT INTO batch_file (id, account_id, name, bytes, expires_at) VALUES ($1, $2, '', $3, now() + interval '1 hour')`,
+      `INSERT INTO batch_file (id, account_id, name, bytes, expires_at) VALUES ($1, $2, '', $3, now() + ${UPLOAD_TIME})`,
       [fileId, accountId, bytes],
     );
   });

@@ -5,6 +5,8 @@ import type { Queryable } from "../postgres/database.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
 import { checkAccountState } from "../keys/check-key.ts";
 
+/** As SQL: longer than an upload may take. Then what one has reserved is free again, although its process was killed. */
+export const UPLOAD_TIME = "interval '10 minutes'";
 const MEBIBYTE = 1024 * 1024;
 /** The sum over all accounts reads every row: it may be this old, besides what this process has added since. */
 const SUM_AGE_MS = 10_000;

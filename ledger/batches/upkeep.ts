@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
 import { removeRequests } from "./preparing.ts";
 import { HAVE_RESULTS_EXPIRED } from "./results-expiry.ts";
+import { UPLOAD_TIME } from "./room.ts";
 
 const AT_ONCE = 20;
 /** Of each half of a call, so that a process can stop: the next one continues. */
@@ -12,9 +13,7 @@ const idRow = z.strictObject({ id: z.string() });
 
 /** Deletes files, batches and results whose time is over, and what uploads that broke off have left; a bounded number at a time. */
 export async function dropExpiredBatches(database: Queryable): Promise<void> {
-  await database.execute(
-    "UPDATE batch SET deleted_at = now() WHERE state = 'arriving' AND created_at < now() - interval '1 hour'",
-  );
+  await database.execute(`UPDATE batch SET deleted_at = now() WHERE state = 'arriving' AND created_at < now() - ${UPLOAD_TIME}`);
   await database.execute(
     `UPDATE batch SET output_deleted = true, error_deleted = true
      WHERE results_kept_seconds IS NOT NULL AND state = 'ended' AND NOT (output_deleted AND error_deleted) AND ${HAVE_RESULTS_EXPIRED}`,

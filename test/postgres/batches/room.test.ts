@@ -267,6 +267,24 @@ test("of an account that is closed while a file or a batch arrives, neither stay
   await expect(createBatch(database, { ...NEW, accountId, room })).rejects.toMatchObject({ code: "permission_denied" });
 });
 
+test("what an upload that was killed has reserved is free ten minutes after it began, and not before (S58)", async () => {
+  const { database } = await postgres.migrated();
+  const { accountId } = await seedLedger(database);
+  await beginUpload(database, { accountId, bytes: MEBIBYTE, room, content });
+  await createBatch(database, { accountId, keyId: "key", kind: "msgbatch", interface: "messages", bytes: MEBIBYTE, room });
+  const reserved = async (): Promise<number> =>
+    (await database.execute("SELECT FROM batch_file")) + (await database.execute("SELECT FROM batch"));
+  for (const [minutes, left] of [
+    [6, 2],
+    [5, 0],
+  ] as const) {
+    await database.execute("UPDATE batch_file SET expires_at = expires_at - make_interval(mins => $1)", [minutes]);
+    await database.execute("UPDATE batch SET created_at = created_at - make_interval(mins => $1)", [minutes]);
+    await dropExpiredBatches(database);
+    expect(await reserved()).toBe(left);
+  }
+});
+
 test("a process that stands still while it prepares a batch leaves it to the one that takes it over (S58)", async () => {
   const { database } = await postgres.migrated();
   const { accountId } = await seedLedger(database);
