@@ -20,7 +20,7 @@ export function refuseOptions(path: string): GatewayError | undefined {
   const allow = methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
   return new GatewayError(
     "method_not_allowed",
-    `This path accepts ${methods.join(" and ")}, of a gateway with a dashboard, and not OPTIONS.`,
+    `This path accepts ${methods.join(" and ")}, on a gateway with a dashboard, but not OPTIONS.`,
     { headers: { allow } },
   );
 }

@@ -67,7 +67,7 @@ function unusable({ offer, key }: Pair): GatewayError {
   if (key.origin !== offer.origin)
     return new GatewayError(
       "provider_key_refused",
-      `This model has moved to another server than the one that ${yours} was entered for. Enter the key again or delete it ${PAGE}.`,
+      `This model has moved to another server, which ${yours} was not entered for. Enter the key again or delete it ${PAGE}.`,
     );
   switch (key.state) {
     case "pending":

@@ -70,7 +70,7 @@ const ELSEWHERE: readonly (readonly [path: RegExp, sentence: string])[] = [
   ],
   [
     /^\/*(v1\/*)?(files|batch|batches|message_batches|messages\/+batches)(\/|$)/i,
-    "Files and batches are at exactly /v1/files, /v1/batches and /v1/messages/batches, of a gateway with a dashboard.",
+    "Files and batches are at exactly /v1/files, /v1/batches and /v1/messages/batches, on a gateway with a dashboard.",
   ],
   [
     /^(\/v1)?\/(images(?!.*\/(generations|edits)$)|audio(?!.*\/(speech|transcriptions|translations)$)|videos|moderations|uploads|fine_tuning|vector_stores|assistants|threads|realtime|live|evals|containers|skills|agents|sessions|environments|memory_stores|chatkit|decisions)(\/|$)/,

@@ -131,7 +131,7 @@ export async function createUser(
     if ((await transaction.execute("SELECT FROM provisioned_user WHERE account_id = $1 LIMIT $2", [accountId, max])) >= max)
       throw new GatewayError(
         "invalid_request",
-        `An account has at most ${max} users by SCIM, including those who are not active. Delete some first.`,
+        `An account can have at most ${max} SCIM users, including inactive ones. Delete some first.`,
       );
     await insertUser(transaction, { id, accountId, profile, role, isActive: false, personId: null });
   });

@@ -168,7 +168,7 @@ describe.for(CHANGED_LATER)("$tool: $name", ({ tool, file, text }) => {
     await machine.write(file, `${await machine.read(file)}\n`);
     const ran = await installer.run(machine, ["--uninstall"]);
     expect(ran.code, ran.output).toBe(0);
-    expect(ran.output).toMatch(/took the gateway's settings out|removed/);
+    expect(ran.output).toMatch(/removed/);
     const left = await machine.read(file);
     expect(left).not.toContain(stack.apiKey);
     expect(left).not.toContain(stack.baseUrl);
@@ -195,7 +195,7 @@ const REFUSED = [
   ["claude-code", ".claude/settings.json", '{\n  // a comment\n  "a": 1\n}\n', "not valid JSON"],
   ["claude-code", ".claude/settings.json", '{"env": []}', "an object"],
   ["opencode", ".config/opencode/opencode.json", '{"a": 1', "} is missing"],
-  ["opencode", ".config/opencode/opencode.json", '{"a": "x\ny"}', "a string has no end, line 1"],
+  ["opencode", ".config/opencode/opencode.json", '{"a": "x\ny"}', "a string has no end (line 1)"],
   ["opencode", ".config/opencode/opencode.json", "[1]", "does not begin with {"],
   ["qwen-code", ".qwen/settings.json", '{"modelProviders": {"openai": {}}}', "list"],
   ["aider", ".aider.conf.yml", "{model: x}\n", "lines of a name and a value"],
@@ -207,6 +207,12 @@ const REFUSED = [
 test.for(REFUSED)("%s: %s with %j is not changed, and the manual steps are shown", async ([tool, file, text, sentence]) => {
   await machine.write(file, text);
   const before = await machine.picture();
+  const tried = await installer.run(machine, ["--dry-run", "--tools", tool]);
+  expect([tried.code, tried.output.includes(sentence), tried.output.includes(`${file}:`)], tried.output).toEqual([
+    1,
+    true,
+    false,
+  ]);
   const ran = await installer.run(machine, ["--yes", "--tools", tool]);
   expect([ran.code, ran.output.includes(sentence), ran.output.includes("<your key>")], ran.output).toEqual([1, true, true]);
   expect(ran.output).not.toContain(stack.apiKey);

@@ -4,7 +4,7 @@ import { checkKey, readKey } from "./key.ts";
 import { helpText, readOptions, type Options } from "./options.ts";
 import { createRecord, type ChangeRecord } from "./record.ts";
 import { Stopped } from "./refused.ts";
-import { setUpTool } from "./set-up.ts";
+import { filesOf, setUpTool } from "./set-up.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 import { uninstall } from "./uninstall.ts";
 import { clearVariables } from "./variables.ts";
@@ -51,7 +51,10 @@ async function install(context: Context, options: Options, record: ChangeRecord)
     const names = [...new Set(choices.flatMap(({ tool }) => tool.clear))].sort();
     const asks = !options.isYes && options.tools === "" && !options.isDryRun;
     failures += await clearVariables({ context, options, record, names, terminal: asks ? terminal() : undefined });
-    if (failures > 0) throw new Stopped(`${failures} file(s) could not be written: the manual steps are shown above.`);
+    if (failures > 0)
+      throw new Stopped(
+        `${filesOf(failures)} ${options.isDryRun ? "cannot" : "could not"} be changed: the manual steps are shown above.`,
+      );
     if (options.isDryRun) context.print("This was a dry run: nothing was changed.");
     else context.print(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
   } finally {

@@ -62,14 +62,14 @@ interface Target {
 
 function setUpFile({ context, options, record, key }: SetUp, target: Target): boolean {
   const { file, format, operations } = target;
-  if (options.isDryRun) {
-    context.print(`  would write ${file}:`);
-    for (const line of byHand(target)) context.print(line);
-    return true;
-  }
   try {
     const old = readSettings(file);
     const text = editorOf(format).apply(old === undefined ? "" : decodeAs(format, old), operations, key);
+    if (options.isDryRun) {
+      context.print(`  would write ${file}:`);
+      for (const line of byHand(target)) context.print(line);
+      return true;
+    }
     const bytes = Buffer.from(text, encodingOf(format));
     if (old?.equals(bytes) === true) {
       protect(file, 0o600);
@@ -80,7 +80,9 @@ function setUpFile({ context, options, record, key }: SetUp, target: Target): bo
     context.print(`  wrote ${file}`);
     return true;
   } catch (error) {
-    context.warn(`  ${file} is left as it is: ${reasonOf(error)} Write this there by hand:`);
+    context.warn(
+      `  ${file} ${options.isDryRun ? "cannot be" : "was not"} changed. ${reasonOf(error)} Add these settings by hand:`,
+    );
     for (const line of byHand(target)) context.warn(line);
     return false;
   }
@@ -100,6 +102,10 @@ export function writeRecorded(
 export function reasonOf(error: unknown): string {
   if (error instanceof Refused) return error.message;
   return `It cannot be written (${error instanceof Error ? error.message : String(error)}).`;
+}
+
+export function filesOf(count: number): string {
+  return count === 1 ? "1 file" : `${count} files`;
 }
 
 function byHand({ format, operations }: Target): string[] {

@@ -4,7 +4,7 @@ import { encodingOf } from "./encoding.ts";
 import { replaceFile, sumOf } from "./files.ts";
 import type { Entry, ChangeRecord } from "./record.ts";
 import { Stopped } from "./refused.ts";
-import { reasonOf } from "./set-up.ts";
+import { filesOf, reasonOf } from "./set-up.ts";
 
 /** Restores every file. @throws Stopped if one could not be restored. */
 export function uninstall(context: Context, record: ChangeRecord, { isDryRun }: { isDryRun: boolean }): void {
@@ -14,7 +14,7 @@ export function uninstall(context: Context, record: ChangeRecord, { isDryRun }: 
     return;
   }
   const failed = [...entries].reverse().filter((entry) => !restore(entry, { context, record, isDryRun }));
-  if (failed.length > 0) throw new Stopped(`${failed.length} file(s) could not be restored: ${context.state} is kept.`);
+  if (failed.length > 0) throw new Stopped(`${filesOf(failed.length)} could not be restored: ${context.state} is kept.`);
   if (isDryRun) return;
   rmSync(context.state, { recursive: true, force: true });
   for (const folder of [...folders].reverse()) removeEmpty(folder);
@@ -27,7 +27,7 @@ function restore(
 ): boolean {
   const { file } = entry;
   if (!existsSync(file)) {
-    context.print(`  ${file} is gone already.`);
+    context.print(`  ${file} is already gone.`);
     return true;
   }
   if (isDryRun) {
@@ -40,7 +40,7 @@ function restore(
     return true;
   } catch (error) {
     const copy = entry.mode === undefined ? "" : ` Its copy from before: ${record.copyOf(entry)}`;
-    context.warn(`  ${file} is left as it is: ${reasonOf(error)}${copy}`);
+    context.warn(`  ${file} was not changed. ${reasonOf(error)}${copy}`);
     return false;
   }
 }
@@ -64,7 +64,7 @@ function takeOut(entry: Entry, { context, record }: { context: Context; record: 
     return;
   }
   replaceFile(entry.file, Buffer.from(text, encodingOf(entry.format)), entry.mode ?? 0o600);
-  context.print(`  took the gateway's settings out of ${entry.file}, which was changed since`);
+  context.print(`  removed the gateway's settings from ${entry.file}, which has changed since`);
 }
 
 function removeEmpty(folder: string): void {

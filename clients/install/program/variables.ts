@@ -77,7 +77,7 @@ async function clearProfile(file: string, { context, options, record, names, ter
     context.print(`  ${file}: turned into a comment. New shells no longer set it.`);
     return 0;
   } catch (error) {
-    context.warn(`    ${file} is left as it is: ${reasonOf(error)}`);
+    context.warn(`    ${file} was not changed. ${reasonOf(error)}`);
     return 1;
   }
 }

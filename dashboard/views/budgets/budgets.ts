@@ -111,7 +111,7 @@ function budgetForm({ visitor, projects, keys, members, keepsEndUsers, form }: B
       !${choice({ name: "covered", label: "Covers", options }, form)}
       !${field({ name: "amount", label: "Monthly budget (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, form)}
     </div>
-    <p class="help">An existing budget that covers the same is replaced.</p>
+    <p class="help">It replaces an existing budget that covers the same.</p>
     <button class="primary">Save budget</button>
   </form>`;
 }

@@ -42,7 +42,8 @@ export function tokensPage({ visitor, tokens, form, baseUrl, dialog = "" }: Toke
   const body = html`!${dialog}
     <h1>Management tokens</h1>
     <p class="muted">
-      A management token lets a program do what this console does: manage keys, and read usage and credit. It cannot call models.
+      A management token lets a program do what this dashboard does: manage keys, and read usage and credit. It cannot call
+      models.
       <a href="/dashboard/docs/management-api">API reference</a> · <a href="${baseUrl}/api/v1/openapi.json">OpenAPI</a>
     </p>
     !${tokens.length === 0 ? empty("No management tokens yet") : table(tokens, mayChange)}

@@ -75,6 +75,7 @@ export function unitsOf(classes: readonly PriceClass[]): string {
   ];
   const about =
     " A search is a query with up to 100 documents; a document of more than 500 tokens, query included, counts once for each 500 of them.";
-  const ofImages = " An image whose size or quality neither request nor answer states has the highest price that it can have.";
+  const ofImages =
+    " If neither the request nor the answer states an image's size or quality, the highest possible price applies.";
   return `USD ${units.join(" and ")}.${hasSearches ? about : ""}${hasImages ? ofImages : ""}`;
 }

@@ -45,15 +45,15 @@ export function createJsonEditor(dialect: Dialect): Editor {
 
 function parse(text: string, { allowsComments }: Dialect): Node {
   const start = text.search(/\S/);
-  if (!/^(?:\{|\/[/*])/.test(text.slice(start))) throw new Refused("It is not valid JSON: it does not begin with {, line 1.");
+  if (!/^(?:\{|\/[/*])/.test(text.slice(start))) throw new Refused("It is not a JSON object: it does not begin with {.");
   const errors: ParseError[] = [];
   const root = parsed(() => parseTree(text, errors, { disallowComments: !allowsComments, allowTrailingComma: allowsComments }));
   const [error] = errors;
   if (error !== undefined) {
     const line = text.slice(0, error.offset).split("\n").length;
-    throw new Refused(`It is not valid JSON: ${sentenceOf(error)}, line ${line}.`);
+    throw new Refused(`It is not valid JSON: ${sentenceOf(error)} (line ${line}).`);
   }
-  if (root?.type !== "object") throw new Refused("It is not valid JSON: it does not begin with {, line 1.");
+  if (root?.type !== "object") throw new Refused("It is not a JSON object: it does not begin with {.");
   return root;
 }
 

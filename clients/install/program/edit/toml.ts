@@ -31,7 +31,7 @@ function parse(text: string): AST.TOMLProgram {
   try {
     return parseTOML(text);
   } catch (error) {
-    if (error instanceof ParseError) throw new Refused(`It is not valid TOML: ${error.message}, line ${error.lineNumber}.`);
+    if (error instanceof ParseError) throw new Refused(`It is not valid TOML: ${error.message} (line ${error.lineNumber}).`);
     throw error;
   }
 }

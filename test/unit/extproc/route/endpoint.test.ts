@@ -108,7 +108,7 @@ test.for([
   ["/v1/images/variations", "Variations of images are not supported. POST /v1/images/edits"],
   ["/v1/images", "That part of the interface is not supported"],
   ["/v1/videos", "That part of the interface is not supported"],
-  ["/v1/messages/batches", "of a gateway with a dashboard"],
+  ["/v1/messages/batches", "on a gateway with a dashboard"],
   ["/files", "Files and batches are at exactly /v1/files"],
   ["/v1//batches", "Files and batches are at exactly /v1/files"],
   ["/responses/input_tokens", "`/v1` is missing. Send POST /v1/responses/input_tokens."],
