@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
+import { isObject } from "../json/object.ts";
 import { rawMember } from "../json/scan.ts";
 
 /** A content block of an upstream's answer. Blocks that cannot be shown to a chat client are "other". */
@@ -56,9 +58,20 @@ export function toCitation({ url, title }: z.infer<typeof citationSchema>): Cita
   return typeof url === "string" && url !== "" ? [{ url, title: title ?? null }] : [];
 }
 
+/** Some servers write the input as chat does, as the text of an object. */
 function inputText(raw: Buffer): string {
   const input = rawMember(raw, "input")?.toString("utf8") ?? "{}";
-  return input === "null" ? "{}" : input;
+  if (input === "null" || input === '""') return "{}";
+  const text: unknown = input.startsWith('"') ? JSON.parse(input) : null;
+  return typeof text === "string" && isObjectText(text) ? text : input;
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    return isObject(parseWithin(text, ANSWER_BOUNDS));
+  } catch {
+    return false;
+  }
 }
 
 function typeOf(block: unknown): unknown {

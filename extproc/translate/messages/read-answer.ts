@@ -87,7 +87,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
         return [
           { type: "open", index, block: { type: "thinking" } },
           ...grow("thinking", index, block.thinking),
-          ...(block.signature === "" ? [] : [{ type: "signature", index, signature: block.signature } as const]),
+          ...sign(index, block.signature),
         ];
       case "redacted_thinking":
         open.set(index, { type: "shown" });
@@ -113,7 +113,8 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
         return grow("arguments", index, delta.partialJson);
       }
       case "signature_delta":
-        return [{ type: "signature", index, signature: delta.signature }];
+        // An empty one adds nothing to a signature that came before.
+        return sign(index, delta.signature);
       case "citations_delta":
         return cite(index, delta.citations);
       case "other":
@@ -126,6 +127,10 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     if (text === "") return [];
     meter.produced(text);
     return [{ type, index, text }];
+  }
+
+  function sign(index: number, signature: string): AnswerEvent[] {
+    return signature === "" ? [] : [{ type: "signature", index, signature }];
   }
 
   function cite(index: number, citations: Extract<AnswerBlock, { type: "text" }>["citations"]): AnswerEvent[] {

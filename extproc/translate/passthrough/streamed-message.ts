@@ -108,12 +108,18 @@ function addDelta(block: StreamedBlock | undefined, delta: unknown, written: Buf
   if (block === undefined || !isObject(delta)) return;
   const type = String(delta["type"]);
   const raw = rawMember(written, "delta");
-  if (type === "signature_delta") put(block.members, rawMembers(raw ?? NOTHING, ["type"]));
+  if (type === "signature_delta") putSignature(block.members, delta["signature"], raw);
   const citation = type === "citations_delta" ? rawMember(raw, "citation") : undefined;
   if (citation !== undefined) block.citations.push(new RawJson(citation.toString("utf8")));
   const name = Object.hasOwn(GROWING, type) ? GROWING[type] : undefined;
   const value = name === undefined ? undefined : delta[name];
   if (name !== undefined && typeof value === "string") block.texts.set(name, (block.texts.get(name) ?? "") + value);
+}
+
+/** An empty signature adds nothing to one that came before. */
+function putSignature(members: Map<string, Encodable>, signature: unknown, raw: Buffer = NOTHING): void {
+  const isEmpty = signature === "" || signature === null || signature === undefined;
+  if (!isEmpty || !members.has("signature")) put(members, rawMembers(raw, ["type"]));
 }
 
 function encodeBlock({ members, texts, citations }: StreamedBlock): Encodable {
