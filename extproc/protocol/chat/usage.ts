@@ -44,8 +44,12 @@ function promptUsage(usage: object): Partial<Usage> | undefined {
   const details = member(usage, "prompt_tokens_details");
   // DeepSeek and Moonshot report their cache hits next to the total; they are still part of it.
   const cached = count(details, "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens") ?? count(usage, "cached_tokens") ?? 0;
-  // Qwen has the name of Messages for it.
-  const written = count(details, "cache_write_tokens") ?? count(details, "cache_creation_input_tokens") ?? 0;
+  // Qwen has the name of Messages for it, LiteLLM a shorter one.
+  const written =
+    count(details, "cache_write_tokens") ??
+    count(details, "cache_creation_input_tokens") ??
+    count(details, "cache_creation_tokens") ??
+    0;
   return { inputTokens: prompt - cached - written, cachedInputTokens: cached, cacheWriteTokens: written };
 }
 

@@ -37,6 +37,16 @@ describe("chat usage", () => {
     expect(chatUsage({ usage })).toMatchObject({ inputTokens: 16, cachedInputTokens: 20, cacheWriteTokens: 64 });
   });
 
+  test("reads LiteLLM's cache writes", () => {
+    const details = {
+      cached_tokens: 20,
+      cache_creation_tokens: 64,
+      cache_creation_token_details: { ephemeral_5m_input_tokens: 64 },
+    };
+    const usage = { prompt_tokens: 100, completion_tokens: 1, prompt_tokens_details: details, cache_creation_input_tokens: 64 };
+    expect(chatUsage({ usage })).toMatchObject({ inputTokens: 16, cachedInputTokens: 20, cacheWriteTokens: 64 });
+  });
+
   test("reads usage from x_groq and from inside the choice", () => {
     const usage = { prompt_tokens: 3, completion_tokens: 2 };
     expect(chatUsage({ choices: [], x_groq: { usage } })).toMatchObject({ inputTokens: 3, outputTokens: 2 });
