@@ -155,7 +155,14 @@ function createPreparation({ database, content }: PrepareDeps, batch: Unprepared
         await failPreparation(database, { batchId, errors });
         return "failed";
       }
-      return (await startBatch(database, { batchId, requests, bytes })) ? "running" : abandon();
+      // Of a batch that another process has taken over meanwhile, that one's requests are not all there yet, or are sent already.
+      const kept = await database.transaction(async (transaction) => {
+        const { kind } = await keepBatch(transaction, { id: batchId, takenUntil });
+        if (kind === "kept") await startBatch(transaction, { batchId, requests, bytes });
+        return kind;
+      });
+      if (kept === "canceled") return abandon();
+      return kept === "lost" ? "lost" : "running";
     },
   };
 }

@@ -28,8 +28,20 @@ export async function takeUnprepared(database: Database): Promise<Unprepared | u
     values: [WORK_SECONDS, BATCH_INTERFACES],
     row: takenRow,
   });
-  if (taken !== undefined) await removeRequests(database, taken.id);
-  return taken;
+  return taken && clear(database, taken);
+}
+
+/** What an earlier process has prepared of it, unless yet another one has taken it meanwhile: whoever prepares it finds that out. */
+async function clear(database: Database, taken: Unprepared): Promise<Unprepared> {
+  for (let { takenUntil } = taken; ;) {
+    const { kept, removed } = await database.transaction(async (transaction) => {
+      const kept = await keepBatch(transaction, { ...taken, takenUntil });
+      return { kept, removed: kept.kind === "kept" ? await removeSome(transaction, taken.id) : 0 };
+    });
+    if (kept.kind !== "kept") return { ...taken, takenUntil };
+    takenUntil = kept.takenUntil;
+    if (removed < REMOVED_AT_ONCE) return { ...taken, takenUntil };
+  }
 }
 
 /** "lost": this process has stood still for so long that another one has taken the batch, and works on it or has done so. */
@@ -68,13 +80,15 @@ export async function failPreparation(
 
 /** A thousand at a time, so that no statement is long. */
 export async function removeRequests(database: Queryable, batchId: string): Promise<void> {
-  for (;;) {
-    const removed = await database.execute(
-      `DELETE FROM batch_request WHERE (batch_id, number) IN (SELECT batch_id, number FROM batch_request WHERE batch_id = $1 LIMIT $2)`,
-      [batchId, REMOVED_AT_ONCE],
-    );
-    if (removed < REMOVED_AT_ONCE) return;
-  }
+  while ((await removeSome(database, batchId)) === REMOVED_AT_ONCE);
+}
+
+/** @returns how many. */
+async function removeSome(database: Queryable, batchId: string): Promise<number> {
+  return database.execute(
+    `DELETE FROM batch_request WHERE (batch_id, number) IN (SELECT batch_id, number FROM batch_request WHERE batch_id = $1 LIMIT $2)`,
+    [batchId, REMOVED_AT_ONCE],
+  );
 }
 
 /** Others may work on it. */

@@ -47,17 +47,16 @@ export async function addRequests(
   return [...counted].filter(([customId, same]) => same.length > 1 || !fresh.has(customId)).map(([customId]) => customId);
 }
 
-/** A batch whose requests are all there begins to run. @returns false if it was canceled meanwhile. */
+/** A batch whose requests are all there begins to run, unless it was canceled meanwhile. */
 export async function startBatch(
   database: Queryable,
   { batchId, requests, bytes }: { batchId: string; requests: number; bytes: number },
-): Promise<boolean> {
-  const started = await database.execute(
+): Promise<void> {
+  await database.execute(
     `UPDATE batch SET state = 'running', requests = $2, bytes = $3, started_at = now(), resumes_at = now(), taken_until = NULL
      WHERE id = $1 AND state IN ('arriving', 'preparing')`,
     [batchId, requests, bytes],
   );
-  return started > 0;
 }
 
 /** Removes a batch that never ran. @returns false if it runs, or is gone. */

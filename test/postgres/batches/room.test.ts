@@ -315,3 +315,73 @@ test("a process that stands still while it prepares a batch leaves it to the one
   const text = "SELECT count(*)::integer AS rows FROM batch_request WHERE batch_id = $1";
   expect(await database.query({ text, values: [id], row: z.unknown() })).toEqual([{ rows: 2 }]);
 });
+
+/** Stands still once, after the statement that this names. */
+function stallAfter(database: Database, isReached: (text: string) => boolean) {
+  const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let hasStalled = false;
+  async function stall(text: string): Promise<void> {
+    if (hasStalled || !isReached(text)) return;
+    hasStalled = true;
+    reached.resolve();
+    await resumed.promise;
+  }
+  const slow: Database = {
+    ...database,
+    async query(statement) {
+      const rows = await database.query(statement);
+      await stall(statement.text);
+      return rows;
+    },
+    async transaction(work, options) {
+      let texts = "";
+      const result = await database.transaction(
+        (transaction) =>
+          work({
+            ...transaction,
+            query(statement) {
+              texts += statement.text;
+              return transaction.query(statement);
+            },
+          }),
+        options,
+      );
+      await stall(texts);
+      return result;
+    },
+  };
+  return { slow, reached: reached.promise, resume: resumed.resolve };
+}
+
+test.for([
+  ["has taken it", "UPDATE batch SET taken_until"],
+  ["has read its file", "INSERT INTO batch_request"],
+] as const)(
+  "a process that stands still when it %s leaves a batch to another, with all of its requests (S58)",
+  async ([, text]) => {
+    const { database } = await postgres.migrated();
+    const { accountId } = await seedLedger(database);
+    const upload = await beginUpload(database, { accountId, bytes: 1_000, room, content });
+    await upload.add(Buffer.from(line(1) + line(2)));
+    await upload.complete({ name: "requests.jsonl", keptSeconds: 3_600 });
+    const batch = {
+      accountId,
+      keyId: "key",
+      kind: "batch",
+      interface: "chat",
+      inputFileId: upload.fileId,
+      bytes: 1_000,
+    } as const;
+    const id = await createBatch(database, { ...batch, room });
+    const { slow, reached, resume } = stallAfter(database, (statement) => statement.includes(text));
+    const preparing = prepareOne({ database: slow, content });
+    await reached;
+    await database.execute("UPDATE batch SET taken_until = now() - interval '1 second' WHERE id = $1", [id]);
+    expect(await prepareOne({ database, content })).toBe("running");
+    resume();
+    expect(await preparing).toBe("lost");
+    expect(await findBatch(database, { accountId, id, kind: "batch" })).toMatchObject({ state: "running", requests: 2 });
+    const rows = "SELECT count(*)::integer AS rows FROM batch_request WHERE batch_id = $1";
+    expect(await database.query({ text: rows, values: [id], row: z.unknown() })).toEqual([{ rows: 2 }]);
+  },
+);
