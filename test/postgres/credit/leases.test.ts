@@ -17,6 +17,7 @@ import {
   shrinkLeases,
 } from "../../../ledger/leases/leases.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
+import { explainQueries } from "../../support/billing/explained-queries.ts";
 import { hold } from "../../support/billing/held-rows.ts";
 import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -309,6 +310,18 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
   for (const operation of operations) await operation("acme");
   expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
   expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a renewal does not compare leases with one another, however many there are", async () => {
+  const { database } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const leaseIds = Array.from({ length: 200 }, () => uuidv7());
+  const requests = leaseIds.map((leaseId) => request(leaseId, 1n));
+  await growLeases(database, { holder: "one", requests }, { ...RULES, minNanoUsd: 1n, maxNanoUsd: 1n });
+  const explained = explainQueries(database);
+  await renewLeases(explained.database, leaseIds, RULES);
+  expect(explained.plans.join("\n")).toContain("Update on credit_lease");
+  expect(explained.rowsRemoved()).toBeLessThanOrEqual(2 * leaseIds.length);
 });
 
 test("while somebody holds a lease, others are renewed and reaped, and it stays in force", async () => {

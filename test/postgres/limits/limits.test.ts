@@ -16,6 +16,7 @@ import { readCountsInUse } from "../../../ledger/leases/limit-use.ts";
 import { keptKey } from "../../support/billing/changes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { seedLedger } from "../../support/billing/ledger.ts";
+import { explainQueries } from "../../support/billing/explained-queries.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 const postgres = usePostgres();
@@ -198,21 +199,10 @@ test("a turn reads its own rows only, although the minute is too new for the pla
   const { database } = await postgres.migrated();
   const uses = Array.from({ length: 250 }, (_, index) => requests({ subject: `key:${index}` }));
   await createLimitTurns(database, "a").take(uses);
-  const plans: string[] = [];
-  const explained = {
-    ...database,
-    async query<Row>(query: { text: string; values?: readonly unknown[]; row: z.ZodType<Row> }): Promise<Row[]> {
-      const { text, values = [] } = query;
-      const plan = z.strictObject({ "QUERY PLAN": z.string() });
-      const lines = await database.query({ text: `EXPLAIN (ANALYZE) ${text}`, values, row: plan });
-      plans.push(...lines.map((line) => line["QUERY PLAN"]));
-      return [];
-    },
-  };
-  await createLimitTurns(explained, "b").take(uses.slice(0, 125));
-  expect(plans.join("\n")).toContain("Update on limit_total");
-  const removed = plans.flatMap((line) => /Rows Removed by .*Filter: (\d+)/.exec(line)?.slice(1) ?? []);
-  expect(removed.reduce((sum, rows) => sum + Number(rows), 0)).toBeLessThan(10);
+  const explained = explainQueries(database);
+  await createLimitTurns(explained.database, "b").take(uses.slice(0, 125));
+  expect(explained.plans.join("\n")).toContain("Update on limit_total");
+  expect(explained.rowsRemoved()).toBeLessThan(10);
 });
 
 test("a turn does not wait for the disk, and what its connection writes next does", async () => {
