@@ -109,7 +109,8 @@ async function expireGrantsOf(transaction: Queryable, accountId: string): Promis
         accountId,
         kind: "expire",
         amountNanoUsd: -takenNanoUsd,
-        reference: await newReference(transaction, `expire:${reference}`),
+        // Only the last part has the name by itself: the version before this one posts all of the rest under it, after a rollback too.
+        reference: keptNanoUsd === 0n ? `expire:${reference}` : `expire:${reference}:${uuidv7()}`,
       });
     if (keptNanoUsd === 0n)
       await transaction.execute("UPDATE expiring_grant SET ended_at = now() WHERE reference = $1", [reference]);
@@ -120,12 +121,6 @@ async function expireGrantsOf(transaction: Queryable, accountId: string): Promis
       ]);
   }
   return over.length;
-}
-
-/** Each part of a grant has one of its own. */
-async function newReference(transaction: Queryable, first: string): Promise<string> {
-  const posted = await transaction.execute("SELECT FROM ledger_entry WHERE reference = $1", [first]);
-  return posted === 0 ? first : `${first}:${uuidv7()}`;
 }
 
 function smallest(one: bigint, other: bigint): bigint {

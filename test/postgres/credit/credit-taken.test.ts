@@ -147,6 +147,8 @@ test("what running requests leave of an expired grant is taken, and what they us
   await on.database.execute("UPDATE expiring_grant SET expires_at = now() - interval '1 second'");
   await expireGrants(on.database);
   expect(await readBalance(on.database, "acme")).toMatchObject({ postedNanoUsd: 9_000_000n, leasedNanoUsd: 9_000_000n });
+  const ofLastParts = "SELECT FROM ledger_entry WHERE reference IN ('expire:first', 'expire:second')";
+  expect(await on.database.execute(ofLastParts), "an earlier version posts these").toBe(0);
   // It is no part of the grants, although it comes before they are over.
   await postCredit(on.database, { accountId: "acme", kind: "grant", amountNanoUsd: 50_000_000n, reference: "later" });
   left.release();
@@ -155,6 +157,7 @@ test("what running requests leave of an expired grant is taken, and what they us
   await expireGrants(on.database);
   expect((await readBalance(on.database, "acme")).postedNanoUsd).toBe(50_000_000n);
   expect(await expireGrants(on.database)).toBe(0);
+  expect(await on.database.execute(ofLastParts)).toBe(2);
   const { entries } = await listEntries(on.database, { accountId: "acme", limit: 10 });
   const taken = entries.filter(({ kind }) => kind === "expire");
   expect(taken.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n)).toBe(-7_000_000n);
