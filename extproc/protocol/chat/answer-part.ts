@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { checkCalls } from "../answer-bounds.ts";
 import { isObject } from "../json/object.ts";
+import { readArguments } from "../tool-arguments.ts";
 import { readAnnotations, type Annotation } from "./annotation.ts";
 
 /** One tool call, or a piece of one. Empty texts mean "not in this piece". */
@@ -117,18 +118,6 @@ function readTool(call: Readonly<Record<string, unknown>>, position: number | nu
 function readSignature(extra: unknown): string {
   const google = isObject(extra) ? extra["google"] : undefined;
   return isObject(google) ? text(google["thought_signature"]) : "";
-}
-
-/** Ollama and others send the arguments as an object. */
-function readArguments(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (value === null || value === undefined) return "";
-  try {
-    return JSON.stringify(value);
-  } catch (error) {
-    // Nesting deeper than the stack: no tool has such arguments.
-    throw new GatewayError("upstream_error", "The model server sent tool arguments that are nested too deep.", { cause: error });
-  }
 }
 
 function firstText(...values: readonly unknown[]): string | null {

@@ -1,27 +1,52 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import type { JsonObject } from "../json/object.ts";
+import { isObject, type JsonObject } from "../json/object.ts";
 
-const index = z.int().nonnegative();
-const position = { output_index: index };
-const inPart = { ...position, content_index: index };
+/** Of an item; llama.cpp leaves it out, and names the item by its id. */
+const outputIndex = z
+  .int()
+  .nonnegative()
+  .nullish()
+  .transform((value) => value ?? null);
+/** Of a part; where it is left out, there is one. */
+const partIndex = z
+  .int()
+  .nonnegative()
+  .nullish()
+  .transform((value) => value ?? 0);
+/** Proxies that leave out empty members leave it out of an empty delta. */
+const delta = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+
+const whole = { output_index: outputIndex, item: z.unknown() };
+const piece = { output_index: outputIndex, item_id: z.string().nullish().catch(null) };
+const inContent = { ...piece, content_index: partIndex };
+
+/** The items came with their own events; some servers leave them out of the last one. */
+const ended = z
+  .unknown()
+  .transform((response) => (isObject(response) ? { ...response, output: response["output"] ?? [] } : response));
 
 /** The events of a server's stream from which an answer is read; the others repeat them, or concern its own tools. */
 const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response.created"), response: z.object({ id: z.string().nullish() }) }),
-  z.object({ type: z.literal("response.output_item.added"), ...position, item: z.unknown() }),
-  z.object({ type: z.literal("response.output_item.done"), ...position, item: z.unknown() }),
-  z.object({ type: z.literal("response.output_text.delta"), ...inPart, delta: z.string() }),
-  z.object({ type: z.literal("response.refusal.delta"), ...inPart, delta: z.string() }),
-  z.object({ type: z.literal("response.output_text.annotation.added"), ...inPart, annotation: z.unknown() }),
-  z.object({ type: z.literal("response.reasoning_summary_text.delta"), ...position, summary_index: index, delta: z.string() }),
-  z.object({ type: z.literal("response.reasoning_text.delta"), ...position, content_index: index, delta: z.string() }),
-  z.object({ type: z.literal("response.function_call_arguments.delta"), ...position, delta: z.string() }),
-  z.object({ type: z.literal("response.completed"), response: z.unknown() }),
-  z.object({ type: z.literal("response.incomplete"), response: z.unknown() }),
-  z.object({ type: z.literal("response.failed"), response: z.unknown() }),
+  z.object({ type: z.literal("response.output_item.added"), ...whole }),
+  z.object({ type: z.literal("response.output_item.done"), ...whole }),
+  z.object({ type: z.literal("response.output_text.delta"), ...inContent, delta }),
+  z.object({ type: z.literal("response.refusal.delta"), ...inContent, delta }),
+  z.object({ type: z.literal("response.output_text.annotation.added"), ...inContent, annotation: z.unknown() }),
+  z.object({ type: z.literal("response.reasoning_summary_text.delta"), ...piece, summary_index: partIndex, delta }),
+  z.object({ type: z.literal("response.reasoning_text.delta"), ...inContent, delta }),
+  z.object({ type: z.literal("response.function_call_arguments.delta"), ...piece, delta }),
+  z.object({ type: z.literal("response.completed"), response: ended }),
+  z.object({ type: z.literal("response.incomplete"), response: ended }),
+  z.object({ type: z.literal("response.failed"), response: ended }),
 ]);
 export type AnswerEvent = z.infer<typeof eventSchema>;
+/** A part of an item. */
+export type PieceEvent = Extract<AnswerEvent, { item_id?: unknown }>;
 
 const TYPES: ReadonlySet<unknown> = new Set(eventSchema.options.map(({ shape }) => shape.type.value));
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { readArguments } from "../tool-arguments.ts";
 
 /** Items of a server's output: validated where the gateway needs them, lenient about everything else. */
 
@@ -27,7 +28,13 @@ const partSchema = z.discriminatedUnion("type", [
 const itemSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("message"), content: z.array(z.unknown()).nullish() }),
   z.object({ type: z.literal("reasoning"), id: text, summary: texts, content: texts, encrypted_content: text }),
-  z.object({ type: z.literal("function_call"), id: text, call_id: text, name: text, arguments: text }),
+  z.object({
+    type: z.literal("function_call"),
+    id: text,
+    call_id: text,
+    name: text,
+    arguments: z.unknown().optional().transform(readArguments),
+  }),
 ]);
 
 export type AnswerItem = z.infer<typeof itemSchema>;

@@ -1,9 +1,10 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
-import { isObject } from "../../protocol/json/object.ts";
-import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import { editMembers } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
@@ -17,16 +18,35 @@ const NOTHING = Buffer.alloc(0);
  * one.
  */
 export function responseOf(events: readonly SseEvent[]): Buffer {
+  const items: StreamedItem[] = [];
   for (const { event, data } of events) {
     if (data.trim() === "[DONE]") break;
     const json = parseEvent(data);
     const type = isObject(json) ? (json["type"] ?? event) : event;
     const isError = type === "error" || (isObject(json) && isObject(json["error"]));
     if (isError) throw readUpstreamErrorPayload(json, "responses");
+    if (type === "response.output_item.done" && isObject(json)) items.push(itemIn(json, data, items.length));
     if (type === "response.completed" || type === "response.incomplete" || type === "response.failed")
-      return rawMember(Buffer.from(data), "response") ?? NOTHING;
+      return withItems(rawMember(Buffer.from(data), "response") ?? NOTHING, items);
   }
   throw brokenOff();
+}
+
+interface StreamedItem {
+  index: number;
+  written: RawJson;
+}
+
+function itemIn({ output_index: index }: JsonObject, data: string, position: number): StreamedItem {
+  const written = rawMember(Buffer.from(data), "item")?.toString("utf8") ?? "null";
+  return { index: typeof index === "number" ? index : position, written: new RawJson(written) };
+}
+
+/** Some servers send the items in their own events only, and no output or an empty one at the end. */
+function withItems(response: Buffer, items: readonly StreamedItem[]): Buffer {
+  if (items.length === 0 || scanElements(rawMember(response, "output") ?? NOTHING).length > 0) return response;
+  const output = items.toSorted((left, right) => left.index - right.index).map(({ written }) => written);
+  return editMembers(response, { output: () => Buffer.from(encodeJson(output)) });
 }
 
 function parseEvent(data: string): unknown {

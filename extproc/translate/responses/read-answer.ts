@@ -1,14 +1,16 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { member } from "../../protocol/json/count.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import { parseUpstreamJson } from "../../protocol/json/upstream-json.ts";
 import { readAnswer, type ResponsesAnswer } from "../../protocol/responses/answer.ts";
-import { readEvent, type AnswerEvent as WireEvent } from "../../protocol/responses/answer-event.ts";
+import { readEvent, type AnswerEvent as WireEvent, type PieceEvent } from "../../protocol/responses/answer-event.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
 import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
 import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { bytesOf, messagesOutput } from "../readable-output.ts";
 import { createAnswerItems } from "./answer-items.ts";
+import { createItemPositions } from "./item-positions.ts";
 import { isUnknownReason, readStopReason } from "./stop-reason.ts";
 import { incomplete } from "../../protocol/broken-answer.ts";
 
@@ -22,6 +24,7 @@ export interface ResponsesAnswerContext extends ReadAnswerContext {
 export function createAnswerReader(context: ResponsesAnswerContext): AnswerReader {
   const { meter } = context;
   const items = createAnswerItems(context);
+  const positions = createItemPositions();
   let isStarted = false;
 
   function step(event: WireEvent): AnswerEvent[] {
@@ -29,26 +32,37 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
       case "response.created":
         return isStarted ? [] : start(event.response.id ?? "");
       case "response.output_item.added":
-        return started(items.begin(event.output_index, event.item));
+        return started(items.begin(positions.begin(event.output_index, event.item), event.item));
       case "response.output_item.done":
-        return started(items.finish(event.output_index, event.item));
+        return started(items.finish(positions.finish(event.output_index, event.item), event.item));
       case "response.output_text.delta":
-        return started(items.addText({ kind: "text", item: event.output_index, part: event.content_index }, event.delta));
+        return started(items.addText({ kind: "text", ...partOf(event) }, event.delta));
       case "response.refusal.delta":
-        return started(items.addText({ kind: "refusal", item: event.output_index, part: event.content_index }, event.delta));
+        return started(items.addText({ kind: "refusal", ...partOf(event) }, event.delta));
       case "response.output_text.annotation.added":
-        return started(items.cite({ kind: "text", item: event.output_index, part: event.content_index }, event.annotation));
+        return started(items.cite({ kind: "text", ...partOf(event) }, event.annotation));
       case "response.reasoning_summary_text.delta":
-        return started(items.think({ source: "summary", item: event.output_index, part: event.summary_index }, event.delta));
+        return started(items.think({ source: "summary", item: itemOf(event), part: event.summary_index }, event.delta));
       case "response.reasoning_text.delta":
-        return started(items.think({ source: "content", item: event.output_index, part: event.content_index }, event.delta));
+        return started(items.think({ source: "content", ...partOf(event) }, event.delta));
       case "response.function_call_arguments.delta":
-        return started(items.addArguments(event.output_index, event.delta));
+        return started(items.addArguments(itemOf(event), event.delta));
+      case "response.failed":
+        // The client pays for what it got, by the server's own count.
+        meter.report(responsesUsage(member(event.response, "usage")) ?? {});
+        return finish(readAnswer(event.response, context));
       case "response.completed":
       case "response.incomplete":
-      case "response.failed":
         return finish(readAnswer(event.response, context));
     }
+  }
+
+  function itemOf(event: PieceEvent): number {
+    return positions.piece(event.output_index, event.item_id);
+  }
+
+  function partOf(event: PieceEvent & { content_index: number }): { item: number; part: number } {
+    return { item: itemOf(event), part: event.content_index };
   }
 
   function start(id: string): AnswerEvent[] {
@@ -66,7 +80,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     if (status !== "completed" && status !== "incomplete") throw incomplete();
     const opened = isStarted ? [] : start(id);
     // The value for members that no event has set.
-    const rest = output.flatMap((item, index) => items.finish(index, item));
+    const rest = output.flatMap((item, index) => items.finish(positions.whole(index, item), item));
     const closed = items.end();
     // Calls without arguments contain no text.
     if (meter.outputBytes() === 0 && !items.hasCalls() && bytesOf(messagesOutput({ output })) > 0)

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "vitest";
+import type { Protocol } from "../../../../../contract/protocol.ts";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
+
+/** What servers of the Responses protocol send that OpenAI's own service does not. */
+
+const HEAD = { model: "m", max_tokens: 1_000 };
+const MESSAGES = [{ role: "user", content: "hi" }];
+const USAGE = { input_tokens: 100, output_tokens: 40, total_tokens: 140 };
+
+function sse(events: readonly object[]): Buffer {
+  return Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+}
+
+function play(events: readonly object[], client: Protocol = "messages") {
+  const body = { ...HEAD, stream: true, ...(client === "responses" ? { input: "hi" } : { messages: MESSAGES }) };
+  const meter = createMeter(5, { outputTokens: 1_000 });
+  const stream = createTranslation(client, inputFor(body, { upstream: "responses" })).stream(meter);
+  const text = String(stream.push(sse(events))) + String(stream.end());
+  return { text, outcome: stream.outcome(), metered: meter.final() };
+}
+
+/** The content blocks that a Messages client puts together. */
+function blocksOf(text: string): object[] {
+  const blocks: { type: string; content: string }[] = [];
+  for (const line of text.split("\n").filter((candidate) => candidate.startsWith("data: "))) {
+    const { type, index, content_block: block, delta } = JSON.parse(line.slice("data: ".length));
+    if (type === "content_block_start") blocks[index] = { type: block.name ?? block.type, content: "" };
+    const open = blocks[index];
+    if (type === "content_block_delta" && open !== undefined)
+      open.content += delta.text ?? delta.thinking ?? delta.partial_json ?? "";
+  }
+  return blocks;
+}
+
+function message(text: string, id = "msg_1") {
+  return {
+    type: "message",
+    id,
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text, annotations: [] }],
+  };
+}
+
+function completed(output: readonly object[] | null, more: object = {}) {
+  return {
+    type: "response.completed",
+    response: { id: "resp_1", object: "response", status: "completed", output, usage: USAGE, ...more },
+  };
+}
+
+describe("a stream whose events have no positions", () => {
+  const thought = { id: "rs_1", type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "Hm." }] };
+  const call = (id: string, input: string) => ({ type: "function_call", call_id: id, name: "look", arguments: input });
+  const added = (item: object) => ({ type: "response.output_item.added", item });
+  const done = (item: object) => ({ type: "response.output_item.done", item });
+  const text = (delta: string) => ({ type: "response.output_text.delta", item_id: "msg_1", delta });
+  const piece = (id: string, delta: string) => ({ type: "response.function_call_arguments.delta", item_id: id, delta });
+  const output = [thought, message("Good day."), call("fc_a", '{"at":1}'), call("fc_b", '{"at":2}')];
+  const opening = [
+    { type: "response.created", response: { id: "resp_1", object: "response", status: "in_progress" } },
+    added({ ...thought, content: [] }),
+    { type: "response.reasoning_text.delta", item_id: "rs_1", delta: "Hm." },
+    added({ ...message(""), content: [] }),
+    text("Good "),
+    text("day."),
+    added(call("fc_a", "")),
+    piece("fc_a", '{"at":'),
+    added(call("fc_b", "")),
+    piece("fc_b", '{"at":2}'),
+    piece("fc_a", "1}"),
+  ];
+  const BLOCKS = [
+    { type: "thinking", content: "Hm." },
+    { type: "text", content: "Good day." },
+    { type: "look", content: '{"at":1}' },
+    { type: "look", content: '{"at":2}' },
+  ];
+
+  test.for([
+    ["that ends with all items", [...output.map(done), completed(output)]],
+    ["that ends with them in another order", [...output.map(done), completed(output.toReversed())]],
+    ["that does not finish its items", [completed(output)]],
+    ["that does not finish them, in another order", [completed(output.toReversed())]],
+  ] as const)("%s", ([, ending]) => {
+    const { text: sent, outcome, metered } = play([...opening, ...ending]);
+    expect(outcome).toBe("complete");
+    expect(blocksOf(sent)).toEqual(BLOCKS);
+    expect(metered).toMatchObject({ usage: { inputTokens: 100, outputTokens: 40 }, isEstimated: false });
+  });
+
+  test("nor names, continues its last item", () => {
+    const bare = [
+      { type: "response.output_text.delta", delta: "Good " },
+      { type: "response.output_text.delta", delta: "day." },
+    ];
+    const { text: sent, outcome } = play([...bare, completed([message("Good day.")])]);
+    expect(outcome).toBe("complete");
+    expect(blocksOf(sent)).toEqual([{ type: "text", content: "Good day." }]);
+  });
+
+  test("but names of their own in the end, does not repeat its text", () => {
+    const { text: sent } = play([...opening.slice(3, 6), done(message("Good day.")), completed([message("Good day.", "other")])]);
+    expect(blocksOf(sent)).toEqual([{ type: "text", content: "Good day." }]);
+  });
+
+  test("with endless names, ends with an error", () => {
+    const endless = Array.from({ length: 20_000 }, (_, index) => added({ type: "message", id: `msg_${index}` }));
+    expect(play(endless).outcome).toBe("failed");
+  });
+});
+
+describe("an ending without the items that were streamed", () => {
+  const streamed = [
+    { type: "response.created", response: { id: "resp_1" } },
+    { type: "response.output_item.added", output_index: 0, item: { ...message(""), content: [] } },
+    { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: null },
+    { type: "response.output_text.delta", output_index: 0, content_index: 0 },
+    { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "Good day." },
+    { type: "response.output_item.done", output_index: 1, item: message("Bye.", "msg_2") },
+    { type: "response.output_item.done", output_index: 0, item: message("Good day.") },
+  ];
+  const endings = [
+    ["empty", completed([])],
+    ["null", completed(null)],
+    ["absent", { type: "response.completed", response: { id: "resp_1", usage: USAGE } }],
+  ] as const;
+
+  test.for(endings)("is a complete answer: output %s", ([, ending]) => {
+    const { text, outcome, metered } = play([...streamed, ending]);
+    expect(outcome).toBe("complete");
+    expect(blocksOf(text)).toEqual([
+      { type: "text", content: "Good day." },
+      { type: "text", content: "Bye." },
+    ]);
+    expect(metered).toMatchObject({ usage: { outputTokens: 40 }, isEstimated: false });
+  });
+
+  test.for(endings)("makes the same response if JSON was asked for: output %s", ([, ending]) => {
+    const input = inputFor({ ...HEAD, input: "hi" }, { upstream: "responses" });
+    const meter = createMeter(5, { outputTokens: 1_000 });
+    const answer: unknown = JSON.parse(
+      createTranslation("responses", input)
+        .response(sse([...streamed, ending]), meter)
+        .toString(),
+    );
+    expect(answer).toMatchObject({ output: [message("Good day."), message("Bye.", "msg_2")], usage: USAGE });
+    expect(meter.outputBytes()).toBe("Good day.Bye.".length);
+  });
+});
+
+describe("arguments that are an object", () => {
+  const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "look", arguments: { at: [1, "two"] } };
+
+  test("are arguments in a stream", () => {
+    const { text } = play([
+      { type: "response.output_item.added", output_index: 0, item: { ...call, arguments: {} } },
+      { type: "response.output_item.done", output_index: 0, item: call },
+      completed([call]),
+    ]);
+    expect(blocksOf(text)).toEqual([{ type: "look", content: '{"at":[1,"two"]}' }]);
+  });
+
+  test("are arguments in a complete answer", () => {
+    const input = inputFor({ ...HEAD, messages: MESSAGES }, { upstream: "responses" });
+    const body = Buffer.from(JSON.stringify(completed([call]).response));
+    const answer: unknown = JSON.parse(createTranslation("messages", input).response(body, createMeter(5)).toString());
+    expect(answer).toMatchObject({ content: [{ type: "tool_use", name: "look", input: { at: [1, "two"] } }] });
+  });
+});
+
+test.for(["chat", "messages", "responses"] as const)(
+  "what a failed response reports is charged to a %s client (S28)",
+  (client) => {
+    const { outcome, metered } = play(
+      [
+        { type: "response.created", response: { id: "resp_1", output: [] } },
+        { type: "response.output_item.added", output_index: 0, item: { ...message(""), content: [] } },
+        { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "Good day." },
+        {
+          type: "response.failed",
+          response: {
+            id: "resp_1",
+            object: "response",
+            status: "failed",
+            output: [message("Good day.")],
+            usage: USAGE,
+            error: { code: "server_error", message: "x" },
+          },
+        },
+      ],
+      client,
+    );
+    expect(outcome).toBe("failed");
+    expect(metered).toMatchObject({ usage: { inputTokens: 100, outputTokens: 40 }, isEstimated: false });
+  },
+);
