@@ -25,7 +25,7 @@ export function createBatchMetrics(metrics: Registry): BatchMetrics {
   });
   const oldest = new Gauge({
     name: "gateway_oldest_batch_age_seconds",
-    help: "Time since the oldest batch was created that has not ended.",
+    help: "Time since the oldest unfinished batch was created.",
     registers,
   });
   const ends = new Counter({

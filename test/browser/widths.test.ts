@@ -347,6 +347,19 @@ async function overfullCells(page: Page): Promise<string[]> {
   return z.array(z.string()).parse(await page.evaluate(`${cells}.filter(${overfull}).map((cell) => cell.innerText)`));
 }
 
+/** Words of the product's own, which are short, below what names a row: in a table's cell none takes two lines. */
+async function brokenWords(page: Page): Promise<string[]> {
+  const words = `[...document.querySelectorAll(".table td .sub")]
+    .filter((sub) => getComputedStyle(sub.closest("td")).display === "table-cell" && sub.childElementCount === 0)
+    .flatMap(({ firstChild }) => [...(firstChild?.data ?? "").matchAll(/[A-Za-z]{1,14}/g)].map((word) => {
+      const range = new Range();
+      range.setStart(firstChild, word.index);
+      range.setEnd(firstChild, word.index + word[0].length);
+      return { word: word[0], lines: range.getClientRects().length };
+    }))`;
+  return z.array(z.string()).parse(await page.evaluate(`${words}.filter(({ lines }) => lines > 1).map(({ word }) => word)`));
+}
+
 /** What is wrong with a page that is loaded once: a theme or a width changes styles alone. */
 async function lookAt(page: Page, where: string): Promise<string[]> {
   const name = where.replace(/\W+/g, "-");
@@ -365,6 +378,7 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
       if (cards > 0) found.push(`${where} at ${width}: ${cards} tables are cards`);
     }
     for (const cell of await overfullCells(page)) found.push(`${where} at ${width}: "${cell}" runs into the next column`);
+    for (const word of await brokenWords(page)) found.push(`${where} at ${width}: "${word}" is broken across lines`);
     for (const theme of THEMES) {
       const rules = rulesAt(width, theme);
       const isAsked = rules.layout || rules.colours;

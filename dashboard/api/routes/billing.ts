@@ -96,7 +96,7 @@ export function billingApi(api: Api, { database }: AppDeps): void {
       schema: {
         tags,
         summary: "Get the statement of a month",
-        description: "A request counts in the UTC month in which it began. The dashboard has the same as PDF.",
+        description: "A request counts in the UTC month in which it began. The dashboard offers it as a PDF.",
         params: z.strictObject({ month: monthSchema }),
         response: { 200: statement, ...failures },
       },

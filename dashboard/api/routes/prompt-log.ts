@@ -31,7 +31,7 @@ const record = z.object(listed).meta({ id: "PromptRecord" });
 const text = z.object({
   text: z.string().meta({
     description:
-      "As it was sent, a stream with its events; notes stand for pictures, sound and files, and U+FFFD for invalid UTF-8",
+      "As it was sent, a stream with its events; notes replace images, audio and files, and U+FFFD replaces invalid UTF-8",
   }),
   is_truncated: z.boolean().meta({ description: "Its end was not recorded" }),
 });
@@ -68,7 +68,7 @@ export function promptLogApi(api: Api, { database, pepper }: AppDeps): void {
       schema: {
         tags,
         summary: "Get a recorded prompt and its answer",
-        description: "The audit log notes that it was read. Requires the owner role.",
+        description: "The audit log records who read it. Requires the owner role.",
         params,
         response: { 200: recordWithContent, ...failures },
       },
@@ -106,7 +106,7 @@ export function promptLogApi(api: Api, { database, pepper }: AppDeps): void {
         tags,
         summary: "Delete all recorded prompts of a key",
         description:
-          "Of its requests so far. Nobody can read them any more, and they are erased within minutes. Requires the owner role.",
+          "Of its requests so far. From then on nobody can read them, and they are erased within minutes. Requires the owner role.",
         params: keyParams,
         response: { 204: z.null().meta({ description: "Deleted." }), ...failures },
       },

@@ -31,7 +31,7 @@ const headers = z
 
 const includeContent = z
   .boolean("Must be true or false.")
-  .meta({ description: "Whether prompts and answers are sent too, of keys whose prompts are recorded" });
+  .meta({ description: "Whether prompts and answers of keys that record them are sent too" });
 
 const destination = z
   .object({
@@ -145,7 +145,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         summary: "Change, disable or enable a trace destination",
-        description: `Fields that are left out stay unchanged. A new server needs its headers and keys entered again. While it is disabled, it receives nothing. ${owners}`,
+        description: `Omitted fields stay unchanged. A new server needs its headers and keys entered again. While it is disabled, it receives nothing. ${owners}`,
         params,
         body: z.strictObject({
           name: destinationName.optional(),
@@ -196,7 +196,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
       schema: {
         tags,
         summary: "Send a test trace",
-        description: `A span that says that it is a test, also to a disabled destination; the answer is its server's. ${owners}`,
+        description: `A span that is marked as a test, even to a disabled destination; the response is its server's. ${owners}`,
         params,
         response: { 200: testAnswer, ...failures },
       },

@@ -45,7 +45,7 @@ export function usageGroupsApi(api: Api, { database, reports = database }: AppDe
       schema: {
         tags,
         summary: "Get usage by the values of a tag, or by end user, highest charge first",
-        description: `Of a UTC day, ${LABEL_BOUNDS.valuesADay.toLocaleString("en-US")} values of all tags and as many end users are told apart. Requests with further ones are added up in one group with \`is_other\`.`,
+        description: `For each UTC day, ${LABEL_BOUNDS.valuesADay.toLocaleString("en-US")} values of all tags together and as many end users are listed separately. Requests with any others are combined in one group with \`is_other\`.`,
         querystring: z.strictObject({
           group_by: z.string().meta({ description: "`end_user`, or `tag:` and a tag's name", examples: ["tag:team"] }),
           ...rangeQuery,

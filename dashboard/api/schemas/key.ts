@@ -66,7 +66,7 @@ const promptLogDays = z
   .max(PROMPT_LOG_DAYS.max, `At most ${PROMPT_LOG_DAYS.max}.`)
   .nullable()
   .meta({
-    description: "Records prompts and answers, encrypted, for so many days; null: none. Requires the owner role",
+    description: "Records prompts and answers, encrypted, for this many days; null: none. Requires the owner role",
   });
 const expiresAt = z.iso
   .datetime({ error: "Must be a UTC timestamp such as 2026-12-31T00:00:00Z." })

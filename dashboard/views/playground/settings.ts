@@ -22,7 +22,7 @@ export function settings(): string {
           <option value="">Automatic</option>
           !${PROTOCOLS.map((each) => html`<option value="${each}">${INTERFACE_NAMES[each]}</option>`).join("")}
         </select>
-        <p class="help" id="interface-help">If a model lacks it, another one is used.</p>
+        <p class="help" id="interface-help">If a model does not support it, another interface is used.</p>
       </div>
       <div class="field">
         <label for="effort">Reasoning effort</label>
