@@ -1,6 +1,6 @@
 import { declineCharge } from "../../ledger/payments/auto-top-up-charges.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
-import { disputePayment, refundPayment } from "../../ledger/payments/reversals.ts";
+import { disputePayment, refundPayment, restoreRefund } from "../../ledger/payments/reversals.ts";
 import { completePayment, failPayment } from "../../ledger/payments/payments.ts";
 import { saveCard } from "../../ledger/payments/saved-cards.ts";
 import type { CardNotice, PaymentNotice, PaymentProvider } from "./provider.ts";
@@ -39,6 +39,9 @@ async function applyPaymentNotice(database: Database, provider: string, notice: 
       return declineCharge(database, name);
     case "refunded":
       await refundPayment(database, { ...name, refundId: notice.refundId, amountNanoUsd: notice.amountNanoUsd });
+      return;
+    case "refund_failed":
+      await restoreRefund(database, { ...name, refundId: notice.refundId });
       return;
     case "disputed": {
       const { disputeId, status, amountNanoUsd } = notice;

@@ -36,6 +36,8 @@ export type PaymentNotice =
   /** A saved card that we charged. */
   | { kind: "declined"; providerPaymentId: string }
   | { kind: "refunded"; providerPaymentId: string; refundId: string; amountNanoUsd: bigint }
+  /** After it had succeeded, or without that. */
+  | { kind: "refund_failed"; providerPaymentId: string; refundId: string }
   | {
       kind: "disputed";
       providerPaymentId: string;

@@ -82,7 +82,7 @@ const SESSION_PAID = ["checkout.session.completed", "checkout.session.async_paym
 const SESSION_FAILED = ["checkout.session.async_payment_failed", "checkout.session.expired"] as const;
 const INTENT_PAID = ["payment_intent.succeeded"] as const;
 const INTENT_FAILED = ["payment_intent.payment_failed", "payment_intent.canceled"] as const;
-const REFUND = ["refund.created", "refund.updated"] as const;
+const REFUND = ["refund.created", "refund.updated", "refund.failed"] as const;
 const DISPUTE = ["charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed"] as const;
 /** All events that a webhook must be registered for. */
 const EVENTS = [...SESSION_PAID, ...SESSION_FAILED, ...INTENT_PAID, ...INTENT_FAILED, ...REFUND, ...DISPUTE] as const;
@@ -113,9 +113,12 @@ function noticeOf(event: z.output<typeof eventSchema>): PaymentNotice | CardNoti
     case "payment_intent.canceled":
       return noticeOfIntent(event.data.object, event.type === "payment_intent.succeeded");
     case "refund.created":
-    case "refund.updated": {
+    case "refund.updated":
+    case "refund.failed": {
       const { id, status, amount, payment_intent: intent } = event.data.object;
-      if (status !== "succeeded" || typeof intent !== "string") return null;
+      if (typeof intent !== "string") return null;
+      if (status === "failed" || status === "canceled") return { kind: "refund_failed", providerPaymentId: intent, refundId: id };
+      if (status !== "succeeded") return null;
       return { kind: "refunded", providerPaymentId: intent, refundId: id, amountNanoUsd: amount };
     }
     case "charge.dispute.created":

@@ -60,6 +60,40 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
   });
 }
 
+/**
+ * The money of a refund has come back to the provider: a customer's bank does not take every one. Its credit is restored, once; a
+ * refund that was never posted changes nothing.
+ * @throws GatewayError as `refundPayment`.
+ */
+export async function restoreRefund(
+  database: Database,
+  { refundId, ...name }: Pick<PaymentRefund, "refundId"> & PaymentName,
+): Promise<PostedCredit> {
+  return database.transaction(async (transaction) => {
+    const { id, accountId } = await lockPaid(transaction, name);
+    const reference = `payment:${id}:refund:${refundId}`;
+    const [refund] = await transaction.query({
+      text: `SELECT -amount_nano_usd AS "amountNanoUsd" FROM ledger_entry WHERE reference = $1`,
+      values: [reference],
+      row: amountRow,
+    });
+    if (refund === undefined) return { isNew: false, postedNanoUsd: await readPosted(transaction, accountId) };
+    const { amountNanoUsd } = refund;
+    const note = "A refund failed: its money came back.";
+    const restored = await postCreditIn(transaction, {
+      accountId,
+      kind: "topup",
+      amountNanoUsd,
+      reference: `${reference}:failed`,
+      note,
+    });
+    if (!restored.isNew) return restored;
+    await transaction.execute("UPDATE payment SET refunded_nano_usd = refunded_nano_usd - $2 WHERE id = $1", [id, amountNanoUsd]);
+    await markStatus(transaction, id);
+    return restored;
+  });
+}
+
 export interface PaymentDispute extends PaymentName {
   /** The provider's id of this dispute. */
   disputeId: string;

@@ -75,7 +75,8 @@ function alertForm({ csrf }: Member, form: FormState, { thresholdNanoUsd }: NonN
 
 /** @param reference of a payment's entry: "payment:" and the payment's id. */
 function receiptOf(reference: string): string {
-  return `/dashboard/credit/receipts/${reference.slice("payment:".length)}`;
+  const [, id] = reference.split(":");
+  return `/dashboard/credit/receipts/${id}`;
 }
 
 function table(entries: readonly ListedEntry[]): string {

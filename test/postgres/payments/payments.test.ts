@@ -3,7 +3,7 @@ import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
-import { disputePayment, refundPayment } from "../../../ledger/payments/reversals.ts";
+import { disputePayment, refundPayment, restoreRefund } from "../../../ledger/payments/reversals.ts";
 import { beginPayment, completePayment, failPayment, findPayment, listPayments } from "../../../ledger/payments/payments.ts";
 import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -116,6 +116,24 @@ test("refunds deduct once what the provider returned, in parts and never more th
   expect(await refundPayment(database, { ...name, refundId: "r3" })).toEqual({ isNew: false, postedNanoUsd: 0n });
   expect(await findPayment(database, name)).toMatchObject({ status: "refunded", refundedNanoUsd: TEN_USD });
   expect(await completePayment(database, name)).toEqual({ isNew: false, postedNanoUsd: 0n });
+  expect(await statusOf(database)).toBe("refunded");
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("a refund that fails after it succeeded restores its credit, once, and can be made again", async () => {
+  const database = await seedPaid();
+  const part = { ...name, refundId: "r1", amountNanoUsd: 4_000_000_000n };
+  await restoreRefund(database, part);
+  expect(await postedOf(database), "it never succeeded").toBe(TEN_USD);
+  await refundPayment(database, part);
+  await refundPayment(database, { ...name, refundId: "r2" });
+  expect(await statusOf(database)).toBe("refunded");
+  await Promise.all(Array.from({ length: 4 }, () => restoreRefund(database, part)));
+  expect(await findPayment(database, name)).toMatchObject({ status: "paid", refundedNanoUsd: 6_000_000_000n });
+  await refundPayment(database, part);
+  expect(await postedOf(database), "an old notice comes again").toBe(4_000_000_000n);
+  await refundPayment(database, { ...part, refundId: "r3" });
+  expect(await postedOf(database)).toBe(0n);
   expect(await statusOf(database)).toBe("refunded");
   expect(await checkLedger(database)).toEqual([]);
 });

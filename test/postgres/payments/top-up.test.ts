@@ -241,6 +241,21 @@ test("events in the wrong order are requested again until they fit, with the sam
   expect(await checkLedger(database)).toEqual([]);
 });
 
+test("a refund that fails gives the credit back, and its entry leads to the payment's receipt", async () => {
+  const { browser, database, accountId, sendEvent } = await stripeShop();
+  await begin(browser);
+  expect(await sendEvent("checkout.session.completed", session)).toBe(200);
+  expect(await sendEvent("refund.created", { ...part, id: "re_1", status: "succeeded" })).toBe(200);
+  for (const type of ["refund.updated", "refund.failed"])
+    expect(await sendEvent(type, { ...part, id: "re_1", status: "failed" })).toBe(200);
+  expect(await postedOf(database, accountId)).toBe(20_000_000_000n);
+  const { text } = await browser.get("/dashboard/credit");
+  const receipts = [...text.matchAll(/href="(\/dashboard\/credit\/receipts\/[^"]+)"/g)].map(([, address = ""]) => address);
+  expect(receipts).toHaveLength(2);
+  for (const address of receipts) expect((await browser.get(address)).status).toBe(200);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
 test("without a payment provider there is no page for payments, and no address for events", async () => {
   const { app, visitor } = await openShop(() => undefined);
   const { browser } = await visitor("ada@example.com");

@@ -74,6 +74,15 @@ test("refunds and disputes refer to the payment's other id", async () => {
     refundId: "re_1",
     amountNanoUsd: 5_000_000_000n,
   });
+  for (const [type, status] of [
+    ["refund.failed", "failed"],
+    ["refund.updated", "canceled"],
+  ] as const)
+    expect(await read(event(type, { ...object, id: "re_1", status }))).toEqual({
+      kind: "refund_failed",
+      providerPaymentId: "pi_1",
+      refundId: "re_1",
+    });
   expect(await read(event("charge.dispute.closed", { ...object, id: "dp_1", status: "won" }))).toMatchObject({
     kind: "disputed",
     status: "won",
