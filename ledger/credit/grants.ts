@@ -52,10 +52,10 @@ export async function expireGrants(database: Database): Promise<number> {
     text: `SELECT DISTINCT account_id AS "accountId" FROM expiring_grant WHERE ended_at IS NULL AND expires_at <= now() ORDER BY 1`,
     row: z.strictObject({ accountId: z.string() }),
   });
-  let ended = 0;
+  let grants = 0;
   for (const { accountId } of due) await recallLeased(database, accountId);
-  for (const { accountId } of due) ended += await database.transaction((transaction) => expireGrantsOf(transaction, accountId));
-  return ended;
+  for (const { accountId } of due) grants += await database.transaction((transaction) => expireGrantsOf(transaction, accountId));
+  return grants;
 }
 
 const RECALL_FOR_MS = 1_000;
@@ -91,8 +91,8 @@ async function expireGrantsOf(transaction: Queryable, accountId: string): Promis
   await countUsage(transaction, accountId);
   const over = (await readGrants(transaction, accountId)).filter(({ isOver }) => isOver);
   const [credit] = await transaction.query({
-    text: `SELECT greatest(posted_nano_usd - leased_nano_usd, 0) AS "freeNanoUsd",
-             greatest(least(posted_nano_usd, leased_nano_usd), 0) AS "heldNanoUsd"
+    text: `SELECT greatest(posted_nano_usd + overdraft_nano_usd - leased_nano_usd, 0) AS "freeNanoUsd",
+             greatest(least(posted_nano_usd + overdraft_nano_usd, leased_nano_usd), 0) AS "heldNanoUsd"
            FROM account_balance WHERE account_id = $1`,
     values: [accountId],
     row: creditRow,

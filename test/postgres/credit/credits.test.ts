@@ -84,6 +84,26 @@ test("the rest of a grant is removed when it expires; usage is deducted from it 
   expect(await checkLedger(database)).toEqual([]);
 });
 
+test("the rest of a grant is removed from an account that is below zero, as far as its overdraft allows", async () => {
+  const { database } = await postgres.migrated();
+  const customer = await seedLedger(database);
+  await database.execute("UPDATE account_balance SET overdraft_nano_usd = 150000 WHERE account_id = 'acme'");
+  await settle(database, [settlementOf(customer)]);
+  for (const reference of ["first", "second"])
+    await postExpiringGrant(database, { accountId: "acme", amountNanoUsd: 50_000n, reference, expiresAt: soon() });
+  expect(await balanceOf(database)).toBe(10_000n);
+  await settle(database, [settlementOf(customer, { chargeNanoUsd: 20_000n })]);
+  for (const reference of ["first", "second"]) await passTime(database, reference);
+  await expireGrants(database);
+  expect(await balanceOf(database)).toBe(10_000n - 20_000n - 80_000n);
+  await postExpiringGrant(database, { accountId: "acme", amountNanoUsd: 50_000n, reference: "third", expiresAt: soon() });
+  await database.execute("UPDATE account_balance SET overdraft_nano_usd = 60000 WHERE account_id = 'acme'");
+  await passTime(database, "third");
+  await expireGrants(database);
+  expect(await balanceOf(database)).toBe(-60_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
 test("of two grants the one that expires first is used first; a used-up grant removes nothing", async () => {
   const { database } = await postgres.migrated();
   const customer = await seedLedger(database);
