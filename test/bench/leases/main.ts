@@ -31,6 +31,8 @@ const CASES = [
 const RULES = { ttlMs: 90_000, minNanoUsd: 50_000_000n, maxNanoUsd: 5_000_000_000n };
 const RENEWED_EVERY_S = 30;
 const RENEWALS = 50;
+/** An account without credit gets no lease. */
+const CREDIT_NANO_USD = 1_000_000_000_000n;
 /** Accounts that come alone, with this much credit: less than the largest lease is a small part of, and more. */
 const VISITS = [20n, 100n].flatMap((creditUsd) => [
   ...[5, 30, 60].map((everyS) => ({ creditUsd, everyS, accounts: 60 })),
@@ -56,10 +58,17 @@ async function cpuMicros(work: () => Promise<void>): Promise<number> {
   return ((await readUse([server.pid])).cpuMs - before) * 1000;
 }
 
+async function begin(bank: LeaseBank, lease: { leaseId: string; accountId: string }): Promise<void> {
+  const { isOpen } = await bank.grow({ ...lease, isNew: true, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n });
+  if (!isOpen) throw new Error(`The account ${lease.accountId} has no credit for a lease.`);
+}
+
 try {
   await migrate(database);
   const customers = [await seedLedger(database, "account-0")];
   for (let number = 1; number < ACCOUNTS; number++) customers.push(await createCustomer(database, `account-${number}`));
+  for (const { accountId } of customers)
+    await postCredit(database, { accountId, kind: "grant", amountNanoUsd: CREDIT_NANO_USD, reference: accountId });
 
   const rows: string[][] = [];
   for (const [processes, batch] of CASES) {
@@ -76,10 +85,7 @@ try {
       Array.from({ length: ACCOUNTS / batch }, (_, index) => own.slice(index * batch, (index + 1) * batch));
     const growing = await cpuMicros(() =>
       all(async (bank, own) => {
-        for (const some of atOnce(own))
-          await Promise.all(
-            some.map((lease) => bank.grow({ ...lease, isNew: true, neededNanoUsd: 0n, wantedNanoUsd: 1_000_000n })),
-          );
+        for (const some of atOnce(own)) await Promise.all(some.map((lease) => begin(bank, lease)));
       }),
     );
     const renewing = await cpuMicros(async () => {
