@@ -251,3 +251,17 @@ test("input typed when a session ended is on the form again after signing in, wi
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("");
   expect(complaints).toEqual([]);
 });
+
+test("on a phone a copy button covers neither the text that it copies nor the mark of its focus", async () => {
+  const { page } = await open({ device: "phone" });
+  await page.goto("/dashboard/clients");
+  await page.keyboard.press("Tab");
+  await page.getByLabel("Installer command", { exact: true }).focus();
+  const markedFrom = await page.evaluate<number>(`(() => {
+    const { outlineStyle, outlineWidth, outlineOffset } = getComputedStyle(document.activeElement);
+    const reach = outlineStyle === "none" ? NaN : parseFloat(outlineWidth) + parseFloat(outlineOffset);
+    return document.activeElement.getBoundingClientRect().top - reach;
+  })()`);
+  const button = await page.getByRole("button", { name: "Copy Installer command" }).boundingBox();
+  expect((button?.y ?? NaN) + (button?.height ?? NaN)).toBeLessThanOrEqual(markedFrom);
+});
