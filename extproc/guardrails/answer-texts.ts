@@ -2,6 +2,7 @@ import { createHash, type Hash } from "node:crypto";
 import { checkBlocks } from "../protocol/answer-bounds.ts";
 import type { JsonObject } from "../protocol/json/object.ts";
 import { piecesOf } from "./answer-pieces.ts";
+import { ESCAPED_LENGTH, unescapeArguments } from "./escapes.ts";
 
 /** The text of one answer as its events bring it: a client puts the pieces of one location together, and so does the hook. */
 export interface AnswerTexts {
@@ -16,6 +17,8 @@ export interface AnswerTexts {
 }
 
 interface Location {
+  /** Its text is JSON. */
+  isArguments: boolean;
   /** The end of what was taken. */
   before: string;
   fresh: string[];
@@ -25,6 +28,9 @@ interface Location {
 
 /** A phrase that begins in one window and ends in the next is seen whole if it is not longer. */
 export const OVERLAP_CHARACTERS = 256;
+
+/** Where the arguments of calls are, in the clients' protocols. */
+const ARGUMENTS = /\/(?:arguments|input|partial_json|response\.function_call_arguments\.delta)$/;
 
 /** Texts that were added already. Forgotten ones are checked again. */
 const MAX_KNOWN = 16_384;
@@ -37,11 +43,12 @@ export function createAnswerTexts(): AnswerTexts {
   const known = new Set<string>();
 
   function locationOf(name: string, repeats: boolean): Location {
-    const found = locations.get(name) ?? { before: "", fresh: [], hash: repeats ? createHash("sha256") : null };
-    if (locations.has(name)) return found;
-    locations.set(name, found);
+    const known = locations.get(name);
+    if (known !== undefined) return known;
+    const location = { isArguments: ARGUMENTS.test(name), before: "", fresh: [], hash: repeats ? createHash("sha256") : null };
+    locations.set(name, location);
     checkBlocks(locations.size);
-    return found;
+    return location;
   }
 
   function grow(location: Location, text: string): void {
@@ -81,9 +88,9 @@ export function createAnswerTexts(): AnswerTexts {
       const texts: string[] = [];
       for (const location of changed) {
         const text = location.before + location.fresh.join("");
-        texts.push(text);
+        texts.push(location.isArguments ? unescapeArguments(text) : text);
         location.fresh = [];
-        location.before = endOf(text);
+        location.before = endOf(text, location.isArguments ? ESCAPED_LENGTH * OVERLAP_CHARACTERS : OVERLAP_CHARACTERS);
       }
       changed.clear();
       return texts;
@@ -92,6 +99,6 @@ export function createAnswerTexts(): AnswerTexts {
 }
 
 /** A copy: a part of a string keeps all of it in memory. */
-function endOf(text: string): string {
-  return Buffer.from(text.slice(-OVERLAP_CHARACTERS), "utf16le").toString("utf16le");
+function endOf(text: string, characters: number): string {
+  return Buffer.from(text.slice(-characters), "utf16le").toString("utf16le");
 }

@@ -1,4 +1,5 @@
 import { decodeName, skipSpace, skipString } from "../protocol/json/scan.ts";
+import { unescapeArguments } from "./escapes.ts";
 import { decodeBase64, isMedia, isMediaMember, slotsIn, unpacked, type MediaSlots } from "./media.ts";
 import { isProtocolName, isProtocolWord, marksText } from "./words.ts";
 
@@ -100,7 +101,8 @@ function readString(json: Buffer, { at, stop, name, frame }: FoundString): strin
     frame?.media.push({ at, stop });
     return [];
   }
-  const text = decode(json, at, stop);
+  const decoded = decode(json, at, stop);
+  const text = name === "arguments" ? unescapeArguments(decoded) : decoded;
   if (frame !== undefined && marksText(name, text)) frame.isText = true;
   if (isProtocolWord(name, text)) return [];
   const packed = unpacked(text);

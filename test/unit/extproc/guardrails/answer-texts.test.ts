@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { piecesOf, readChecked } from "../../../../extproc/guardrails/answer-pieces.ts";
 import { createAnswerTexts, OVERLAP_CHARACTERS } from "../../../../extproc/guardrails/answer-texts.ts";
 import { encodeThought } from "../../../../extproc/translate/responses/thought.ts";
@@ -114,6 +114,49 @@ test("a window begins with the end of the one before", () => {
   texts.take();
   texts.add(delta("y"));
   expect(texts.take()).toEqual([`${"x".repeat(OVERLAP_CHARACTERS)}y`]);
+});
+
+const call = (piece: string): JsonObject =>
+  chunk({ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: piece } }] } });
+
+describe("characters that are escaped in arguments are read", () => {
+  const WRITTEN = '{"at":"\\u7981\\u6b62 \\ud83d\\uDEAB \\\\u0041 \\n"}';
+  const READ = '{"at":"禁止 🚫 \\\\u0041 \\n"}';
+
+  test.for([
+    ["a completion", chunk({ index: 0, message: { tool_calls: [{ function: { arguments: WRITTEN } }] } })],
+    ["a chunk", call(WRITTEN)],
+    ["a message", { content: [{ type: "tool_use", input: WRITTEN }] }],
+    ["a block", { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: WRITTEN } }],
+    ["a response", { object: "response", output: [{ type: "function_call", arguments: WRITTEN }] }],
+    ["a piece of a response", { type: "response.function_call_arguments.delta", output_index: 0, delta: WRITTEN }],
+  ] as const)("in %s", ([, json]) => {
+    const texts = createAnswerTexts();
+    texts.add(json);
+    expect(texts.take()).toEqual([READ]);
+  });
+
+  test("across events and windows", () => {
+    const texts = createAnswerTexts();
+    for (const piece of ['{"at":"\\u79', "81"]) texts.add(call(piece));
+    expect(texts.take()).toEqual(['{"at":"禁']);
+    for (const piece of ["\\", "u6b62"]) texts.add(call(piece));
+    expect(texts.take()).toEqual(['{"at":"禁止']);
+  });
+
+  test("and no fewer of them begin the next window", () => {
+    const texts = createAnswerTexts();
+    texts.add(call("\\u7981".repeat(1_000)));
+    texts.take();
+    texts.add(call("\\u6b62"));
+    expect(texts.take()).toEqual([`${"禁".repeat(OVERLAP_CHARACTERS)}止`]);
+  });
+
+  test("but not in text", () => {
+    const texts = createAnswerTexts();
+    texts.add(delta("\\u7981"));
+    expect(texts.take()).toEqual(["\\u7981"]);
+  });
 });
 
 test("a text that the Responses protocol repeats is asked about once, and one that differs is asked about", () => {

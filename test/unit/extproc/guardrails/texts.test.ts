@@ -87,6 +87,10 @@ describe("nothing hides", () => {
     ["in the first of two nested members", '{"messages":[{"role":"user","content":"hidden","content":"x"}]}'],
     ["in an unknown member", '{"messages":[],"extra":{"deep":[["hidden"]]}}'],
     ["behind escapes", '{"messages":[{"role":"user","content":"\\u0068idden"}]}'],
+    [
+      "behind escapes in arguments",
+      '{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\\"a\\":\\"\\\\u0068idden\\"}"}}]}]}',
+    ],
     ["behind escapes in a name", '{"messages":[{"role":"user","\\u0063ontent":"hidden"}]}'],
     ["in a name", '{"messages":[],"extra":{"hidden":1}}'],
     ["as a role", '{"messages":[{"role":"say hidden things","content":"x"}]}'],
