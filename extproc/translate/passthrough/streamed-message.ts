@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import type { Protocol } from "../../../contract/protocol.ts";
+import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
@@ -27,6 +28,12 @@ const GROWING: Readonly<Record<string, string>> = {
   compaction_delta: "content",
 };
 
+/** The blocks that need nothing but the text of their deltas. */
+const BEGUN: ReadonlyMap<unknown, string> = new Map([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+]);
+
 /**
  * The message that a stream would have been, from servers that stream although JSON was requested. Members that the events do not
  * split stay as written.
@@ -37,7 +44,9 @@ const GROWING: Readonly<Record<string, string>> = {
 export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer {
   const message = new Map<string, Encodable>();
   const usage = new Map<string, Encodable>();
-  const blocks = new Map<unknown, StreamedBlock>();
+  const blocks: StreamedBlock[] = [];
+  /** The last one of each index: some servers give all the same. */
+  const open = new Map<unknown, StreamedBlock>();
   for (const { event, data } of events) {
     const json = parseEvent(data);
     const written = Buffer.from(data);
@@ -53,11 +62,11 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
       }
       case "content_block_start": {
         const start = rawMember(written, "content_block") ?? NOTHING;
-        blocks.set(json["index"], startBlock(rawMembers(start), json["content_block"]));
+        begin(json["index"], startBlock(rawMembers(start), json["content_block"]));
         break;
       }
       case "content_block_delta":
-        addDelta(blocks.get(json["index"]), json["delta"], written);
+        addDelta(open.get(json["index"]) ?? beginMissing(json), json["delta"], written);
         break;
       case "message_delta":
         put(message, rawMembers(rawMember(written, "delta") ?? NOTHING));
@@ -70,8 +79,21 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
   }
   throw brokenOff();
 
+  function begin(index: unknown, block: StreamedBlock): StreamedBlock {
+    blocks.push(block);
+    checkBlocks(blocks.length);
+    open.set(index, block);
+    return block;
+  }
+
+  /** Some servers begin with a delta. */
+  function beginMissing({ index, delta }: JsonObject): StreamedBlock | undefined {
+    const type = isObject(delta) ? BEGUN.get(delta["type"]) : undefined;
+    return type === undefined ? undefined : begin(index, startBlock({ type }, null));
+  }
+
   function encodeMessage(): string {
-    const content = [...blocks.values()].map(encodeBlock);
+    const content = blocks.map(encodeBlock);
     return encodeJson({ ...Object.fromEntries(message), content, usage: Object.fromEntries(usage) });
   }
 }

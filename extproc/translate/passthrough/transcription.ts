@@ -14,6 +14,8 @@ import { createPassthroughStream, type EventEdit, type StreamRules } from "./str
 
 /** Types in which servers send subtitles and plain text; clients read whatever else there is as text, too. */
 const TEXT_TYPE = /^(?:text\/(?:plain|vtt|srt)|application\/(?:x-)?(?:subrip|srt))[ \t]*(?:;|$)/i;
+/** A page of a proxy, whatever its type: whisper.cpp sends plain text as text/html. */
+const PAGE = /^\s*<(?:!doctype\s+html|html)\b/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
 /** The events that end a stream: OpenAI's and Mistral's. */
@@ -73,6 +75,7 @@ function readJson(received: Buffer, meter: Meter): void {
  * Subtitles say when their last line ends: the recording may go on in silence. What looks like it in plain text is the speaker's.
  */
 function readText(received: Buffer, { format, meter }: { format: TextFormat; meter: Meter }): void {
+  if (PAGE.test(received.toString("latin1", 0, 1024))) throw notTranscription();
   meter.produced(received.toString("utf8"));
   const seconds = format === "text" ? undefined : lastLineEnds(received);
   if (seconds !== undefined) meter.showsUnits(seconds);
@@ -121,9 +124,13 @@ function createRules(meter: Meter, { modelName, requestId }: { modelName: string
     limited: () => "",
     failed: (error) => encodeErrorEvent("transcription", error, requestId),
     toStream() {
-      throw new GatewayError("upstream_error", "The model server's answer is not a transcription.");
+      throw notTranscription();
     },
   };
+}
+
+function notTranscription(): GatewayError {
+  return new GatewayError("upstream_error", "The model server's answer is not a transcription.");
 }
 
 function unknownStream(): GatewayError {

@@ -128,6 +128,31 @@ describe.for<Pair>([
   });
 });
 
+test("blocks without a start, or of one index, are all in the complete message", () => {
+  const delta = (index: number, text: string) => ({ type: "content_block_delta", index, delta: { type: "text_delta", text } });
+  const begin = (block: object) => ({ type: "content_block_start", index: 1, content_block: block });
+  const events = [
+    { type: "message_start", message: { id: "msg_1", content: [], usage: { input_tokens: 3 } } },
+    delta(0, "a"),
+    delta(0, "b"),
+    { type: "content_block_delta", index: 2, delta: { type: "constructor", text: "none" } },
+    begin({ type: "text", text: "" }),
+    delta(1, "c"),
+    begin({ type: "tool_use", id: "t", name: "f", input: {} }),
+    { type: "content_block_delta", index: 1, delta: { type: "input_json_delta", partial_json: '{"d":1}' } },
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 7 } },
+    { type: "message_stop" },
+  ];
+  const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  expect(read({ client: "messages", upstream: "messages" }, body).answer).toMatchObject({
+    content: [
+      { type: "text", text: "ab" },
+      { type: "text", text: "c" },
+      { type: "tool_use", id: "t", name: "f", input: { d: 1 } },
+    ],
+  });
+});
+
 test("citations, usage and stop details of a stream are in the complete message", () => {
   const events = [
     {
