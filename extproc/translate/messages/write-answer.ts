@@ -52,33 +52,30 @@ function textFrame(index: number): { before: string; after: string } {
 
 function createEventWriter({ model, requestId }: WriteContext): (event: AnswerEvent) => MessagesEvent[] {
   let hasCalls = false;
-  /** Of thinking that is open and unsigned: messages' clients send back nothing unsigned. */
-  let signer: Signer | null = null;
+  /** Of thinking that is open and unsigned, by its block: messages' clients send back nothing unsigned. */
+  const signers = new Map<number, Signer>();
 
   return (event) => {
     switch (event.type) {
       case "start":
         return [start(event)];
       case "open":
-        signer = event.block.type === "thinking" ? createSigner(model) : null;
+        if (event.block.type === "thinking") signers.set(event.index, createSigner(model));
         hasCalls ||= event.block.type === "tool_call";
         return [{ type: "content_block_start", index: event.index, content_block: blockStart(event.block) }];
       case "text":
       case "refusal":
       case "thinking":
       case "arguments":
-        if (event.type === "thinking") signer?.add(event.text);
+        if (event.type === "thinking") signers.get(event.index)?.add(event.text);
         return [{ type: "content_block_delta", index: event.index, delta: deltaOf(event) }];
       case "signature":
-        signer = null;
+        signers.delete(event.index);
         return [signature(event.index, event.signature)];
       case "citations":
         return [];
       case "close":
-        return [
-          ...(signer === null ? [] : [signature(event.index, signer.sign())]),
-          { type: "content_block_stop", index: event.index },
-        ];
+        return [...sign(event.index), { type: "content_block_stop", index: event.index }];
       case "stop":
         return [
           { type: "message_delta", delta: writeStopReason(event.ending, hasCalls), usage: encodeMessagesUsage(event.usage) },
@@ -90,6 +87,12 @@ function createEventWriter({ model, requestId }: WriteContext): (event: AnswerEv
         throw event.error;
     }
   };
+
+  function sign(index: number): MessagesEvent[] {
+    const signer = signers.get(index);
+    signers.delete(index);
+    return signer === undefined ? [] : [signature(index, signer.sign())];
+  }
 
   function start({ id, usage }: Extract<AnswerEvent, { type: "start" }>): MessagesEvent {
     return {

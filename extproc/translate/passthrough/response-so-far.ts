@@ -2,7 +2,7 @@ import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { checkBlocks, createAnswerSize } from "../../protocol/answer-bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
@@ -13,6 +13,8 @@ import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
 export interface ResponseSoFar {
   /** @throws GatewayError `upstream_error` for more items, or larger ones, than any answer has. */
   read(json: JsonObject, data: string): void;
+  /** Its items, as JSON. */
+  output(): string;
   /** Its ending at the limit of output tokens, or where a filter stopped it. */
   incomplete(usage: Usage, reason: "max_output_tokens" | "content_filter"): string;
   /** Its ending if it failed: an event for clients that read events, the failed response for those that wait for one. */
@@ -38,6 +40,7 @@ const NO_RESPONSE: Record<string, RawJson> = { object: new RawJson('"response"')
 export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> | null): ResponseSoFar {
   let response = NO_RESPONSE;
   let next = 0;
+  /** By position, or by name. */
   const items = new Map<unknown, Item>();
   const size = createAnswerSize();
 
@@ -52,10 +55,11 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
 
   const edited = (response: Buffer): Buffer => (edits === null ? response : editMembers(response, edits));
 
-  function readItem({ type, output_index: index }: JsonObject, data: string): void {
+  function readItem({ type, output_index: index, item }: JsonObject, data: string): void {
     const written = rawMember(Buffer.from(data), "item") ?? NOTHING;
-    const known = items.get(index) ?? { members: rawMembers(written), done: null, parts: new Map(), characters: 0 };
-    items.set(index, known);
+    const key = index ?? nameOf(item);
+    const known = items.get(key) ?? { members: rawMembers(written), done: null, parts: new Map(), characters: 0 };
+    items.set(key, known);
     checkBlocks(items.size);
     size.keep(written.length);
     if (type === "response.output_item.done") finish(known, written);
@@ -69,7 +73,7 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
   }
 
   function readDelta(json: JsonObject, type: string): void {
-    const item = items.get(json["output_index"]);
+    const item = items.get(json["output_index"] ?? json["item_id"]);
     const { delta } = json;
     if (item === undefined || item.done !== null || typeof delta !== "string") return;
     const kind = KINDS.get(type);
@@ -84,9 +88,10 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
     size.keep(delta.length);
   }
 
+  const output = (): Encodable[] => [...items.values()].map(encodeItem);
+
   function ending(type: string, members: Record<string, Encodable>): string {
-    const output = [...items.values()].map(encodeItem);
-    return event(type, { response: { ...response, ...members, output } });
+    return event(type, { response: { ...response, ...members, output: output() } });
   }
 
   function event(type: string, members: Record<string, Encodable>): string {
@@ -96,11 +101,12 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
 
   return {
     read,
+    output: () => encodeJson(output()),
     incomplete(usage, reason) {
-      const open = [...items].filter(([, { done }]) => done === null);
-      const closed = open.map(([index, item]) =>
-        event("response.output_item.done", { output_index: Number(index), item: encodeItem(item) }),
-      );
+      const closed = [...items].map(([key, item], position) => {
+        const index = typeof key === "number" ? key : position;
+        return item.done === null ? event("response.output_item.done", { output_index: index, item: encodeItem(item) }) : "";
+      });
       const members = { status: "incomplete", incomplete_details: { reason }, usage: encodeUsage(usage) };
       return closed.join("") + ending("response.incomplete", members);
     },
@@ -110,6 +116,11 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
       return failure + ending("response.failed", { status: "failed", error: encodeError(error) });
     },
   };
+}
+
+/** Servers that number no items name them; calls by their own ids. */
+function nameOf(item: unknown): unknown {
+  return isObject(item) ? (item["id"] ?? item["call_id"]) : undefined;
 }
 
 /** By the events that carry them, the pieces of an item's text. */

@@ -141,10 +141,20 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
     if (isObject(response)) meter.report(responsesUsage(response["usage"]) ?? {});
     // Proxies in front of a server send errors in shapes that no Responses client understands.
     const isForeignError = typeof type !== "string" && isObject(json["error"]);
-    if (outcome === "open") outcome = outcomeOf(type, isForeignError);
+    const wasOpen = outcome === "open";
+    if (wasOpen) outcome = outcomeOf(type, isForeignError);
     if (isForeignError) return readUpstreamErrorPayload(json, "responses");
     soFar.read(json, data);
-    return isObject(response) ? (edited ?? "keep") : "keep";
+    if (!isObject(response)) return "keep";
+    // Once: a server could repeat a short event, and all items with it.
+    const isEnd = wasOpen && outcome === "complete";
+    return isEnd && isEmptyList(response["output"]) ? withItems() : (edited ?? "keep");
+  }
+
+  /** Some servers send the items in their own events only: clients read the last response, and the gateway stores it. */
+  function withItems(): EventEdit {
+    const output = Buffer.from(soFar.output());
+    return { response: within({ ...edits, output: () => output }) };
   }
 
   return {
@@ -161,6 +171,10 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
       return eventsOfResponse(answer);
     },
   };
+}
+
+function isEmptyList(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** The event `error` precedes the response that failed. */

@@ -92,6 +92,27 @@ describe("a stream whose events have no positions", () => {
     expect(metered).toMatchObject({ usage: { inputTokens: 100, outputTokens: 40 }, isEstimated: false });
   });
 
+  test("has them for a Responses client that it leaves without output", () => {
+    const { text: sent } = play([...opening.slice(0, -1), completed([])], "responses");
+    const last = sent.split("\n").findLast((line) => line.startsWith("data: "));
+    expect(JSON.parse(last?.slice("data: ".length) ?? "")).toMatchObject({
+      response: {
+        output: [
+          { type: "reasoning", content: [{ text: "Hm." }] },
+          { type: "message", content: [{ text: "Good day." }] },
+          { type: "function_call", call_id: "fc_a", arguments: '{"at":' },
+          { type: "function_call", call_id: "fc_b", arguments: '{"at":2}' },
+        ],
+      },
+    });
+  });
+
+  test("that finishes its items last, still signs its thinking", () => {
+    const { text: sent } = play([...opening, ...output.map(done), completed(output)]);
+    const signed = sent.split("\n").filter((line) => line.includes("signature_delta"));
+    expect(signed).toEqual([expect.stringMatching(/"index":0,.*"signature":"[^"]{8,}/)]);
+  });
+
   test("nor names, continues its last item", () => {
     const bare = [
       { type: "response.output_text.delta", delta: "Good " },
@@ -137,6 +158,22 @@ describe("an ending without the items that were streamed", () => {
       { type: "text", content: "Bye." },
     ]);
     expect(metered).toMatchObject({ usage: { outputTokens: 40 }, isEstimated: false });
+  });
+
+  test.for(endings)("has them for a Responses client: output %s", ([, ending]) => {
+    const { text, outcome, metered } = play([...streamed, ending, ending], "responses");
+    expect(outcome).toBe("complete");
+    const [last, repeated] = text
+      .split("\n")
+      .filter((line) => line.startsWith("data: ") && line.includes("response.completed"))
+      .map((line): unknown => JSON.parse(line.slice("data: ".length)));
+    expect(last).toEqual({
+      ...ending,
+      response: { ...ending.response, output: [message("Good day."), message("Bye.", "msg_2")] },
+    });
+    // A server could make the stream endless otherwise.
+    expect(repeated).not.toHaveProperty("response.output.0");
+    expect(metered).toMatchObject({ usage: { outputTokens: 40 } });
   });
 
   test.for(endings)("makes the same response if JSON was asked for: output %s", ([, ending]) => {
