@@ -165,3 +165,13 @@ function roundHalf(sum: bigint, divisor: bigint): bigint {
   const isUp = rest > half || (rest === half && whole % 2n === 1n);
   return isUp ? whole + 1n : whole;
 }
+
+/** Of two amounts: `Math.min` takes no bigint. */
+export function smallest(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
+/** Of two amounts: `Math.max` takes no bigint. */
+export function largest(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
+import { smallest } from "../money.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { recall } from "../leases/grow-leases.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
@@ -121,10 +122,6 @@ async function expireGrantsOf(transaction: Queryable, accountId: string): Promis
       ]);
   }
   return over.length;
-}
-
-function smallest(one: bigint, other: bigint): bigint {
-  return one < other ? one : other;
 }
 
 async function readGrants(transaction: Queryable, accountId: string): Promise<z.infer<typeof grantRow>[]> {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
+import { largest, smallest } from "../money.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
 
@@ -258,12 +259,4 @@ async function readLeased(
     else leases.set(row.leaseId, { grantedNanoUsd: row.nanoUsd, isOpen: row.isOpen });
   }
   return { others, leases };
-}
-
-function smallest(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
-
-function largest(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
 }

@@ -4,7 +4,7 @@ import { stopAutoTopUp } from "./auto-top-up.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { knownOrOther, OTHER } from "../postgres/known-or-other.ts";
 import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
-import { formatNanoUsd } from "../money.ts";
+import { formatNanoUsd, smallest } from "../money.ts";
 import { queueEvent } from "../webhooks/events.ts";
 import { lockPayment, paymentData, unknownStatus, type Payment, type PaymentName } from "./payments.ts";
 
@@ -180,10 +180,6 @@ function checkLeft(payment: Payment, amountNanoUsd: bigint): void {
   throw new GatewayError("invalid_request", "A refund must be above zero, and at most the rest of the payment.", {
     field: "amountNanoUsd",
   });
-}
-
-function smallest(one: bigint, other: bigint): bigint {
-  return one < other ? one : other;
 }
 
 /** A dispute takes precedence over a refund: it needs attention. */
