@@ -121,7 +121,7 @@ test("logs, usage, a request's own page, prices and files show images, and why t
   expect(await textOf("/dashboard/models")).toContain("$0.01–$0.16 per image");
   const model = await textOf("/dashboard/models/painter");
   expect(model).toMatch(
-    /USD per image\. An image whose .*Image, 1024x1024, high Image, low Other images Standard now \$0\.16 \$0\.01 \$0\.04/,
+    /USD per image\. If neither the request nor the answer states .*Image, 1024x1024, high Image, low Other images Standard now \$0\.16 \$0\.01 \$0\.04/,
   );
   expect(await get("/dashboard/usage/csv/models?range=today")).toContain("painter,1,40,0,0,0,0,0,2,0,0,0.320000000");
   expect(await get("/dashboard/usage/csv/requests?range=today")).toMatch(
