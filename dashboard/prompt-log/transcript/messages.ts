@@ -16,8 +16,9 @@ export function readMessagesAnswer(answer: Json): Turn[] {
 
 /** One message from the events of a stream. */
 export function assembleMessage(events: readonly Json[]): Json {
-  const blocks = new Map<number, Record<string, unknown>>();
-  const inputs = new Map<number, string>();
+  const blocks: Block[] = [];
+  /** The last one of each index: some servers give all the same. */
+  const open = new Map<number, Block>();
   // Changed in place: a stream may have ten thousands of deltas.
   let message: Record<string, unknown> = {};
   let usage: Record<string, unknown> = {};
@@ -28,18 +29,33 @@ export function assembleMessage(events: readonly Json[]): Json {
       message = { ...event["message"] };
       usage = isObject(message["usage"]) ? { ...message["usage"] } : {};
     }
-    if (type === "content_block_start" && isObject(event["content_block"])) blocks.set(index, { ...event["content_block"] });
+    if (type === "content_block_start" && isObject(event["content_block"])) begin(index, event["content_block"]);
     else if (type === "message_delta" && isObject(delta)) {
       Object.assign(message, delta);
       if (isObject(event["usage"])) Object.assign(usage, event["usage"]);
     } else if (type === "content_block_delta" && isObject(delta)) {
-      const block = blocks.get(index) ?? {};
-      blocks.set(index, block);
+      const block = open.get(index) ?? begin(index, {});
       for (const name of ["text", "thinking"])
-        if (typeof delta[name] === "string") block[name] = asText(block[name]) + delta[name];
-      if (typeof delta["partial_json"] === "string") inputs.set(index, (inputs.get(index) ?? "") + delta["partial_json"]);
+        if (typeof delta[name] === "string") block.members[name] = asText(block.members[name]) + delta[name];
+      if (typeof delta["partial_json"] === "string") block.input += delta["partial_json"];
     }
   }
-  for (const [index, written] of inputs) blocks.set(index, { ...blocks.get(index), input: parseObject(written) ?? written });
-  return { ...message, ...(Object.keys(usage).length > 0 && { usage }), content: [...blocks.values()] };
+  return { ...message, ...(Object.keys(usage).length > 0 && { usage }), content: blocks.map(withInput) };
+
+  function begin(index: number, start: Json): Block {
+    const block = { members: { ...start }, input: "" };
+    blocks.push(block);
+    open.set(index, block);
+    return block;
+  }
+}
+
+interface Block {
+  members: Record<string, unknown>;
+  /** What its deltas have of a call's input. */
+  input: string;
+}
+
+function withInput({ members, input }: Block): Json {
+  return input === "" ? members : { ...members, input: parseObject(input) ?? input };
 }

@@ -28,20 +28,31 @@ function readItem(item: Json): Turn[] {
 
 const ENDINGS: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
-/** The response from the events of a stream: of the last one, or of what came if there is none. */
+/** The response from the events of a stream: of the last one, or of what came if that has nothing. */
 export function assembleResponse(events: readonly Json[]): Json {
-  const ending = events.findLast(({ type }) => ENDINGS.has(type));
-  if (isObject(ending?.["response"])) return ending["response"];
+  const response = events.findLast(({ type }) => ENDINGS.has(type))?.["response"];
+  if (!isObject(response)) return { output: assembleItems(events) };
+  return objectsIn(response["output"]).length > 0 ? response : { ...response, output: assembleItems(events) };
+}
+
+function assembleItems(events: readonly Json[]): Json[] {
   const items = new Map<unknown, Json>();
   const texts = new Map<unknown, string>();
   for (const event of events) {
-    const { type, output_index: index, item, delta } = event;
+    const { type, item, item_id: id, delta } = event;
+    // Servers that number no items name them; calls by their own ids.
+    const index = event["output_index"] ?? id ?? (isObject(item) ? (item["id"] ?? item["call_id"]) : undefined);
     if ((type === "response.output_item.added" || type === "response.output_item.done") && isObject(item)) items.set(index, item);
     if (type === "response.output_item.done") texts.delete(index);
-    if ((type === "response.output_text.delta" || type === "response.function_call_arguments.delta") && typeof delta === "string")
+    if (
+      (type === "response.output_text.delta" || type === "response.function_call_arguments.delta") &&
+      typeof delta === "string"
+    ) {
       texts.set(index, (texts.get(index) ?? "") + delta);
+      if (!items.has(index)) items.set(index, { type: "message" });
+    }
   }
-  return { output: [...items].map(([index, item]) => withText(item, texts.get(index))) };
+  return [...items].map(([index, item]) => withText(item, texts.get(index)));
 }
 
 function withText(item: Json, text: string | undefined): Json {

@@ -209,6 +209,33 @@ describe("answers", () => {
       expect(textsOf(read.turns)).toEqual(["assistant text: Look."]);
   });
 
+  test("a message whose server gives all blocks the same index", () => {
+    const block = (content_block: object) => ({ type: "content_block_start", index: 0, content_block });
+    const delta = (members: object) => ({ type: "content_block_delta", index: 0, delta: members });
+    const events = [
+      block({ type: "text", text: "" }),
+      delta({ type: "text_delta", text: "Look." }),
+      block({ type: "tool_use", name: "weather", input: {} }),
+      delta({ type: "input_json_delta", partial_json: '{"city":"Rome"}' }),
+    ];
+    const { turns } = readAnswer(textOf(stream(events)), "messages");
+    expect(textsOf(turns)).toEqual(["assistant text: Look.", 'assistant tool_call weather: { "city": "Rome" }']);
+  });
+
+  test("a response whose last event has no output, and whose items have no positions", () => {
+    const added = (item: object) => ({ type: "response.output_item.added", item });
+    const events = [
+      added({ type: "message", id: "msg_1", role: "assistant", content: [] }),
+      { type: "response.output_text.delta", item_id: "msg_1", delta: "Look." },
+      added({ type: "function_call", call_id: "call_1", name: "weather", arguments: "" }),
+      { type: "response.function_call_arguments.delta", item_id: "call_1", delta: '{"city":"Rome"}' },
+      { type: "response.failed", response: { status: "failed", output: [] } },
+    ];
+    const { turns, rest } = readAnswer(textOf(stream(events)), "responses");
+    expect(textsOf(turns)).toEqual(["assistant text: Look.", 'assistant tool_call weather: { "city": "Rome" }']);
+    expect(JSON.parse(rest)).toEqual({ status: "failed" });
+  });
+
   test("errors are shown, also those in a stream", () => {
     const error = { type: "invalid_request_error", message: "No." };
     expect(JSON.parse(ofAnswer("chat", { error }).rest)).toEqual({ error });
