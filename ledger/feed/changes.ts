@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "../postgres/database.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
 import { readAccountPage, readChangedKeyPage, readModels } from "./pages.ts";
 import type { Change } from "./rows.ts";
 
@@ -12,7 +12,7 @@ export interface Snapshot {
 /** Before every transaction. */
 export const BEGINNING: Snapshot = { nextXid: 0n, openXids: new Set() };
 
-/** Read before the rows: what commits later is open in it, or above it, and so in the next reading (docs/decisions/0091). */
+/** Before the rows: what commits later is open in it, or above it, and so in the next reading (docs/decisions/0091). */
 export async function readSnapshot(database: Queryable): Promise<Snapshot> {
   const [snapshot] = await database.query({
     name: "feed-snapshot",
@@ -31,16 +31,32 @@ const snapshotRow = z.strictObject({ nextXid: z.string(), openXids: z.array(z.st
  * The lowest transaction that may have ended between two snapshots. One that stays open, in whichever database of the server, does
  * not count before its end: everything since its beginning would be read again each time.
  */
-export function lowestEnded(seen: Snapshot, now: Snapshot): bigint {
+function lowestEnded(seen: Snapshot, now: Snapshot): bigint {
   const ended = [...seen.openXids].filter((xid) => !now.openXids.has(xid));
   return ended.reduce((lowest, xid) => (xid < lowest ? xid : lowest), seen.nextXid);
+}
+
+/**
+ * What has changed since a snapshot, in pages, as of one moment: otherwise a transaction that began before the others, and ends
+ * while the rows are read, could change one of them again, which would then be below the ids that are asked for until the next time.
+ * @returns the snapshot from which the next reading goes on.
+ */
+export function readNews(database: Database, seen: Snapshot, onPage: (page: Change) => void): Promise<Snapshot> {
+  return database.transaction(
+    async (transaction) => {
+      const now = await readSnapshot(transaction);
+      for await (const page of readChanges(transaction, lowestEnded(seen, now))) onPage(page);
+      return now;
+    },
+    { isolation: "repeatable read", isReadOnly: true },
+  );
 }
 
 /**
  * The rows changed by transaction `sinceXid` or a later one, including deleted keys, in pages: each statement is bounded, however
  * much has changed. A row may be returned again unchanged, and never after a later version of itself.
  */
-export async function* readChanges(database: Queryable, sinceXid: bigint): AsyncGenerator<Change> {
+async function* readChanges(database: Queryable, sinceXid: bigint): AsyncGenerator<Change> {
   // Keys before accounts: the account of each key is already known or read next.
   let keyPage = await readChangedKeyPage(database, { xid: sinceXid, publicId: "" });
   yield { ...NOTHING, ...(await readModels(database, sinceXid)) };

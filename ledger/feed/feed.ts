@@ -1,7 +1,7 @@
 import { createLog, type Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import type { Database } from "../postgres/database.ts";
-import { BEGINNING, lowestEnded, readChanges, readSnapshot } from "./changes.ts";
+import { BEGINNING, readNews, readSnapshot } from "./changes.ts";
 import { createReload, type Reload } from "./reload.ts";
 import type { Change } from "./rows.ts";
 import { createWakeUp, pause } from "../../runtime/wait.ts";
@@ -70,10 +70,8 @@ export function startFeed({
     if (rows > 0) onChange(change);
   }
 
-  async function readNews(): Promise<void> {
-    const now = await readSnapshot(database);
-    for await (const page of readChanges(database, lowestEnded(seen, now))) send(page);
-    seen = now;
+  async function catchUp(): Promise<void> {
+    seen = await readNews(database, seen, send);
   }
 
   function readAhead(from: Reload): Promise<Change> {
@@ -100,7 +98,7 @@ export function startFeed({
       const isServing = lastSuccessAt !== null;
       // This process serves its known data: changes still arrive, and half of its time is left for requests.
       if (isServing && performance.now() - newsMs > pollMs) {
-        await readNews();
+        await catchUp();
         newsMs = performance.now();
       }
       const pageMs = performance.now();
@@ -135,7 +133,7 @@ export function startFeed({
       if (stopping.signal.aborted) return;
     }
     // Changes to rows that the reload has already read, too.
-    await readNews();
+    await catchUp();
     lastSuccessAt = clock.nowMs();
     ready.resolve();
   }

@@ -34,6 +34,18 @@ const NEVER_HEARS = "UNLISTEN *";
 const disable = (database: Database, { accountId, keyId: publicId }: Customer) =>
   changeKey(database, { accountId, publicId }, { isDisabled: true });
 
+/** @param step before each query. */
+function withStep(database: Database, step: (text: string) => Promise<void>): Database {
+  const watched = <Reader extends Pick<Database, "query">>(reader: Reader): Reader => ({
+    ...reader,
+    async query(statement) {
+      await step(statement.text);
+      return reader.query(statement);
+    },
+  });
+  return { ...watched(database), transaction: (work, options) => database.transaction((inner) => work(watched(inner)), options) };
+}
+
 describe("reading changes", () => {
   test("misses no transaction that began before the read and committed after it", async () => {
     const { database } = await postgres.migrated();
@@ -75,6 +87,32 @@ describe("reading changes", () => {
     const third = await readChanges(database, second.seen);
     expect(third.accounts).toMatchObject([{ accountId: "other", isSuspended: true }]);
     expect(await readChanges(database, third.seen)).toMatchObject({ accounts: [], keys: [], models: [] });
+  });
+
+  test("a row is returned even if a transaction that began before its change changes it again meanwhile", async () => {
+    const { database } = await postgres.migrated();
+    const { accountId, keyId } = await seedLedger(database);
+    const mayCommit = Promise.withResolvers<void>();
+    const [began, changesAgain] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const early = database.transaction(async (transaction) => {
+      await transaction.execute("SELECT pg_current_xact_id()");
+      began.resolve();
+      await changesAgain.promise;
+      await transaction.execute("UPDATE api_key SET expires_at = now() + interval '1 day' WHERE public_id = $1", [keyId]);
+      await mayCommit.promise;
+    });
+    await began.promise;
+    await createAccount(database, { id: "later", name: "Later" });
+    const { seen } = await readChanges(database);
+    await changeKey(database, { accountId, publicId: keyId }, { isDisabled: true });
+    changesAgain.resolve();
+    async function endEarly(text: string): Promise<void> {
+      if (!/FROM api_key/.test(text)) return;
+      mayCommit.resolve();
+      await early;
+    }
+    const { keys } = await readChanges(withStep(database, endEarly), seen);
+    expect(keys).toMatchObject([{ publicId: keyId, isDisabled: true }]);
   });
 
   test("whatever transactions overlap, a reader misses no change", async () => {

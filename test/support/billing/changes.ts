@@ -1,17 +1,16 @@
 import type { Database } from "../../../ledger/postgres/database.ts";
-import { BEGINNING, lowestEnded, readChanges as readPages, readSnapshot, type Snapshot } from "../../../ledger/feed/changes.ts";
+import { BEGINNING, readNews, type Snapshot } from "../../../ledger/feed/changes.ts";
 import type { Change, KeyRow } from "../../../ledger/feed/rows.ts";
 
 /** All that changed, in one piece, and from where the next reading goes on. @param seen everything if absent. */
 export async function readChanges(database: Database, seen = BEGINNING): Promise<Change & { seen: Snapshot }> {
-  const now = await readSnapshot(database);
-  const all: Change & { seen: Snapshot } = { seen: now, accounts: [], keys: [], models: [], unreadable: [] };
-  for await (const { accounts, keys, models, unreadable } of readPages(database, lowestEnded(seen, now))) {
+  const all: Change & { seen: Snapshot } = { seen, accounts: [], keys: [], models: [], unreadable: [] };
+  all.seen = await readNews(database, seen, ({ accounts, keys, models, unreadable }) => {
     all.accounts.push(...accounts);
     all.keys.push(...keys);
     all.models.push(...models);
     all.unreadable.push(...unreadable);
-  }
+  });
   return all;
 }
 
