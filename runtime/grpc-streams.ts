@@ -1,4 +1,11 @@
-import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  createServer,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { createFleetingMap } from "./fleeting-map.ts";
 import { createFrameReader } from "./grpc-frame.ts";
 import { removeStaleSocket } from "./stale-socket.ts";
@@ -57,6 +64,7 @@ export interface GrpcStreamsOptions {
   maxMessageBytes: number;
   /** A stream is reset if at two checks, this long apart, it has sent no message yet, or has not ended although we have. */
   silentMs: number;
+  /** Not for a connection that the other side resets while nothing but background streams runs on it: it may have ended. */
   onError(error: unknown): void;
 }
 
@@ -87,6 +95,8 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
   const methods = new Map<string | undefined, GrpcMethod>(Object.entries(options.methods));
   const open = createFleetingMap<number, ServedStream>();
   const background = new Set<ServedStream>();
+  /** Those that were lost with a stream. */
+  const broken = new WeakSet<Http2Session>();
   let opened = 0;
   let isStopping = false;
 
@@ -106,7 +116,9 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on("close", () => sessions.delete(session));
   });
-  server.on("sessionError", options.onError);
+  server.on("sessionError", (error, session) => {
+    if (!isReset(error) || broken.has(session)) options.onError(error);
+  });
   server.on("stream", (stream, headers) => {
     // A reset by the other side; "close" follows.
     stream.on("error", ignore);
@@ -121,8 +133,10 @@ export async function startGrpcStreams(options: GrpcStreamsOptions): Promise<Grp
       return;
     }
     const number = ++opened;
+    const { session } = stream;
     const onClosed = () => {
       open.delete(number);
+      if (session?.destroyed === true) broken.add(session);
       endBackground();
     };
     open.set(number, serve(stream, headers, { ...options, ...method, onClosed }));
@@ -251,6 +265,10 @@ const WITH_TRAILERS = { waitForTrailers: true };
 const NO_BODY = { endStream: true };
 
 function ignore(): void {}
+
+function isReset(error: Error): boolean {
+  return "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+}
 
 /** A stream without messages has its status in its headers. */
 function respondOnly(stream: ServerHttp2Stream, status: string, details: string): void {

@@ -1,9 +1,11 @@
+import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { link, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Client, credentials, Metadata, status, type ClientDuplexStream, type ServiceError } from "@grpc/grpc-js";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { freePort } from "../../../local/process/ports.ts";
 import { FRAME_HEADER_BYTES } from "../../../runtime/grpc-frame.ts";
 import {
   startGrpcStreams,
@@ -78,9 +80,9 @@ function handle(stream: GrpcStream, metadata: GrpcMetadata): GrpcHandler {
   return handler;
 }
 
-function listen(silentMs: number): Promise<GrpcStreams> {
+function listen(silentMs: number, address = `unix:${socket}`): Promise<GrpcStreams> {
   return startGrpcStreams({
-    address: `unix:${socket}`,
+    address,
     methods: { [METHOD]: { open: handle }, [BACKGROUND_METHOD]: { open: handle, isBackground: true } },
     maxMessageBytes: MAX_MESSAGE_BYTES,
     silentMs,
@@ -344,4 +346,22 @@ test("a background stream is not counted, and a stop ends it after all others", 
   expect(await finish(call)).toMatchObject({ code: status.OK });
   expect(await finish(background)).toMatchObject({ code: status.OK });
   await stopped;
+});
+
+test.for([
+  { method: METHOD, name: "a stream", reported: 1 },
+  { method: BACKGROUND_METHOD, name: "only a background stream", reported: 0 },
+])("a connection that is reset with $name on it is reported $reported times", async ({ method, reported }) => {
+  const port = await freePort();
+  await server.stop(0);
+  server = await listen(NEVER_MS, `127.0.0.1:${port}`);
+  const connection = connectTcp(port, "127.0.0.1");
+  const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => connection });
+  session.on("error", () => {});
+  session.request({ ":method": "POST", ":path": method }, { endStream: false }).on("error", () => {});
+  await eventually(() => expect(handlers).toHaveLength(1));
+  connection.resetAndDestroy();
+  await eventually(() => expect(handlers[0]?.closings).toBe(1));
+  await server.stop(0);
+  expect(errors).toHaveLength(reported);
 });
