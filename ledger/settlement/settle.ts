@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { IS_OPEN } from "../leases/leases.ts";
 import { arrayText } from "../postgres/array-text.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { createPartitionsFor } from "../postgres/partitions.ts";
@@ -161,7 +162,7 @@ function land(further: string): string {
     WHERE lease_id IS NOT NULL GROUP BY lease_id
   ), payable AS (
     SELECT lease_id, least(charge, granted_nano_usd - settled_nano_usd) AS taken
-    FROM credit_lease JOIN owed USING (lease_id) WHERE ended_at IS NULL
+    FROM credit_lease JOIN owed USING (lease_id) WHERE ${IS_OPEN}
   ), paid AS (
     UPDATE credit_lease SET settled_nano_usd = settled_nano_usd + taken
     FROM payable WHERE credit_lease.lease_id = payable.lease_id

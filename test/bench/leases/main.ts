@@ -11,7 +11,7 @@ import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
 import { markdownTable } from "../../support/documents/markdown-table.ts";
 import { readUse } from "../processes.ts";
 import { measureLimits } from "./limits.ts";
-import { measureVisits } from "./visits.ts";
+import { ANALYZE, measureVisits } from "./visits.ts";
 
 /**
  * `npm run bench:leases`: what keeping credit leases costs Postgres, by processes and accounts. Every process holds a lease of
@@ -69,6 +69,11 @@ try {
   for (let number = 1; number < ACCOUNTS; number++) customers.push(await createCustomer(database, `account-${number}`));
   for (const { accountId } of customers)
     await postCredit(database, { accountId, kind: "grant", amountNanoUsd: CREDIT_NANO_USD, reference: accountId });
+
+  const earlier = createLeaseBank(database, uuidv7(), RULES);
+  for (const { accountId } of customers) await begin(earlier, { leaseId: uuidv7(), accountId });
+  await earlier.giveBackAll();
+  await database.execute(ANALYZE);
 
   const rows: string[][] = [];
   for (const [processes, batch] of CASES) {
