@@ -66,6 +66,7 @@ interface Ports {
   envoyStatus: number;
   /** Streams that extproc relays. */
   relayed: number;
+  batches: number;
 }
 
 /** Starts what the release's pods would run, with this machine's addresses in the place of a pod's own. */
@@ -127,6 +128,7 @@ async function startPods(ports: Ports): Promise<void> {
     [9901, at(ports.envoyAdmin)],
     [9902, at(ports.envoyStatus)],
     [9903, at(ports.relayed)],
+    [9904, at(ports.batches)],
   ]);
   const bootstrap = z.record(z.string(), z.unknown()).parse(withSockets(parse(here(data["envoy.yaml"])), addresses));
   envoy = await startEnvoyProcess({ bootstrap, adminPort: ports.envoyAdmin, accessLogPath: "" });
@@ -136,7 +138,7 @@ test("the guide's commands lead from nothing to the first paid request", { timeo
   const { url, database } = await postgres.empty();
   const [xds = 0, operatorAdmin = 0, extprocAdmin = 0, dashboard = 0, dashboardAdmin = 0] = await freePorts(5);
   const workers = await freePorts(2);
-  const [clients = 0, envoyAdmin = 0, envoyStatus = 0, relayed = 0] = await freePorts(4);
+  const [clients = 0, envoyAdmin = 0, envoyStatus = 0, relayed = 0, batches = 0] = await freePorts(5);
   const shell = await createShell(api(), {
     directory,
     variables: { DATABASE_URL: url, PROVIDER_KEY: "provider-key", GATEWAY_URL: `http://${LOOPBACK}:${clients}` },
@@ -154,7 +156,7 @@ test("the guide's commands lead from nothing to the first paid request", { timeo
   await shell.run(backUp);
   expect((await stat(path.join(directory, "pepper-backup.yaml"))).mode & 0o777).toBe(0o600);
   const programs = { xds, operatorAdmin, workers, extprocAdmin, dashboard, dashboardAdmin };
-  await startPods({ ...programs, clients, envoyAdmin, envoyStatus, relayed });
+  await startPods({ ...programs, clients, envoyAdmin, envoyStatus, relayed, batches });
 
   // The one thing that is not word for word: the model server that stands for the reader's own.
   await shell.run(model.replace("https://provider.example/v1", `${simulator.url}/v1`));

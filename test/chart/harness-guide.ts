@@ -7,6 +7,7 @@ import { ROOT } from "../../charts/generate/outputs.ts";
 import type { KubeApi } from "../support/kube/api.ts";
 import { UNCOLLECTED } from "../support/kube/commands.ts";
 import { findKubeTools } from "../support/kube/tools.ts";
+import { findPrograms } from "../support/test-run/programs.ts";
 
 /** The commands of docs/kubernetes.md that are marked to be run, in order, word for word. */
 export async function guideSteps(): Promise<string[]> {
@@ -43,6 +44,7 @@ export async function createShell(
   }: { directory: string; variables: Record<string, string>; execEnvironment(): Promise<Record<string, string>> },
 ): Promise<Shell> {
   const tools = await findKubeTools({ environment: process.env, onProgress: (line) => console.log(line) });
+  const bundles = path.dirname((await findPrograms())("extproc/main.ts"));
   return {
     async run(script) {
       // In a file: what a failed command's error shows must not have passwords in it.
@@ -55,7 +57,7 @@ export async function createShell(
           '${tools.kubectl}' "\${@:1:2}" get "$4" > /dev/null
           while [[ "$1" != -- ]]; do shift; done
           shift
-          [[ "$1" == node ]] && shift && set -- '${process.execPath}' "$@"
+          [[ "$1" == node ]] && shift && set -- '${process.execPath}' "\${@/#dist\\//'${bundles}/'}"
           mapfile -t settings < '${directory}/exec.env'
           (cd '${ROOT}' && env --ignore-environment "\${settings[@]}" "$@")
         }`;
