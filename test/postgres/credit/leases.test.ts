@@ -17,7 +17,6 @@ import {
   shrinkLeases,
 } from "../../../ledger/leases/leases.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
-import { explainQueries } from "../../support/billing/explained-queries.ts";
 import { hold } from "../../support/billing/held-rows.ts";
 import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -310,36 +309,6 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
   for (const operation of operations) await operation("acme");
   expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
   expect(await checkLedger(database)).toEqual([]);
-});
-
-test("statements about leases read those that they name, although the planner believes that none is open", async () => {
-  const { database } = await postgres.migrated();
-  await accountWith(database, 1_000_000n);
-  const others = await createCustomer(database, "others");
-  await postCredit(database, { accountId: "others", kind: "grant", amountNanoUsd: 1_000_000n, reference: "others" });
-  const small = { ...RULES, minNanoUsd: 1n, maxNanoUsd: 1n };
-  const begin = async (accountId: string, count: number) => {
-    const requests = Array.from({ length: count }, () => ({ ...request(uuidv7(), 1n), accountId }));
-    await growLeases(database, { holder: accountId, requests }, small);
-    return requests;
-  };
-  await begin(others.accountId, 100);
-  await endLeasesOf(database, others.accountId);
-  await database.execute("ANALYZE credit_lease");
-  await begin(others.accountId, 1_000);
-  const own = await begin("acme", 200);
-  const leaseIds = own.map(({ leaseId }) => leaseId);
-
-  const operations: readonly ((explained: Database) => Promise<unknown>)[] = [
-    (explained) => renewLeases(explained, leaseIds, RULES),
-    (explained) => growLease(explained, request(uuidv7(), 1n, "new"), small).catch(() => "nothing is read back"),
-  ];
-  for (const operation of operations) {
-    const explained = explainQueries(database);
-    await operation(explained.database);
-    expect(explained.plans.join("\n")).toContain("credit_lease");
-    expect.soft(explained.rowsRemoved(), explained.plans.join("\n")).toBeLessThanOrEqual(2 * leaseIds.length);
-  }
 });
 
 test("while somebody holds a lease, others are renewed and reaped, and it stays in force", async () => {
