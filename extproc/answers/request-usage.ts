@@ -19,7 +19,9 @@ interface RequestUsageInput {
 export async function describeRequestUsage({ requestId, key, readUsage, nowMs }: RequestUsageInput): Promise<object> {
   const id = requestId.toLowerCase();
   const attempts = isRequestId(id, nowMs) ? await readUsage.ofRequest({ accountId: key.accountId, requestId: id }) : [];
-  const request = attempts.findLast(({ keyId }) => keyId === key.publicId);
+  const own = attempts.filter(({ keyId }) => keyId === key.publicId);
+  // A request of a batch may have failed free of charge before it was answered.
+  const request = own.find(({ chargeNanoUsd }) => chargeNanoUsd > 0n) ?? own.at(-1);
   if (request === undefined)
     throw new GatewayError(
       "not_found",

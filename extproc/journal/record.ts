@@ -4,7 +4,7 @@ import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import { INTERFACES, PROTOCOLS } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf, type Usage } from "../../contract/usage.ts";
 import { chargeNanoUsd, type Price } from "../../ledger/money.ts";
-import { OUTCOMES, type Settlement } from "../../ledger/settlement/settlement.ts";
+import { attemptOf, OUTCOMES, type Settlement } from "../../ledger/settlement/settlement.ts";
 
 /** Facts in every record of an attempt. */
 type Facts = Pick<
@@ -142,17 +142,18 @@ export function decodeRecord(text: string): JournalRecord {
 /** The outcome of an attempt whose process died: charged as last recorded, or free without a record. */
 export function settleLost({ price, ...started }: StartedRun, checkpoint: Checkpoint | undefined): Settlement {
   const usage = checkpoint?.usage ?? { ...NO_USAGE };
+  // A fee is owed for an answer, and without usage there was none.
+  const charge = { outcome: "lost", chargeNanoUsd: isNothing(usage) ? 0n : chargeNanoUsd(usage, price) } as const;
   return {
     ...started,
     ...checkpoint?.answeredBy,
+    ...charge,
+    attempt: attemptOf({ ...started, ...charge }),
     usage,
     isEstimated: true,
-    // A fee is owed for an answer, and without usage there was none.
-    chargeNanoUsd: isNothing(usage) ? 0n : chargeNanoUsd(usage, price),
     // The process's leases end with it: the balance pays.
     leaseId: null,
     httpStatus: 500,
-    outcome: "lost",
     durationMs: checkpoint?.durationMs ?? 0,
     firstTokenMs: checkpoint?.firstTokenMs ?? null,
   };

@@ -4,7 +4,7 @@ import type { Label } from "../../contract/labels.ts";
 import { isInputInterface, type Interface } from "../../contract/protocol.ts";
 import { NO_USAGE, totalTokensOf } from "../../contract/usage.ts";
 import { chargeNanoUsd, coveredPicoUsd, type Price } from "../../ledger/money.ts";
-import type { Outcome, Settlement } from "../../ledger/settlement/settlement.ts";
+import { attemptOf, type Outcome, type Settlement } from "../../ledger/settlement/settlement.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import type { Events } from "../events.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -185,6 +185,7 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
       ...answeredBy,
       ...providedBy(backend),
       ...bill,
+      attempt: attemptOf({ ...facts, ...bill, outcome }),
       leaseId: guard(() => hold.settle(bill.chargeNanoUsd)) ?? null,
       httpStatus,
       outcome,

@@ -19,7 +19,7 @@ export interface UnitPrice {
 export interface Settlement {
   /** UUIDv7; its time determines the day that the usage counts for. */
   requestId: string;
-  /** From 1. (requestId, attempt) is charged once. */
+  /** From 1. (requestId, attempt) is charged once. See `attemptOf`. */
   attempt: number;
   accountId: string;
   /** Public id of the API key. */
@@ -51,4 +51,17 @@ export interface Settlement {
   firstTokenMs: number | null;
   /** Present if the account keeps tags and end users; they never affect money. */
   labels?: readonly Label[] | undefined;
+}
+
+/**
+ * Of all that a request sends upstream, the first attempt is charged. A batch may send a request again under its id before the
+ * ledger knows how it ended: a failure without a charge leaves the first attempt to the answer (docs/decisions/0086).
+ */
+export function attemptOf({
+  attempt,
+  isBatch,
+  outcome,
+  chargeNanoUsd,
+}: Pick<Settlement, "attempt" | "isBatch" | "outcome" | "chargeNanoUsd">): number {
+  return isBatch === true && outcome !== "complete" && chargeNanoUsd === 0n ? attempt + 1 : attempt;
 }

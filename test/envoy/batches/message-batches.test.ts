@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { settleLost } from "../../../extproc/journal/record.ts";
 import { createBatchContent } from "../../../ledger/batches/content.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { settlementOf } from "../../support/billing/ledger.ts";
@@ -194,7 +195,7 @@ async function requestIdOf(id: string): Promise<string> {
 }
 
 /** As if the process that sent the request under this id had ended before it stored the result. */
-async function loseResult(id: string, requestId: string, name: string): Promise<void> {
+async function restart(id: string, requestId: string, name: string): Promise<void> {
   const pepper = Buffer.from((await readFile(stack().directory.pepper, "utf8")).trim(), "base64");
   const body = createBatchContent(pepper).sealBody({ batchId: id, number: 1 }, Buffer.from(JSON.stringify(ask(name).params)));
   await stack().database.transaction(async (transaction) => {
@@ -208,6 +209,11 @@ async function loseResult(id: string, requestId: string, name: string): Promise<
       [id],
     );
   });
+}
+
+/** The same, until the request is answered again. */
+async function loseResult(id: string, requestId: string, name: string): Promise<void> {
+  await restart(id, requestId, name);
   await ended(id);
   expect(await resultsOf(id)).toMatchObject([{ custom_id: name, result: { type: "succeeded" } }]);
   await stack().idle();
@@ -246,6 +252,24 @@ test("a request that failed free of charge pays for its next answer (S58)", asyn
   expect(next).not.toBe(requestId);
   expect(await stack().entriesOf(requestId)).toEqual([]);
   expect(await stack().entriesOf(next)).toEqual([-45_000n]);
+});
+
+test("a failure in the journal of a process that has ended makes no answer free (S58)", async () => {
+  const { database, accountId } = stack();
+  const { id } = await endedBatch("failed");
+  const requestId = uuidv7();
+  const asked = server.bodies.length;
+  server.hold(2_000);
+  await restart(id, requestId, "failed");
+  await eventually(() => expect(server.bodies.length).toBe(asked + 1), LONG);
+  const price = { inputPicoUsd: 1n, cachedInputPicoUsd: 1n, cacheWritePicoUsd: 1n, outputPicoUsd: 1n, unitPicoUsd: 0n };
+  const { usage: _usage, ...started } = settlementOf({ accountId, keyId: "key" }, { requestId, isBatch: true });
+  await settle(database, [settleLost({ ...started, price }, undefined)]);
+  server.hold(0);
+  await ended(id);
+  await stack().idle();
+  expect(await requestIdOf(id)).toBe(requestId);
+  expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
 });
 
 test("a batch whose day is over ends with what it has (S58)", async () => {

@@ -13,11 +13,13 @@ export interface TestRunOptions extends Partial<Omit<RunDeps, "runWatch">> {
   hold: Hold;
   meter?: Meter;
   price?: Price;
+  /** Of a batch; otherwise a client's. */
+  batchRequestId?: string;
   runWatch?: Pick<RunWatch, "begin">;
 }
 
 /** A run without Envoy and a database, on a hold of the caller's. */
-export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ...options }: TestRunOptions): {
+export function startTestRun({ hold, meter = createMeter(100), price = PRICE, batchRequestId, ...options }: TestRunOptions): {
   run: Run;
   settled: Settlement[];
 } {
@@ -52,6 +54,7 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ..
           version: 1n,
           limits: {},
         },
+        ...(batchRequestId !== undefined && { batchRequestId }),
       },
       model: { ...model, notice: {}, price: { ...price, id: 1n, version: 1, schedule: [], batch: null } },
       backend,

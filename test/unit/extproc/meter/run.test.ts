@@ -116,6 +116,18 @@ test("a request that another backend answers is settled once, under one number f
   expect(settled).toMatchObject([{ backend: "second", attempt: 1 }]);
 });
 
+test("of a request in a batch, a failure without a charge leaves the first attempt to the answer (S58)", () => {
+  const end = (outcome: "failed" | "complete", options: Omit<TestRunOptions, "hold">) => {
+    const { run, settled } = start(options);
+    run.settle(outcome, 200);
+    return settled[0];
+  };
+  const batchRequestId = "01900000-0000-7000-8000-000000000000";
+  expect(end("failed", { batchRequestId })).toMatchObject({ chargeNanoUsd: 0n, attempt: 2 });
+  expect(end("complete", { batchRequestId })).toMatchObject({ attempt: 1 });
+  expect(end("failed", {})).toMatchObject({ chargeNanoUsd: 0n, attempt: 1 });
+});
+
 describe("a client that hangs up before the first byte of the answer (S28)", () => {
   test("leaves its prompt for free within its account's allowance", () => {
     const { run, settled } = start({ departures: { forgives: () => true } });
