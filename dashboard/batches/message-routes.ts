@@ -126,11 +126,10 @@ async function receiveBatch({ database, content, room }: BatchDeps, request: Fas
       for (const element of elements.push(piece)) await arrival.add(element);
     elements.end();
     const arrived = await arrival.end();
-    await startBatch(database, { batchId, ...arrived });
-    room.giveBack(roomOfBatch(declared) - arrived.bytes);
+    await room.giveBack(roomOfBatch(declared) - arrived.bytes, async () => startBatch(database, { batchId, ...arrived }));
     return batchId;
   } catch (error) {
-    if (await dropBatch(database, batchId)) room.giveBack(roomOfBatch(declared));
+    await room.giveBack(roomOfBatch(declared), async () => dropBatch(database, batchId));
     throw error;
   }
 }

@@ -136,20 +136,22 @@ export async function beginUpload(
       ]);
     },
     async complete({ name, keptSeconds }) {
-      const completed = await database.execute(
-        `UPDATE batch_file SET name = $2, bytes = $3, is_complete = true, created_at = now(), expires_at = now() + make_interval(secs => $4)
-         WHERE id = $1 AND expires_at > now()`,
-        [fileId, name, received, keptSeconds],
-      );
+      const isCompleted = await room.giveBack(bytes - received, async () => {
+        const completed = await database.execute(
+          `UPDATE batch_file SET name = $2, bytes = $3, is_complete = true, created_at = now(), expires_at = now() + make_interval(secs => $4)
+           WHERE id = $1 AND expires_at > now()`,
+          [fileId, name, received, keptSeconds],
+        );
+        return completed > 0;
+      });
       // All files of a closed account expire at once, also those that are not complete.
-      if (completed === 0) throw new GatewayError("permission_denied", "This account was closed while the file was uploaded.");
-      room.giveBack(bytes - received);
+      if (!isCompleted) throw new GatewayError("permission_denied", "This account was closed while the file was uploaded.");
       const file = await findFile(database, accountId, fileId);
       if (file === undefined) throw new Error("An uploaded file is gone.");
       return file;
     },
     async abandon() {
-      if ((await database.execute("DELETE FROM batch_file WHERE id = $1", [fileId])) > 0) room.giveBack(bytes);
+      await room.giveBack(bytes, async () => (await database.execute("DELETE FROM batch_file WHERE id = $1", [fileId])) > 0);
     },
   };
 }

@@ -51,12 +51,13 @@ export async function addRequests(
 export async function startBatch(
   database: Queryable,
   { batchId, requests, bytes }: { batchId: string; requests: number; bytes: number },
-): Promise<void> {
-  await database.execute(
+): Promise<boolean> {
+  const started = await database.execute(
     `UPDATE batch SET state = 'running', requests = $2, bytes = $3, started_at = now(), resumes_at = now(), taken_until = NULL
      WHERE id = $1 AND state IN ('arriving', 'preparing')`,
     [batchId, requests, bytes],
   );
+  return started > 0;
 }
 
 /** Removes a batch that never ran. @returns false if it runs, or is gone. */

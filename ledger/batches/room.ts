@@ -33,8 +33,12 @@ export interface BatchRoom {
    * accounts together have filled the room, or the rest is kept for others; `permission_denied` if the account was closed meanwhile.
    */
   take(transaction: Queryable, wish: { accountId: string; kind: "file" | "batch"; bytes: number }): Promise<void>;
-  /** So much of what was taken is free again: uploads take as much as they may have, and have less, or fail. */
-  giveBack(bytes: number): void;
+  /**
+   * So much of what was taken is free again once `work` is done: uploads take as much as they may have, and have less, or fail.
+   * @param work resolves to false if nothing was freed.
+   * @returns the same.
+   */
+  giveBack(bytes: number, work: () => Promise<boolean>): Promise<boolean>;
 }
 
 export interface BatchRoomDeps {
@@ -45,9 +49,14 @@ export interface BatchRoomDeps {
 
 export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): BatchRoom {
   let known = { bytes: 0, atMs: -Infinity };
+  let takenBytes = 0;
 
   async function sum(transaction: Queryable): Promise<number> {
-    if (nowMs() - known.atMs > SUM_AGE_MS) known = { bytes: await sumOfAll(transaction), atMs: nowMs() };
+    if (nowMs() - known.atMs <= SUM_AGE_MS) return known.bytes;
+    const before = takenBytes;
+    const bytes = await sumOfAll(transaction);
+    // What others took meanwhile may be missing in it.
+    known = { bytes: bytes + takenBytes - before, atMs: nowMs() };
     return known.bytes;
   }
 
@@ -66,8 +75,15 @@ export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): 
       if (kind === "batch" && own.batches - own.leavingBatches >= ACCOUNT_BOUNDS.batches)
         await dropOldest(transaction, accountId, own.batches - own.leavingBatches - ACCOUNT_BOUNDS.batches + 1);
       known.bytes += bytes;
+      takenBytes += bytes;
     },
-    giveBack: (bytes) => void (known.bytes = Math.max(0, known.bytes - bytes)),
+    async giveBack(bytes, work) {
+      const before = known;
+      const isFreed = await work();
+      // A sum read meanwhile may be without these bytes.
+      if (isFreed && known === before) known.bytes = Math.max(0, known.bytes - bytes);
+      return isFreed;
+    },
   };
 }
 

@@ -119,7 +119,7 @@ export async function makeThing(thing: Thing, { database, accountId, personId, m
         interface: "messages",
         bytes: 0,
         // Made before whatever has happened to the account since: another route may have suspended it.
-        room: { take: async () => {}, giveBack: () => {} },
+        room: { take: async () => {}, giveBack: async (_bytes: number, work: () => Promise<boolean>) => work() },
       } as const;
       const id = await createBatch(database, batch);
       await startBatch(database, { batchId: id, requests: 1, bytes: 0 });
