@@ -5,7 +5,13 @@ const name = z.string({ error: "the tool's name, a string" }).min(1, { error: "t
 const object = z.custom<Readonly<Record<string, unknown>>>(isObject, { error: "an object" });
 
 const description = z.object(
-  { name, description: text.nullish(), parameters: object.nullish(), strict: z.boolean({ error: "true or false" }).nullish() },
+  {
+    name,
+    description: text.nullish(),
+    parameters: object.nullish(),
+    input_schema: z.unknown().optional(),
+    strict: z.boolean({ error: "true or false" }).nullish(),
+  },
   { error: "an object with a name and parameters" },
 );
 
@@ -24,6 +30,7 @@ const tool = z
       name: name.nullish(),
       description: text.nullish(),
       parameters: object.nullish(),
+      input_schema: z.unknown().optional(),
       strict: z.boolean({ error: "true or false" }).nullish(),
       format: object.nullish(),
       cache_control: z.unknown().optional(),
@@ -34,7 +41,17 @@ const tool = z
     const { type, cache_control } = tool;
     if (type === "function" || type === undefined || type === null) {
       const described = tool.function ?? (tool.name ? { ...tool, name: tool.name } : undefined);
-      if (described) return { kind: "function" as const, ...pickFunction(described), cache_control, isFlat: !tool.function };
+      if (described) {
+        // The model would be offered a function without parameters, and call it so.
+        if (isMessagesForm(described))
+          context.addIssue({
+            code: "custom",
+            path: tool.function ? ["function", "input_schema"] : ["input_schema"],
+            message: "the schema as `parameters` of `function`: `input_schema` belongs to POST /v1/messages",
+            input: described.input_schema,
+          });
+        return { kind: "function" as const, ...pickFunction(described), cache_control, isFlat: !tool.function };
+      }
     }
     if (type === "custom") {
       const described = tool.custom ?? (tool.name ? { ...tool, name: tool.name } : undefined);
@@ -94,8 +111,12 @@ export type Tool = z.infer<typeof tool>;
 export type ToolChoice = z.infer<typeof toolChoiceSchema>;
 type FunctionDescription = z.infer<typeof description>;
 
-function pickFunction({ name, description, parameters, strict }: FunctionDescription): FunctionDescription {
+function pickFunction({ name, description, parameters, strict }: FunctionDescription): Omit<FunctionDescription, "input_schema"> {
   return { name, description, parameters, strict };
+}
+
+function isMessagesForm({ parameters, input_schema }: Pick<FunctionDescription, "parameters" | "input_schema">): boolean {
+  return (parameters ?? null) === null && (input_schema ?? null) !== null;
 }
 
 function isObject(value: unknown): boolean {

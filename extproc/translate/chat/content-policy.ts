@@ -163,6 +163,9 @@ export const CONTENT_POLICIES = [
       { type: "custom", custom: { name: "c", format: { type: "grammar", grammar: { syntax: "lark", definition: "s: x" } } } },
     ],
   }),
+  reject("tools[].input_schema", "the form of Messages: here the schema is in function.parameters", {
+    tools: [{ name: "g", input_schema: { type: "object" } }],
+  }),
   reject("tools[].type", "any other type: the gateway runs no tools itself", { tools: [{ type: "web_search_preview" }] }),
   reject("tool_choice: required, without tools", "the model could not call any tool", { tools: [], tool_choice: "required" }),
   map("tool_choice.allowed_tools", "the other tools are left out; mode required becomes any", {

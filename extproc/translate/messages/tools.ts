@@ -44,6 +44,11 @@ function readTypedTool(tool: Extract<WireTool, { kind: "typed" }>, at: FieldPath
     omitted.tools.add("tools.tool_search");
     return [];
   }
+  if (tool.type === "function")
+    throw fieldError(
+      below(at, "type"),
+      " belongs to a tool of POST /v1/chat/completions. Send `name`, `description` and `input_schema` instead of `type` and `function`.",
+    );
   throw fieldError(
     at,
     ": a tool of this type runs on the server, and this model's server has none. Leave it out, or offer a tool of your own.",
