@@ -55,8 +55,11 @@ function problemsOf(error: unknown): Record<string, string> | undefined {
   return undefined;
 }
 
+/** Whole names: `concurrentRequests` contains `current`. */
+const SECRET_FIELD = /^(password|current|code|secret(_\w+)?)$/;
+
 function withoutPasswords(values: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => !/password|current|code|secret/i.test(name)));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !SECRET_FIELD.test(name)));
 }
 
 /** A text in the query; "" if it is missing or repeated. */

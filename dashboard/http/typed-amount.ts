@@ -3,6 +3,10 @@
  * and are refused: "1,5" may mean one and a half.
  */
 export function typedAmount(text: string): string {
-  const amount = text.replace(/^([-−]?)\$ ?/, "$1");
-  return /^[-−]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(amount) ? amount.replaceAll(",", "") : amount;
+  return typedNumber(text.replace(/^([-−]?)\$ ?/, "$1"));
+}
+
+/** The same for a number without a currency: "1,000,000" is "1000000". */
+export function typedNumber(text: string): string {
+  return /^[-−]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(text) ? text.replaceAll(",", "") : text;
 }

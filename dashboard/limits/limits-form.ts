@@ -1,12 +1,18 @@
 import * as z from "zod";
 import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT, type Limits } from "../../contract/limits.ts";
-import { typedAmount } from "../http/typed-amount.ts";
+import { typedAmount, typedNumber } from "../http/typed-amount.ts";
+
+/** As in the management API, whose limits the form must be able to save. */
+const MAX_COUNT = 1_000_000_000;
+const WRONG_COUNT = "Enter a whole number from 1 to 1,000,000,000.";
 
 const amount = z.string().overwrite(typedAmount).regex(USD_AMOUNT, "Enter an amount in USD, such as 5.00.").optional();
 const count = z
   .string()
-  .regex(/^[1-9]\d{0,8}$/, "Enter a whole number above 0.")
+  .overwrite(typedNumber)
+  .regex(/^[1-9]\d{0,9}$/, WRONG_COUNT)
   .transform(Number)
+  .refine((number) => number <= MAX_COUNT, WRONG_COUNT)
   .optional();
 
 /** Part of a form's schema: a field for each limit. */

@@ -227,7 +227,7 @@ test.for([
   [{ name: "\u200b\u3164" }, "Give the key a name."],
   [{ name: "shop \u202etxt.exe" }, "Use one line without control characters."],
   [{ name: "x", spendPerDayUsd: "-1" }, "Enter an amount in USD"],
-  [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number above 0."],
+  [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number from 1 to 1,000,000,000."],
   [{ name: "x", expires: "tomorrow" }, "Choose a day."],
   [{ name: "x", addresses: "10.1.2.3/8" }, "Use 10.0.0.0/8 for the range, or 10.1.2.3 for the single address."],
   [{ name: "x", addresses: "203.0.113.7\nlaptop" }, "laptop&#34; is not an IP address"],

@@ -46,9 +46,10 @@ test("owners limit their account, see its use, and cannot loosen the service's l
   const viewer = await inAccount(accountId, "viewer");
   expect((await viewer.get("/dashboard/limits")).body).not.toContain("Save limits");
 
-  const wrong = await owner.post("/dashboard/limits", { requestsPerMinute: "many", spendPerDayUsd: "12" });
-  expect([wrong.statusCode, wrong.body.includes("Enter a whole number above 0.")]).toEqual([400, true]);
-  expect(wrong.body).toContain('value="12"');
+  const form = { requestsPerMinute: "many", concurrentRequests: "7", spendPerDayUsd: "12" };
+  const wrong = await owner.post("/dashboard/limits", form);
+  expect([wrong.statusCode, wrong.body.includes("Enter a whole number from 1 to 1,000,000,000.")]).toEqual([400, true]);
+  for (const typed of ["many", "7", "12"]) expect(wrong.body).toContain(`value="${typed}"`);
   const actions = await listActions(database, { accountId, limit: 5 });
   expect(actions.map(({ action, subject }) => [action, subject])).toEqual([
     ["account.limits_changed", "Daily spend (USD): 10, Monthly spend (USD): 50"],

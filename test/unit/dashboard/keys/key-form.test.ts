@@ -63,10 +63,18 @@ test.for([
   ["expires", "soon", "Choose a day."],
   ["project", "search", "Choose a project."],
   ["spendPerDayUsd", "5,00", "Enter an amount in USD, such as 5.00."],
-  ["requestsPerMinute", "0", "Enter a whole number above 0."],
-  ["tokensPerMinute", "1e3", "Enter a whole number above 0."],
+  ["requestsPerMinute", "0", "Enter a whole number from 1 to 1,000,000,000."],
+  ["tokensPerMinute", "1e3", "Enter a whole number from 1 to 1,000,000,000."],
+  ["tokensPerMinute", "1,000,000,001", "Enter a whole number from 1 to 1,000,000,000."],
 ] as const)("%s: %j is rejected with a message", ([field, value, message]) => {
   expect(() => parseKeyForm({ ...full, [field]: value })).toThrow(
     expect.objectContaining({ issues: [expect.objectContaining({ path: [field], message })] }),
   );
+});
+
+test("a count is read with commas between thousands, up to the most that the management API accepts", () => {
+  expect(parseKeyForm({ ...full, tokensPerMinute: "2,500,000", requestsPerMinute: "1000000000" }).limits).toMatchObject({
+    tokensPerMinute: 2_500_000,
+    requestsPerMinute: 1_000_000_000,
+  });
 });
