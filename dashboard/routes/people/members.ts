@@ -63,6 +63,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     let invited: Invited = { link: "", mail: "none" };
     const failed = await submitForm(values, async () => {
       const { role } = roleForm.parse(values);
+      checkIsNew(await listMembers(database, accountId), values["email"] ?? "");
       invited = await sendInvitation({ accountId, accountName, email: values["email"] ?? "", role, by: visitor.person });
     });
     if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
@@ -156,6 +157,14 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   function mayRemove(request: PersonRequest): Member {
     return memberOf(request, request.visitor?.person.id === request.params.personId ? "see" : "manageMembers");
   }
+}
+
+/** An invitation would change nothing for a member: they keep their role. @throws GatewayError `invalid_request`. */
+function checkIsNew(members: readonly AccountMember[], email: string): void {
+  const member = members.find((one) => one.email.toLowerCase() === email.toLowerCase());
+  if (member === undefined) return;
+  const problem = `${member.name} is already a member with this address. Change their role in the list of members.`;
+  throw new GatewayError("invalid_request", problem, { field: "email" });
 }
 
 /** A problem that belongs to no field of the page's own form. */

@@ -3,7 +3,8 @@ import type { Outbox } from "../../../dashboard/mail/letter.ts";
 import { createOutbox } from "../../../dashboard/mail/outbox.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
 import { createApiKey, isKeyInForce } from "../../../ledger/keys/keys.ts";
-import { listMembers, listMemberships } from "../../../ledger/people/members.ts";
+import { listInvitations } from "../../../ledger/people/invitations.ts";
+import { addMember, listMembers, listMemberships } from "../../../ledger/people/members.ts";
 import { findPersonByEmail } from "../../../ledger/people/persons.ts";
 import { openDashboard, type Client } from "../../support/dashboard/dashboard.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -149,6 +150,18 @@ test("an invited person joins with an existing account, or signs up through the 
     "ann@example.com",
     "other@example.com",
   ]);
+});
+
+test("a member is not invited again, in whatever letters their address is typed", async () => {
+  const { database, owner, outbox } = await open();
+  const ann = await owner("ann@example.com");
+  const bob = await owner("bob@example.com");
+  await addMember(database, { accountId: ann.accountId, personId: bob.personId, role: "viewer" });
+  const again = await ann.post("/dashboard/members/invite", { email: "Bob@Example.com", role: "member" });
+  expect([again.statusCode, again.body.includes("is already a member with this address.")]).toEqual([400, true]);
+  expect(again.body).toContain('value="Bob@Example.com"');
+  expect(await listInvitations(database, ann.accountId)).toEqual([]);
+  expect(outbox.letters).toEqual([]);
 });
 
 test("someone without any account joins the one that they are invited to by signing in", async () => {
