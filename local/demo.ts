@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { createAccount } from "../ledger/accounts/accounts.ts";
+import { createAccount, findAccount } from "../ledger/accounts/accounts.ts";
 import type { Database } from "../ledger/postgres/database.ts";
 import { postCredit } from "../ledger/credit/entries.ts";
 import { setAdmin } from "../ledger/people/admins.ts";
 import { addOwner, findPersonByEmail, setPassword } from "../ledger/people/persons.ts";
 import { createApiKey, isKeyInForce } from "../ledger/keys/keys.ts";
 import { parseNanoUsd } from "../ledger/money.ts";
+import { hasPassword } from "../ledger/sign-in/sign-in.ts";
 import { readOptional, writeSecret } from "./data-directory.ts";
 
 const ACCOUNT = "demo";
@@ -14,13 +15,20 @@ const CREDIT_USD = "5.00";
 const PEPPER_BYTES = 32;
 const PROVIDER_KEYS_BYTES = 32;
 
+/** Its owner may have closed it, or tried what suspending does. */
+export const INACTIVE_ACCOUNT =
+  "The demo account is closed or suspended, and requests with its key are refused: reactivate it in the dashboard, under Admin.";
+
 /** Everything needed to try the gateway. */
 export interface Demo {
   /** Full value of the key. */
   apiKey: string;
   /** The person who signs in to the dashboard. */
   email: string;
-  password: string;
+  /** Undefined once it was changed in the dashboard. */
+  password: string | undefined;
+  /** The account was neither closed nor suspended. */
+  isActive: boolean;
 }
 
 /**
@@ -87,7 +95,7 @@ export async function prepareDemo(
     GATEWAY_API_KEY: key,
     DASHBOARD_URL: `${options.baseUrl}/dashboard`,
     DASHBOARD_EMAIL: EMAIL,
-    DASHBOARD_PASSWORD: password,
+    DASHBOARD_PASSWORD: password ?? "",
   };
   await setAdmin(database, { email: EMAIL, isAdmin: true });
   await writeSecret(
@@ -96,7 +104,8 @@ export async function prepareDemo(
       .map(([name, value]) => `${name}=${value}\n`)
       .join(""),
   );
-  return { apiKey: key, email: EMAIL, password };
+  const account = await findAccount(database, ACCOUNT);
+  return { apiKey: key, email: EMAIL, password, isActive: account?.status === "active" };
 }
 
 async function makeKey(database: Database, pepper: Buffer): Promise<string> {
@@ -105,12 +114,13 @@ async function makeKey(database: Database, pepper: Buffer): Promise<string> {
 
 /**
  * A person who signs in to the dashboard as the account's owner, and is an administrator of this service. @returns the password:
- * the earlier one, or a new one.
+ * the earlier one, or a new one; undefined for one that was changed in the dashboard.
  */
-async function preparePerson(database: Database, settings: string | undefined): Promise<string> {
+async function preparePerson(database: Database, settings: string | undefined): Promise<string | undefined> {
   const kept = readSetting(settings, "DASHBOARD_PASSWORD");
   const person = await findPersonByEmail(database, EMAIL);
-  if (person !== undefined && kept !== undefined) return kept;
+  if (person !== undefined && kept !== undefined)
+    return kept !== "" && (await hasPassword(database, person.id, kept)) ? kept : undefined;
   const password = randomBytes(12).toString("base64url");
   if (person === undefined) await addOwner(database, { accountId: ACCOUNT, email: EMAIL, name: "Demo", password });
   else await setPassword(database, person, password);
@@ -118,5 +128,5 @@ async function preparePerson(database: Database, settings: string | undefined): 
 }
 
 function readSetting(settings: string | undefined, name: string): string | undefined {
-  return new RegExp(`^${name}=(\\S+)$`, "m").exec(settings ?? "")?.[1];
+  return new RegExp(`^${name}=(\\S*)$`, "m").exec(settings ?? "")?.[1];
 }

@@ -4,7 +4,7 @@ import type { Served } from "./served.ts";
 export interface ScreenContent {
   baseUrl: string;
   apiKey: string;
-  signIn: { email: string; password: string };
+  signIn: { email: string; password: string | undefined };
   /** curl would use a proxy, which cannot reach this machine. */
   hasProxy: boolean;
   served: Served;
@@ -38,7 +38,7 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
     `  key        ${content.apiKey}`,
     `  dashboard  ${content.baseUrl}/dashboard`,
     `  email      ${content.signIn.email}`,
-    `  password   ${content.signIn.password}`,
+    `  password   ${shownPassword(content.signIn.password)}`,
     `  settings   ${content.settingsFile} ${dim("(the same values, to source in a shell)")}`,
     `  manifests  ${content.manifestsDirectory} ${dim("(edit them: changes take effect within a second)")}`,
     `  logs       ${content.logsDirectory}`,
@@ -59,6 +59,10 @@ export function renderScreen(content: ScreenContent, { bold, dim }: Palette): st
     dim("Ctrl-C stops everything. The data is kept for the next start."),
     "",
   ].join("\n");
+}
+
+export function shownPassword(password: string | undefined): string {
+  return password ?? "the one that you set in the dashboard";
 }
 
 type Target = Pick<ScreenContent, "baseUrl" | "apiKey" | "hasProxy">;

@@ -60,6 +60,8 @@ export interface Stack {
   readonly apiKey: string;
   /** The person who signs in to the dashboard. */
   readonly signIn: Pick<Demo, "email" | "password">;
+  /** Whether that account is served. */
+  readonly isAccountActive: boolean;
   /** Contains the password: not for logs. */
   readonly databaseUrl: string;
   /** `http://127.0.0.1:…` of the simulated model server. */
@@ -261,6 +263,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
     baseUrl,
     apiKey,
     signIn: { email: demo.email, password: demo.password },
+    isAccountActive: demo.isActive,
     databaseUrl,
     simulatorUrl,
     envoyAdminUrl: `http://${LOOPBACK}:${envoyAdmin}`,

@@ -1,6 +1,7 @@
 import process from "node:process";
 import type { Programs } from "../bundle/programs.ts";
 import { sentenceOf } from "./failure.ts";
+import { INACTIVE_ACCOUNT } from "./demo.ts";
 import { hasProxy, passLoopback } from "./loopback-proxy.ts";
 import { parseOptions } from "./options.ts";
 import { LOOPBACK } from "./process/ports.ts";
@@ -41,8 +42,8 @@ export async function start({ words, environment, programs }: StartOptions): Pro
       onComplaint: (part, message, detail) =>
         console.error(`${palette.bold(part)}: ${message}${detail === undefined ? "" : ` (${detail})`}`),
     });
-    const { baseUrl, apiKey, signIn, served, destinations, directory, manifestsDirectory } = stack;
-    const advice = adviseOnUpstreams(options.upstreams, destinations);
+    const { baseUrl, apiKey, signIn, isAccountActive, served, destinations, directory, manifestsDirectory } = stack;
+    const advice = [...(isAccountActive ? [] : [INACTIVE_ACCOUNT]), ...adviseOnUpstreams(options.upstreams, destinations)];
     const models = { served, destinations, upstreamModel: options.upstreams.model, advice };
     const shown = {
       baseUrl,

@@ -60,6 +60,11 @@ export async function checkPassword(
   throw new GatewayError("permission_denied", "This is not your password.", { field: "current" });
 }
 
+/** Whether a person has this password, for a program that need not be slowed down. */
+export async function hasPassword(database: Queryable, personId: string, password: string): Promise<boolean> {
+  return isPassword(password, await readHash(database, personId));
+}
+
 /** @returns the content of the email to the person; undefined for an unknown address, or one that has received too many. */
 export async function requestReset(database: Queryable, email: string): Promise<{ person: Person; token: string } | undefined> {
   const person = await findPersonByEmail(database, email);

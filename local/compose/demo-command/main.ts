@@ -2,8 +2,8 @@ import process from "node:process";
 import * as z from "zod";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { readEnvOrExit } from "../../../runtime/env.ts";
-import { prepareDemo } from "../../demo.ts";
-import { chatCommand, chooseModel, messagesCommand } from "../../screen.ts";
+import { INACTIVE_ACCOUNT, prepareDemo } from "../../demo.ts";
+import { chatCommand, chooseModel, messagesCommand, shownPassword } from "../../screen.ts";
 import { listServed } from "../../served.ts";
 
 /**
@@ -25,7 +25,7 @@ const settings = readEnvOrExit(
 const database = createDatabase({ url: settings.DATABASE_URL, applicationName: "demo" });
 try {
   const baseUrl = settings.PUBLIC_BASE_URL;
-  const { apiKey, email, password } = await prepareDemo(database, {
+  const { apiKey, email, password, isActive } = await prepareDemo(database, {
     pepper: Buffer.from(settings.KEY_PEPPER, "base64"),
     settings: settings.DEMO_SETTINGS,
     baseUrl,
@@ -37,12 +37,13 @@ try {
   const chat = chooseModel(served.chat, "modelx-v4-pro", models);
   const messages = chooseModel(served.messages, "modelx-v4-flash", models);
   const lines = [
+    ...(isActive ? [] : [INACTIVE_ACCOUNT, ""]),
     `The gateway is at ${baseUrl}`,
     "",
     `  key        ${apiKey}`,
     `  dashboard  ${baseUrl}/dashboard`,
     `  email      ${email}`,
-    `  password   ${password}`,
+    `  password   ${shownPassword(password)}`,
     "",
     ...(chat === undefined ? [] : [chatCommand(printed, chat), ""]),
     ...(messages === undefined ? [] : [messagesCommand(printed, messages), ""]),

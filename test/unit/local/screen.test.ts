@@ -62,6 +62,11 @@ test("the screen looks like this", () => {
   `);
 });
 
+test("a password that was changed in the dashboard is not shown", () => {
+  const signIn = { email: "demo@example.com", password: undefined };
+  expect(renderScreen({ ...content, signIn }, PLAIN)).toContain("\n  password   the one that you set in the dashboard\n");
+});
+
 test("colours make the only difference, if enabled", () => {
   const escape = String.fromCharCode(27);
   const coloured = renderScreen(content, COLOURED);
