@@ -1,5 +1,6 @@
 import { ANSWER_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject } from "../../protocol/json/object.ts";
+import { createObjectScan, type ObjectScan } from "../conversation/object-scan.ts";
 
 /** A tool call's arguments in transit: JSON text in pieces. */
 export interface ToolArguments {
@@ -66,43 +67,6 @@ function objectFrom(text: string): string {
   if (typeof value === "string" && isObject(parseOrUndefined(value))) return value;
   if (value === null) return "{}";
   return JSON.stringify({ _raw: text });
-}
-
-interface ObjectScan {
-  /** The part of the text that belongs to the object: anything after its last brace is cut off. */
-  take(text: string): string;
-  isClosed(): boolean;
-}
-
-function createObjectScan(): ObjectScan {
-  let depth = 0;
-  let isInString = false;
-  let isEscaped = false;
-  let isClosed = false;
-
-  function take(text: string): string {
-    if (isClosed) return "";
-    for (let at = 0; at < text.length; at += 1) {
-      const character = text[at];
-      if (isEscaped) isEscaped = false;
-      else if (isInString && character === "\\") isEscaped = true;
-      else if (character === '"') isInString = !isInString;
-      else if (!isInString && (character === "{" || character === "[")) depth += 1;
-      else if (!isInString && (character === "}" || character === "]")) {
-        depth -= 1;
-        if (depth === 0) {
-          isClosed = true;
-          return text.slice(0, at + 1);
-        }
-      }
-    }
-    return text;
-  }
-
-  return {
-    take,
-    isClosed: () => isClosed,
-  };
 }
 
 function parseOrUndefined(text: string): unknown {

@@ -8,6 +8,7 @@ import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
+import { createItemPositions } from "../responses/item-positions.ts";
 
 /** The part received so far of a response whose stream the gateway may have to end itself. */
 export interface ResponseSoFar {
@@ -40,8 +41,9 @@ const NO_RESPONSE: Record<string, RawJson> = { object: new RawJson('"response"')
 export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> | null): ResponseSoFar {
   let response = NO_RESPONSE;
   let next = 0;
-  /** By position, or by name. */
-  const items = new Map<unknown, Item>();
+  /** By position. */
+  const items = new Map<number, Item>();
+  const positions = createItemPositions();
   const size = createAnswerSize();
 
   function read(json: JsonObject, data: string): void {
@@ -57,12 +59,13 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
 
   function readItem({ type, output_index: index, item }: JsonObject, data: string): void {
     const written = rawMember(Buffer.from(data), "item") ?? NOTHING;
-    const key = index ?? nameOf(item);
-    const known = items.get(key) ?? { members: rawMembers(written), done: null, parts: new Map(), characters: 0 };
-    items.set(key, known);
+    const isDone = type === "response.output_item.done";
+    const position = isDone ? positions.finish(numberOf(index), item) : positions.begin(numberOf(index), item);
+    const known = items.get(position) ?? { members: rawMembers(written), done: null, parts: new Map(), characters: 0 };
+    items.set(position, known);
     checkBlocks(items.size);
     size.keep(written.length);
-    if (type === "response.output_item.done") finish(known, written);
+    if (isDone) finish(known, written);
   }
 
   function finish(item: Item, written: Buffer): void {
@@ -73,8 +76,8 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
   }
 
   function readDelta(json: JsonObject, type: string): void {
-    const item = items.get(json["output_index"] ?? json["item_id"]);
-    const { delta } = json;
+    const { delta, item_id: id } = json;
+    const item = items.get(positions.piece(numberOf(json["output_index"]), typeof id === "string" ? id : null));
     if (item === undefined || item.done !== null || typeof delta !== "string") return;
     const kind = KINDS.get(type);
     if (kind === undefined) return;
@@ -103,10 +106,9 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
     read,
     output: () => encodeJson(output()),
     incomplete(usage, reason) {
-      const closed = [...items].map(([key, item], position) => {
-        const index = typeof key === "number" ? key : position;
-        return item.done === null ? event("response.output_item.done", { output_index: index, item: encodeItem(item) }) : "";
-      });
+      const closed = [...items].map(([position, item]) =>
+        item.done === null ? event("response.output_item.done", { output_index: position, item: encodeItem(item) }) : "",
+      );
       const members = { status: "incomplete", incomplete_details: { reason }, usage: encodeUsage(usage) };
       return closed.join("") + ending("response.incomplete", members);
     },
@@ -118,9 +120,8 @@ export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> 
   };
 }
 
-/** Servers that number no items name them; calls by their own ids. */
-function nameOf(item: unknown): unknown {
-  return isObject(item) ? (item["id"] ?? item["call_id"]) : undefined;
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
 }
 
 /** By the events that carry them, the pieces of an item's text. */

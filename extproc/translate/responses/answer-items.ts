@@ -3,6 +3,7 @@ import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { callWithoutName } from "../../protocol/broken-answer.ts";
 import { parseItem, partsOf, toCitation, type AnswerItem, type AnswerItemOf } from "../../protocol/responses/answer-item.ts";
 import type { AnswerEvent, GrowthEvent } from "../conversation/answer-event.ts";
+import { createObjectScan, type ObjectScan } from "../conversation/object-scan.ts";
 import { createToolCallIds } from "../conversation/tool-call-ids.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { sealReasoning } from "../conversation/sealed-reasoning.ts";
@@ -62,6 +63,7 @@ interface OpenCall {
   type: "function_call";
   index: number;
   hasArguments: boolean;
+  arguments: ObjectScan;
 }
 
 export function createAnswerItems({ meter, names, thinker, requestId, usedCallIds }: AnswerItemsContext): AnswerItems {
@@ -87,7 +89,7 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     if (!name) throw callWithoutName();
     hasCalls = true;
     const index = takeIndex();
-    const call: OpenCall = { type: "function_call", index, hasArguments: false };
+    const call: OpenCall = { type: "function_call", index, hasArguments: false, arguments: createObjectScan() };
     put(item, call);
     const block = { type: "tool_call", id: ids.next(callId || id || ""), name: names.toClient(name) } as const;
     return { call, events: [{ type: "open", index, block }] satisfies AnswerEvent[] };
@@ -142,7 +144,12 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     const call = items.get(item);
     if (call?.type !== "function_call" || delta === "") return [];
     call.hasArguments = true;
-    return [grow("arguments", call.index, delta)];
+    const text = call.arguments.take(delta);
+    const grown = text === "" ? [] : [grow("arguments", call.index, text)];
+    if (!call.arguments.isClosed()) return grown;
+    // Nothing more can belong to it, and its server may end it much later.
+    put(item, { type: "over" });
+    return [...grown, ...close(call)];
   }
 
   function finish(item: number, written: unknown): AnswerEvent[] {

@@ -10,6 +10,7 @@ import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
 import { bytesOf, messagesOutput } from "../readable-output.ts";
 import { createAnswerItems } from "./answer-items.ts";
+import { createBlockOrder } from "./block-order.ts";
 import { createItemPositions } from "./item-positions.ts";
 import { isUnknownReason, readStopReason } from "./stop-reason.ts";
 import { incomplete } from "../../protocol/broken-answer.ts";
@@ -25,6 +26,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
   const { meter } = context;
   const items = createAnswerItems(context);
   const positions = createItemPositions();
+  const inOrder = context.client === "messages" ? createBlockOrder() : (events: readonly AnswerEvent[]) => events;
   let isStarted = false;
 
   function step(event: WireEvent): AnswerEvent[] {
@@ -110,14 +112,14 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
       if (type === "error" || (typeof type !== "string" && isObject(json["error"])))
         readAnswer({ ...json, type: "error" }, context);
       const known = readEvent(json, type);
-      return known === null ? [] : step(known);
+      return known === null ? [] : inOrder(step(known));
     },
-    readWhole: (json) => finish(readAnswer(parseUpstreamJson(json), context)),
+    readWhole: (json) => inOrder(finish(readAnswer(parseUpstreamJson(json), context))),
     end: () => [],
     limit() {
       const closed = items.end();
       const ending = { reason: "limit", stopSequence: null, explanation: null } as const;
-      return started([...closed, { type: "stop", ending, usage: meter.final().usage }]);
+      return inOrder(started([...closed, { type: "stop", ending, usage: meter.final().usage }]));
     },
   };
 }

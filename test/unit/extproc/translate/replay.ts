@@ -10,6 +10,19 @@ export async function replayChat(stream: string): Promise<OpenAI.ChatCompletion>
 
 /** The same for a messages stream. */
 export async function replayMessages(stream: string): Promise<Anthropic.Message> {
+  return streamMessage(stream).finalMessage();
+}
+
+/** The blocks of a messages stream as the SDK's helper reports them, each when it ends. */
+export async function replayBlocks(stream: string): Promise<Anthropic.ContentBlock[]> {
+  const blocks: Anthropic.ContentBlock[] = [];
+  await streamMessage(stream)
+    .on("contentBlock", (block) => blocks.push(structuredClone(block)))
+    .finalMessage();
+  return blocks;
+}
+
+function streamMessage(stream: string) {
   const client = new Anthropic({
     apiKey: "sk-test",
     authToken: null,
@@ -17,7 +30,7 @@ export async function replayMessages(stream: string): Promise<Anthropic.Message>
     maxRetries: 0,
     fetch: answering(stream),
   });
-  return client.messages.stream({ model: "m", max_tokens: 1, messages: [] }).finalMessage();
+  return client.messages.stream({ model: "m", max_tokens: 1, messages: [] });
 }
 
 /** The same for a Responses stream. */

@@ -3,6 +3,7 @@ import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
+import { replayBlocks, replayMessages } from "../replay.ts";
 
 /** What servers of the Responses protocol send that OpenAI's own service does not. */
 
@@ -33,6 +34,17 @@ function blocksOf(text: string): object[] {
       open.content += delta.text ?? delta.thinking ?? delta.partial_json ?? "";
   }
   return blocks;
+}
+
+/** Blocks that a stream has open at the same time, at most. */
+function openAtOnce(text: string): number {
+  let open = 0;
+  let most = 0;
+  for (const [, type] of text.matchAll(/^event: content_block_(start|stop)$/gm)) {
+    open += type === "start" ? 1 : -1;
+    most = Math.max(most, open);
+  }
+  return most;
 }
 
 function message(text: string, id = "msg_1") {
@@ -90,6 +102,53 @@ describe("a stream whose events have no positions", () => {
     expect(outcome).toBe("complete");
     expect(blocksOf(sent)).toEqual(BLOCKS);
     expect(metered).toMatchObject({ usage: { inputTokens: 100, outputTokens: 40 }, isEstimated: false });
+  });
+
+  test("that finishes its items last, has one block open at a time for Anthropic's SDK", async () => {
+    const { text: sent } = play([...opening, ...output.map(done), completed(output)]);
+    expect(openAtOnce(sent)).toBe(1);
+    const blocks = [
+      { type: "thinking", thinking: "Hm.", signature: expect.stringMatching(/.{8,}/) },
+      { type: "text", text: "Good day." },
+      { type: "tool_use", name: "look", input: { at: 1 } },
+      { type: "tool_use", name: "look", input: { at: 2 } },
+    ];
+    expect(await replayBlocks(sent)).toMatchObject(blocks);
+    expect((await replayMessages(sent)).content).toMatchObject(blocks);
+  });
+
+  test("sends text at once, whatever is still open", () => {
+    const { text: sent } = play(opening.slice(0, 6));
+    expect(sent).toContain("Good ");
+    expect(openAtOnce(sent)).toBe(1);
+  });
+
+  test("that alternates between its items, has a block for each piece", () => {
+    const thinking = (delta: string) => ({ type: "response.reasoning_text.delta", item_id: "rs_1", delta });
+    const { text: sent } = play([...opening.slice(0, 6), thinking(" So."), text(" Bye."), ...output.slice(0, 2).map(done)]);
+    expect(openAtOnce(sent)).toBe(1);
+    expect(blocksOf(sent)).toEqual([
+      { type: "thinking", content: "Hm." },
+      { type: "text", content: "Good day." },
+      { type: "thinking", content: " So." },
+      { type: "text", content: " Bye." },
+    ]);
+  });
+
+  test("whose call never ends, ends with an error once too much waits for it", () => {
+    const more = Array.from({ length: 33 }, () => text("x".repeat(1024 * 1024)));
+    const { text: sent, outcome } = play([...opening.slice(0, 8), ...more]);
+    expect(outcome).toBe("failed");
+    expect(sent).toContain("The model server's answer is too large.");
+  });
+
+  test("whose credit runs out, has all that waited for a call", () => {
+    const body = { ...HEAD, stream: true, messages: MESSAGES };
+    const meter = createMeter(5, { outputTokens: 1_000 });
+    const stream = createTranslation("messages", inputFor(body, { upstream: "responses" })).stream(meter);
+    const sent = String(stream.push(sse(opening.slice(0, -1)))) + String(stream.stopForCredit());
+    expect(openAtOnce(sent)).toBe(1);
+    expect(blocksOf(sent)).toEqual([...BLOCKS.slice(0, 2), { type: "look", content: '{"at":' }, BLOCKS[3]]);
   });
 
   test("has them for a Responses client that it leaves without output", () => {
