@@ -36,6 +36,12 @@ export function readInputs(body: RequestBody, instructionBytes: number): Inputs 
   return inputs;
 }
 
+/** How many inputs a request has that was read. */
+export function inputCount({ outline }: RequestBody): number {
+  const input = outline[FIELD];
+  return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
+}
+
 function readText(body: RequestBody, input: unknown): Inputs {
   if (typeof input !== "string") throw misfit(body, [], EXPECTED);
   const bytes = textLength(body.raw(FIELD));

@@ -27,10 +27,13 @@ export interface Member {
   readonly value: Span;
 }
 
-/** The members of a JSON object in order, including duplicates; none for anything but an object. */
-export function scanMembers(json: Buffer): Member[] {
+/**
+ * The members of a JSON object in order, including duplicates; none for anything but an object.
+ * @param start where it begins.
+ */
+export function scanMembers(json: Buffer, start = 0): Member[] {
   const members: Member[] = [];
-  let at = skipSpace(json, 0);
+  let at = skipSpace(json, start);
   if (json[at] !== OPEN_BRACE) return members;
   at = skipSpace(json, at + 1);
   while (json[at] === QUOTE) {
@@ -75,7 +78,7 @@ export function insideObject(json: Buffer): number | null {
   return json[at] === OPEN_BRACE ? at + 1 : null;
 }
 
-function skipSeparator(json: Buffer, at: number): number {
+export function skipSeparator(json: Buffer, at: number): number {
   const next = skipSpace(json, at);
   return json[next] === COMMA ? skipSpace(json, next + 1) : next;
 }
@@ -89,10 +92,19 @@ export function skipSpace(json: Buffer, at: number): number {
 export function skipValue(json: Buffer, at: number): number {
   const first = json[at];
   if (first === QUOTE) return skipString(json, at);
-  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(json, at);
+  if (first === OPEN_BRACKET) return skipNumbers(json, at) ?? skipNested(json, at);
+  if (first === OPEN_BRACE) return skipNested(json, at);
   let next = at;
   while (next < json.length && !endsLiteral(json[next])) next += 1;
   return next;
+}
+
+/** Lists of numbers may be long: vectors, token ids. @returns null for any other list. */
+function skipNumbers(json: Buffer, at: number): number | null {
+  const close = json.indexOf(CLOSE_BRACKET, at);
+  const inner = json.subarray(at + 1, close < 0 ? json.length : close);
+  if ([QUOTE, OPEN_BRACKET, OPEN_BRACE].some((byte) => inner.includes(byte))) return null;
+  return close < 0 ? json.length : close + 1;
 }
 
 function skipNested(json: Buffer, at: number): number {

@@ -1,5 +1,6 @@
 import { EDITS_PATH, upstreamPath, type InputInterface } from "../../../contract/protocol.ts";
 import { readEmbeddingsAnswer } from "../../protocol/embeddings/answer.ts";
+import { inputCount } from "../../protocol/embeddings/input.ts";
 import { readImageAnswer } from "../../protocol/image-generation/answer.ts";
 import type { InputAnswer } from "../../protocol/input-answer.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
@@ -54,12 +55,16 @@ function sentTo(
 
 /** How the answer to a request is read. A reader keeps nothing of the request but what it compares the answer with. */
 const READERS: Readonly<Record<WholeInterface, (body: RequestBody) => (answer: Buffer) => InputAnswer>> = {
-  embeddings: () => readEmbeddingsAnswer,
+  embeddings: (body) => vectorReader(inputCount(body)),
   rerank: (body) => rankingReader(documentCount(body)),
   image_generation: (body) => imageReader(imageCount(body)),
 };
 
 /** Separate from the request's body, which it would retain. */
+function vectorReader(inputs: number): (answer: Buffer) => InputAnswer {
+  return (answer) => readEmbeddingsAnswer(answer, inputs);
+}
+
 function rankingReader(documents: number): (answer: Buffer) => InputAnswer {
   return (answer) => readRerankAnswer(answer, documents);
 }

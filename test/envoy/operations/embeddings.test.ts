@@ -153,6 +153,21 @@ describe("models of the other kind (S7)", () => {
 });
 
 describe("failures", () => {
+  test.for([
+    ["one too few", [0, 1], "has 2 embeddings, and the request has 3 inputs"],
+    ["one too many", [0, 1, 2, null], "has 4 embeddings, and the request has 3 inputs"],
+    ["two of one input", [0, 1, 1], "has two embeddings for one input"],
+  ] as const)("an answer with %s is the server's error, and free", async ([, indexes, message]) => {
+    const data = indexes.map((index) => ({ object: "embedding", index, embedding: [0.5] }));
+    answer = Buffer.from(
+      JSON.stringify({ object: "list", data, model: "inner-model", usage: { prompt_tokens: 3, total_tokens: 3 } }),
+    );
+    const { status, text, requestId } = await post({ model: "scripted", input: TEXTS });
+    expect([status, JSON.parse(text)]).toMatchObject([502, { error: { code: "upstream_error" } }]);
+    expect(text).toContain(message);
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+
   test("the next server is tried if the first one fails, and the one that answered is recorded (S22)", async () => {
     const { status, text, requestId } = await post({ model: "falls-back", input: "Hello" });
     expect(status).toBe(200);
@@ -212,14 +227,16 @@ describe("failures", () => {
 
 describe("large answers", () => {
   const bodyBytes = async () => (await scrape(stack().extprocAdminUrl)).get("gateway_body_bytes") ?? 0;
-  const VECTOR = `{"object":"embedding","index":0,"embedding":"${"A".repeat(16_384)}"}`;
+  const vector = (index: number) => `{"object":"embedding","index":${index},"embedding":"${"A".repeat(16_384)}"}`;
   const answerOf = (vectors: number) =>
     Buffer.from(
-      `{"object":"list","data":[${Array.from({ length: vectors }, () => VECTOR).join(",")}],"model":"inner-model","usage":{"prompt_tokens":7,"total_tokens":7}}`,
+      `{"object":"list","data":[${Array.from({ length: vectors }, (_, index) => vector(index)).join(",")}],"model":"inner-model","usage":{"prompt_tokens":7,"total_tokens":7}}`,
     );
 
+  const inputs = (count: number) => Array.from({ length: count }, () => "a");
+
   test("have memory reserved before they arrive: beyond an account's share they are refused (S40)", async () => {
-    const input = Array.from({ length: 2_048 }, () => "a");
+    const input = inputs(2_048);
     const leave = new AbortController();
     const asked = Array.from({ length: 20 }, () =>
       client().embeddings.create({ model: "stalls", input }, { signal: leave.signal }),
@@ -236,7 +253,7 @@ describe("large answers", () => {
 
   test("count for as long as a slow client may still be reading them (S40)", async () => {
     answer = answerOf(200);
-    expect((await post({ model: "scripted", input: "a" })).status).toBe(200);
+    expect((await post({ model: "scripted", input: inputs(200) })).status).toBe(200);
     expect(await bodyBytes()).toBeGreaterThanOrEqual(answer.length);
     await eventually(async () => expect(await bodyBytes()).toBe(0));
   });
@@ -244,7 +261,7 @@ describe("large answers", () => {
   test("of 31 MiB pass, under the name that the client requested", async () => {
     answer = answerOf(1_980);
     expect(answer.length).toBeGreaterThan(31 * 1024 * 1024);
-    const { status, text, requestId } = await post({ model: "scripted", input: "a" });
+    const { status, text, requestId } = await post({ model: "scripted", input: inputs(1_980) });
     expect(status).toBe(200);
     expect(text).toBe(answer.toString("utf8").replace('"inner-model"', '"scripted"'));
     expect(await onlyRow(stack(), requestId)).toMatchObject({ usage: { inputTokens: 7 }, chargeNanoUsd: 7_000n });
@@ -253,7 +270,7 @@ describe("large answers", () => {
   test("beyond 32 MiB are refused with the remedy, and free", async () => {
     answer = answerOf(2_048);
     expect(answer.length).toBeGreaterThan(32 * 1024 * 1024);
-    const { status, text, headers, requestId } = await post({ model: "scripted", input: "a" });
+    const { status, text, headers, requestId } = await post({ model: "scripted", input: inputs(2_048) });
     expect(status).toBe(502);
     expect(JSON.parse(text)).toMatchObject({ error: { code: "upstream_error" } });
     expect(text).toContain("larger than 32 MiB");

@@ -6,13 +6,13 @@ import { editMembers, replace } from "../../../../../extproc/protocol/json/splic
 const VECTOR = { object: "embedding", index: 0, embedding: [0.25, -1e-9] };
 const REST = { object: "list", model: "inner", usage: { prompt_tokens: 5, total_tokens: 5 } };
 
-function read(answer: object | string) {
-  return readEmbeddingsAnswer(Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)));
+function read(answer: object | string, inputs = 1) {
+  return readEmbeddingsAnswer(Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)), inputs);
 }
 
 describe("an answer is read without its vectors", () => {
   test.for<[string, object | string]>([
-    ["as OpenAI writes it", { object: "list", data: [VECTOR, VECTOR], model: "inner", usage: REST.usage }],
+    ["as OpenAI writes it", { object: "list", data: [VECTOR], model: "inner", usage: REST.usage }],
     ["with its vectors last", { ...REST, data: [VECTOR] }],
     ["with its vectors first", { data: [VECTOR], ...REST }],
     ["with another array in front", { tags: [["]"]], ...REST, data: [VECTOR] }],
@@ -55,6 +55,40 @@ describe("invalid answers", () => {
     const refusal = expect.objectContaining({ code, status });
     expect(() => read(answer)).toThrow(refusal);
     expect(() => read(answer)).toThrow(GatewayError);
+  });
+});
+
+describe("an embedding for each input", () => {
+  const vector = (index: unknown, more: object = {}) => ({ ...VECTOR, index, ...more });
+  const unnumbered = { object: "embedding", embedding: "AAAA" };
+
+  test.for<[string, object[]]>([
+    ["in order", [vector(0), vector(1), vector(2)]],
+    ["in another order", [vector(2), vector(0), vector(1)]],
+    ["without indexes", [unnumbered, unnumbered, unnumbered]],
+    ["with null for indexes", [vector(null), vector(null), vector(null)]],
+    ["with brackets and quotes in their texts", [vector(0, { note: 'a"]}[{' }), vector(1), vector(2)]],
+    ["with several vectors each", [0, 1, 2].map((index) => ({ index, embeddings: [[1, 2], [3]] }))],
+    ["in strings", [0, 1, 2].map((index) => ({ index, embedding: "AAAA" }))],
+  ])("%s", ([, data]) => {
+    expect(read({ ...REST, data }, 3).inputTokens).toBe(5);
+    expect(read(JSON.stringify({ ...REST, data }, null, 2), 3).inputTokens).toBe(5);
+  });
+
+  test.for<[string, object[], string]>([
+    ["one too few", [vector(0), vector(1)], "has 2 embeddings, and the request has 3 inputs"],
+    ["one too many", [0, 1, 2, 3].map(() => unnumbered), "has 4 embeddings, and the request has 3 inputs"],
+    ["an index twice", [vector(0), vector(1), vector(1)], "two embeddings for one input"],
+    ["an index of no input", [vector(0), vector(1), vector(3)], "or one for none"],
+    ["an index below zero", [vector(0), vector(-1), vector(1)], "or one for none"],
+    ["an embedding that is null", [vector(0), vector(1, { embedding: null }), vector(2)], "an embedding without numbers"],
+    ["an empty embedding", [vector(0), vector(1, { embedding: [] }), vector(2)], "an embedding without numbers"],
+    ["an empty text", [vector(0), vector(1, { embedding: "" }), vector(2)], "an embedding without numbers"],
+    ["no objects", [[1], [2], [3]], "has no embedding"],
+  ])("is required: %s", ([, data, message]) => {
+    const refusal = expect.objectContaining({ code: "upstream_error", message: expect.stringContaining(message) });
+    expect(() => read({ ...REST, data }, 3)).toThrow(refusal);
+    expect(() => read(JSON.stringify({ ...REST, data }, null, 2), 3)).toThrow(refusal);
   });
 });
 
