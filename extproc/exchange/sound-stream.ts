@@ -1,11 +1,14 @@
-import { toGatewayError, type GatewayError } from "../../contract/errors.ts";
+import { GatewayError, toGatewayError } from "../../contract/errors.ts";
 import type { Run } from "../meter/run.ts";
 import { tooMuchSound } from "../meter/speech-measure.ts";
+import { isText, LEAD_BYTES } from "../protocol/sound/text.ts";
 import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { StreamOutcome } from "../translate/translation.ts";
 import { emptyAnswer } from "./answer-kind.ts";
 import type { AnswerStream } from "./answer-stream.ts";
+
+const NOTHING = Buffer.alloc(0);
 
 export interface SoundStreamStart {
   run: Run;
@@ -25,6 +28,8 @@ export interface SoundStreamStart {
  */
 export function createSoundStream({ run, maxBytes, refuse, cutOff, push }: SoundStreamStart): AnswerStream {
   let receivedBytes = 0;
+  /** The first bytes, until they are enough to tell sound from text; null from then on. */
+  let lead: Buffer | null = NOTHING;
   let outcome: StreamOutcome = "open";
   let isOver = false;
 
@@ -34,13 +39,23 @@ export function createSoundStream({ run, maxBytes, refuse, cutOff, push }: Sound
     return refuse(thrown);
   }
 
-  /** @returns the refusal of an answer without sound. */
-  function complete(): Reply | undefined {
-    if (receivedBytes === 0) return failed(emptyAnswer());
+  /** Of bytes that go to the client: none while it is not known what they are. @throws GatewayError if they are text. */
+  function sound(chunk: Buffer, isEnd: boolean): Buffer {
+    if (lead === null) return chunk;
+    const bytes = lead.length === 0 ? chunk : Buffer.concat([lead, chunk]);
+    lead = isEnd || bytes.length >= LEAD_BYTES ? null : bytes;
+    if (lead !== null) return NOTHING;
+    if (isText(bytes))
+      throw new GatewayError("upstream_error", "The model server's answer is text, though it is labeled as audio.");
+    return bytes;
+  }
+
+  /** @throws GatewayError if there was no sound. */
+  function complete(): void {
+    if (receivedBytes === 0) throw emptyAnswer();
     isOver = true;
     outcome = "complete";
     run.settle("complete", 200);
-    return undefined;
   }
 
   /** Whose silence it was is known when Envoy has closed the connection. */
@@ -60,12 +75,23 @@ export function createSoundStream({ run, maxBytes, refuse, cutOff, push }: Sound
       if (isOver) return undefined;
       if (receivedBytes > maxBytes) return failed(tooMuchSound());
       if (run.noteOutput(chunk.length) === "stop") return failed(new Error("the request was given up"));
-      if (isEnd) return complete() ?? reply.streamChunk(chunk, true);
-      return chunk.length === 0 ? undefined : reply.streamChunk(chunk, false);
+      try {
+        const bytes = sound(chunk, isEnd);
+        if (isEnd) complete();
+        return isEnd || bytes.length > 0 ? reply.streamChunk(bytes, isEnd) : undefined;
+      } catch (thrown) {
+        return failed(thrown);
+      }
     },
     endWithTrailers(dropped) {
-      const failure = isOver ? undefined : complete();
-      if (failure !== undefined) push(failure);
+      if (isOver) return dropped;
+      try {
+        const bytes = sound(NOTHING, true);
+        complete();
+        if (bytes.length > 0) push(reply.streamChunk(bytes, false));
+      } catch (thrown) {
+        push(failed(thrown));
+      }
       return dropped;
     },
     breakOff(lost) {

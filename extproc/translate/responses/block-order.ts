@@ -72,14 +72,9 @@ export function createBlockOrder(): (events: readonly AnswerEvent[]) => AnswerEv
   }
 
   function write(block: Block, event: BlockEvent): AnswerEvent[] {
-    switch (event.type) {
-      case "open":
-        return begin(block);
-      case "close":
-        return block === written ? end() : [];
-      default:
-        return [...begin(block), { ...event, index: block.index ?? next }];
-    }
+    if (event.type === "open") return begin(block);
+    if (event.type === "close") return block === written ? end() : [];
+    return [...begin(block), { ...event, index: block.index ?? next }];
   }
 
   function begin(block: Block): AnswerEvent[] {

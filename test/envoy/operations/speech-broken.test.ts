@@ -101,6 +101,35 @@ describe("nothing is charged", () => {
     expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
   });
 
+  test.for([
+    ["an error", '{"error":{"message":"out of memory","type":"server_error"}}'],
+    ["an error over several lines", '{\n  "detail": "out of memory"\n}'],
+    ["an error in another alphabet", '{"msg":"音声を生成できません"}'],
+    ["a page", "<!DOCTYPE html><html><body>Bad gateway</body></html>"],
+    ["a sentence", "upstream connect error or disconnect/reset before headers"],
+    ["a word", "oops"],
+  ] as const)("for text that is labeled as sound: %s", async ([, body]) => {
+    script((response) => response.writeHead(200, SOUND).end(body));
+    const { status, text, requestId } = await post({ ...ASKED, model: "scripted" });
+    expect([status, JSON.parse(text)]).toMatchObject([502, { error: { code: "upstream_error" } }]);
+    expect(text).not.toContain(body);
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+
+  test("for text that is labeled as sound, and arrives in pieces", async () => {
+    const pieces = ['{"er', 'ror":', '{"message":"out of memory"}}'];
+    script((response) => {
+      response.writeHead(200, SOUND).flushHeaders();
+      for (const [index, piece] of pieces.entries()) setTimeout(() => response.write(piece), index * 50);
+      setTimeout(() => response.end(), 200);
+    });
+    const { response, requestId } = await ask({ ...ASKED, model: "scripted" });
+    // Its headers are sent by then.
+    expect(response.status).toBe(200);
+    await expect(response.body?.getReader().read()).rejects.toThrow(/terminated/);
+    expect(await onlyRow(stack(), requestId)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+  });
+
   test("for a server that sends more than anybody could say", async () => {
     script((response) => {
       response.writeHead(200, SOUND);
