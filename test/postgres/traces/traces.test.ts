@@ -140,13 +140,13 @@ test("numbers have no gaps and follow the commits, however many processes settle
     ),
   );
   await Promise.all(batches.map((batch) => settle(database, batch)));
-  for (const of of [accountId, other.accountId]) {
+  for (const id of [accountId, other.accountId]) {
     const rows = await database.query({
       text: `SELECT number, request_id AS "requestId" FROM trace_request WHERE account_id = $1 ORDER BY number`,
-      values: [of],
+      values: [id],
       row: queued,
     });
-    const settled = batches.flat().filter((settlement) => settlement.accountId === of);
+    const settled = batches.flat().filter((settlement) => settlement.accountId === id);
     expect(rows.map(({ number }) => number)).toEqual(settled.map((_, index) => BigInt(index + 1)));
     expect(rows.map(({ requestId }) => requestId).toSorted()).toEqual(settled.map(({ requestId }) => requestId).toSorted());
   }

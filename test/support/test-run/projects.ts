@@ -1,5 +1,6 @@
 import { totalmem } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
+import { COMPILE_CACHE } from "./compile-cache.ts";
 import { LongestFirst } from "./longest-first.ts";
 
 /** Made examples of properties take their seed from the environment. */
@@ -71,8 +72,13 @@ const TESTS_AT_ONCE = 12;
 /** Of `expect.poll`: as patient as `eventually`. */
 const POLL = { timeout: 30_000 };
 
+/** Node.js loads the sources, as it does in the product: each of Vitest's processes would transform and evaluate them anew. */
+const NATIVE_IMPORTS = { viteModuleRunner: false, nodeLoader: false };
+
 /** Settings of every run. */
 export const RUN = {
+  // For what the set-up of a run imports; each project has its own.
+  experimental: NATIVE_IMPORTS,
   globalSetup: "./test/support/test-run/run-directory.ts",
   sequence: { sequencer: LongestFirst },
   reporters: ["default", "./test/support/test-run/closing-line.ts"],
@@ -92,7 +98,7 @@ interface ProjectChanges {
 
 export function createProject(
   name: keyof typeof PROJECTS,
-  { include, exclude = [], ...changes }: ProjectChanges = {},
+  { include, exclude = [], env, ...changes }: ProjectChanges = {},
 ): TestProjectInlineConfiguration {
   const pathsOf = (files: readonly string[]) => files.map((file) => `test/${name}/${file}.test.ts`);
   return {
@@ -103,6 +109,8 @@ export function createProject(
       maxWorkers: FILES_AT_ONCE,
       maxConcurrency: TESTS_AT_ONCE,
       expect: { poll: POLL },
+      experimental: NATIVE_IMPORTS,
+      env: { ...COMPILE_CACHE, ...env },
       setupFiles: SEEDED.includes(name) ? [CPU_TIME, PROPERTY_SEED] : [CPU_TIME],
       ...PROJECTS[name],
       ...changes,
