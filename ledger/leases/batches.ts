@@ -1,23 +1,30 @@
-import { isStatementTimeout } from "../postgres/postgres-error.ts";
+import { isLockTimeout, isStatementTimeout } from "../postgres/postgres-error.ts";
+import { HELD, type Held } from "./held.ts";
 
 /**
- * Collects the calls of one turn of the event loop, so that one statement serves all of them. An account whose row somebody holds
- * for long delays a batch once: then all of its calls run apart, and those of an account continue to do so until one succeeds.
+ * Collects the calls of one turn of the event loop, so that one statement serves all of them. It does not wait for accounts whose
+ * balances others hold: their calls run again, each alone, and those of an account that was held for long after all others. An
+ * account of which somebody holds another row delays a batch once: then all of its calls run alone, and those of an account
+ * continue to do so until one succeeds.
  */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
 }
 
 export interface BatchesOptions<Item, Result> {
-  /** All or nothing. @returns a result for each item, in order. */
-  run(items: readonly Item[]): Promise<readonly Result[]>;
+  /** All or nothing, except for held accounts. @returns a result for each item, in order. */
+  run(items: readonly Item[]): Promise<readonly (Result | Held)[]>;
+  /** The same for one, whose account may be held: it waits, but not for long. */
+  runAlone(item: Item): Promise<Result>;
+  /** So many alone at once, of accounts that were not held for long before: each takes a connection while it waits. */
+  maxAlone?: number;
 }
 
 const MAX_ITEMS = 200;
-/** One batch may wait for the row of one account; the next ones do not wait with it. */
+/** A batch may wait for another lock than that of a balance; the next ones do not wait with it. */
 const MAX_RUNNING = 4;
-/** Accounts whose calls run apart. Some may never be called again, so the one whose batch failed longest ago is forgotten. */
-const MAX_SLOW = 1_000;
+/** Of each kind. Some may never be called again, so the one that was tried longest ago is forgotten. */
+const MAX_ACCOUNTS = 1_000;
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -25,85 +32,129 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
-interface Lane<Item, Result> {
-  add(waiting: Waiting<Item, Result>): void;
+interface Lane<Call> {
+  add(call: Call): void;
 }
 
 export function createBatches<Item extends { accountId: string }, Result>({
   run,
+  runAlone,
+  maxAlone = 1,
 }: BatchesOptions<Item, Result>): Batches<Item, Result> {
-  const slow = new Set<string>();
-  const together = createLane(MAX_ITEMS);
-  const apart = createLane(1);
+  type Call = Waiting<Item, Result>;
+  /** Accounts whose batch took too long. */
+  const stalled = new Set<string>();
+  /** Accounts whose last call took too long although it ran alone. */
+  const late = new Set<string>();
+  const together = createLane<Call>({ maxItems: MAX_ITEMS, maxRunning: MAX_RUNNING, finish });
+  const apart = createLane<Call>({ maxItems: 1, maxRunning: maxAlone, finish: finishAlone });
+  const last = createLane<Call>({ maxItems: 1, maxRunning: 1, finish: finishAlone });
 
-  function createLane(maxItems: number): Lane<Item, Result> {
-    let waiting: Waiting<Item, Result>[] = [];
-    let running = 0;
-    let isScheduled = false;
-
-    function schedule(): void {
-      if (isScheduled || waiting.length === 0 || running >= MAX_RUNNING) return;
-      isScheduled = true;
-      setImmediate(() => {
-        isScheduled = false;
-        const batch = waiting.slice(0, maxItems);
-        waiting = waiting.slice(maxItems);
-        running++;
-        void runOne(batch);
-        schedule();
-      });
-    }
-
-    async function runOne(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-      await finish(batch);
-      running--;
-      schedule();
-    }
-
-    return {
-      add(one) {
-        waiting.push(one);
-        schedule();
-      },
-    };
-  }
-
-  /** The set is in the order of the last failures. */
-  function addSlow(accountId: string): void {
-    slow.delete(accountId);
-    slow.add(accountId);
-    const [oldest] = slow;
-    if (slow.size > MAX_SLOW && oldest !== undefined) slow.delete(oldest);
+  function runAgain(call: Call): void {
+    (late.has(call.item.accountId) ? last : apart).add(call);
   }
 
   /** Never rejects. */
-  async function finish(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async function finish(batch: readonly Call[]): Promise<void> {
     try {
       const results = await run(batch.map(({ item }) => item));
-      for (const { item } of batch) slow.delete(item.accountId);
-      for (const [index, { resolve, reject }] of batch.entries()) {
+      for (const [index, call] of batch.entries()) {
         const result = results[index];
-        if (result === undefined) reject(new Error("The batch has no result for this item."));
-        else resolve(result);
+        if (result === undefined) call.reject(new Error("The batch has no result for this item."));
+        else if (result === HELD) runAgain(call);
+        else succeed(call, result);
       }
     } catch (error) {
-      if (isTooSlow(error)) for (const { item } of batch) addSlow(item.accountId);
       // Nothing of it has happened, and most of its accounts may only have waited for one.
-      const isOfOthers = new Set(batch.map(({ item }) => item.accountId)).size > 1;
-      if (isTooSlow(error) && isOfOthers) for (const one of batch) apart.add(one);
-      else for (const { reject } of batch) reject(error);
+      for (const call of batch) {
+        if (!isTooSlow(error)) call.reject(error);
+        else {
+          remember(stalled, call.item.accountId);
+          runAgain(call);
+        }
+      }
     }
+  }
+
+  /** Never rejects. */
+  async function finishAlone(batch: readonly Call[]): Promise<void> {
+    for (const call of batch)
+      try {
+        succeed(call, await runAlone(call.item));
+      } catch (error) {
+        if (isTooSlow(error)) remember(late, call.item.accountId);
+        call.reject(error);
+      }
+  }
+
+  function succeed({ item, resolve }: Call, result: Result): void {
+    stalled.delete(item.accountId);
+    late.delete(item.accountId);
+    resolve(result);
   }
 
   return {
     async add(item) {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
-      (slow.has(item.accountId) ? apart : together).add({ item, resolve, reject });
+      const call = { item, resolve, reject };
+      if (stalled.has(item.accountId)) runAgain(call);
+      else together.add(call);
       return promise;
     },
   };
 }
 
+/** The set is in the order of the last calls. */
+function remember(accounts: Set<string>, accountId: string): void {
+  accounts.delete(accountId);
+  accounts.add(accountId);
+  const [oldest] = accounts;
+  if (accounts.size > MAX_ACCOUNTS && oldest !== undefined) accounts.delete(oldest);
+}
+
+interface LaneOptions<Call> {
+  maxItems: number;
+  maxRunning: number;
+  /** Never rejects. */
+  finish(calls: readonly Call[]): Promise<void>;
+}
+
+function createLane<Call>({ maxItems, maxRunning, finish }: LaneOptions<Call>): Lane<Call> {
+  let waiting: Call[] = [];
+  let running = 0;
+  let isScheduled = false;
+
+  function schedule(): void {
+    if (isScheduled || waiting.length === 0 || running >= maxRunning) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      const calls = waiting.slice(0, maxItems);
+      waiting = waiting.slice(maxItems);
+      running++;
+      void runOne(calls);
+      schedule();
+    });
+  }
+
+  async function runOne(calls: readonly Call[]): Promise<void> {
+    await finish(calls);
+    running--;
+    schedule();
+  }
+
+  return {
+    add(call) {
+      waiting.push(call);
+      schedule();
+    },
+  };
+}
+
 function isTooSlow(error: unknown): boolean {
-  return isStatementTimeout(error) || (error instanceof Error && isStatementTimeout(error.cause));
+  return isTimeout(error) || (error instanceof Error && isTimeout(error.cause));
+}
+
+function isTimeout(error: unknown): boolean {
+  return isStatementTimeout(error) || isLockTimeout(error);
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { largest, smallest } from "../money.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { boundWaiting, HELD, type Held, type Waiting } from "./held.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
 
 /** One of a batch: others are granted even if this account does not exist. */
@@ -49,13 +50,29 @@ interface Growth {
  * the needed amount is free, it takes nothing: a refused request must not take credit that others need.
  * @returns one result per request, in order; a GatewayError `not_found` for an unknown account.
  */
-export async function growLeases(database: Database, growth: Growth, rules: LeaseRules): Promise<readonly GrowOutcome[]> {
-  const [request, ...others] = growth.requests;
-  if (request?.isNew === true && others.length === 0) {
-    const grant = await beginLease(database, { holder: growth.holder, ...request }, rules);
-    if (grant !== undefined) return [grant];
-  }
-  return growTogether(database, growth, rules);
+export async function growLeases(
+  database: Database,
+  growth: Growth,
+  rules: LeaseRules,
+  wait: Waiting = {},
+): Promise<readonly GrowOutcome[]> {
+  // A statement of its own has no lock timeout.
+  const begun = wait.lockTimeoutMs === undefined ? await beginAlone(database, growth, { rules, statement: BEGIN }) : undefined;
+  return begun ?? growTogether(database, growth, { rules, wait, absent: noSuchAccount });
+}
+
+/** The same, without waiting. @returns "held" for an account whose balance somebody holds, or that does not exist. */
+export async function tryToGrowLeases(
+  database: Database,
+  growth: Growth,
+  rules: LeaseRules,
+): Promise<readonly (LeaseGrant | Held)[]> {
+  const begun = await beginAlone(database, growth, { rules, statement: BEGIN_IF_FREE });
+  return begun ?? growTogether(database, growth, { rules, wait: null, absent: (): Held => HELD });
+}
+
+function noSuchAccount(accountId: string): GatewayError {
+  return new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
 }
 
 const grantRow = z.strictObject({ addedNanoUsd: z.bigint(), spendableNanoUsd: z.bigint(), leasedByOthersNanoUsd: z.bigint() });
@@ -65,11 +82,11 @@ const grantRow = z.strictObject({ addedNanoUsd: z.bigint(), spendableNanoUsd: z.
  * this process is just returning counts as one of others. Holders are counted as of before the lock: if several begin at once,
  * a later one may take more than an even share.
  */
-const BEGIN = `
+const beginText = (locking: "" | "SKIP LOCKED") => `
   WITH locked AS (
     SELECT account_id, posted_nano_usd + overdraft_nano_usd AS spendable, leased_nano_usd AS leased,
            posted_nano_usd + overdraft_nano_usd - leased_nano_usd AS free
-    FROM account_balance WHERE account_id = $2 FOR NO KEY UPDATE
+    FROM account_balance WHERE account_id = $2 FOR NO KEY UPDATE ${locking}
   ), decided AS MATERIALIZED (
     SELECT *, least(free, greatest($4::bigint, $5::bigint, least($6::bigint, free / (2 * (1 + (
              SELECT count(DISTINCT holder) FROM credit_lease WHERE account_id = $2 AND ended_at IS NULL AND holder <> $3
@@ -86,48 +103,60 @@ const BEGIN = `
     SELECT $1, account_id, $3, added, clock_timestamp() + $8 * interval '1 millisecond' FROM moved
   )
   SELECT added AS "addedNanoUsd", spendable AS "spendableNanoUsd", leased AS "leasedByOthersNanoUsd" FROM moved`;
+const BEGIN = { name: "lease-begin", text: beginText("") };
+const BEGIN_IF_FREE = { name: "lease-begin-free", text: beginText("SKIP LOCKED") };
 
-/** @returns undefined, and nothing has changed, unless a lease has begun. */
-async function beginLease(
+/** @returns undefined, and nothing has changed, unless it is one lease and has begun. */
+async function beginAlone(
   database: Database,
-  { leaseId, accountId, holder, neededNanoUsd, wantedNanoUsd }: Omit<LeaseRequest, "isNew">,
-  { minNanoUsd, maxNanoUsd, ttlMs }: LeaseRules,
-): Promise<LeaseGrant | undefined> {
+  { holder, requests: [request, ...others] }: Growth,
+  { rules: { minNanoUsd, maxNanoUsd, ttlMs }, statement }: { rules: LeaseRules; statement: { name: string; text: string } },
+): Promise<readonly [LeaseGrant] | undefined> {
+  if (request?.isNew !== true || others.length > 0) return undefined;
+  const { leaseId, accountId, neededNanoUsd, wantedNanoUsd } = request;
   const [row] = await database.query({
-    name: "lease-begin",
-    text: BEGIN,
+    ...statement,
     values: [leaseId, accountId, holder, wantedNanoUsd, minNanoUsd, maxNanoUsd, neededNanoUsd, ttlMs],
     row: grantRow,
   });
   if (row === undefined) return undefined;
   const { addedNanoUsd, spendableNanoUsd, leasedByOthersNanoUsd } = row;
-  return {
-    isOpen: true,
-    addedNanoUsd,
-    grantedNanoUsd: addedNanoUsd,
-    freeNanoUsd: spendableNanoUsd - leasedByOthersNanoUsd - addedNanoUsd,
-    spendableNanoUsd,
-    leasedByOthersNanoUsd,
-  };
+  return [
+    {
+      isOpen: true,
+      addedNanoUsd,
+      grantedNanoUsd: addedNanoUsd,
+      freeNanoUsd: spendableNanoUsd - leasedByOthersNanoUsd - addedNanoUsd,
+      spendableNanoUsd,
+      leasedByOthersNanoUsd,
+    },
+  ];
 }
 
-async function growTogether(
+interface GrowOptions<Absent> {
+  rules: LeaseRules;
+  /** null: it does not wait for held accounts. */
+  wait: Waiting | null;
+  /** The outcome for an account that is not locked: there is none, or it is held. */
+  absent(accountId: string): Absent;
+}
+
+async function growTogether<Absent>(
   database: Database,
   { holder, requests }: Growth,
-  rules: LeaseRules,
-): Promise<readonly GrowOutcome[]> {
+  { rules, wait, absent }: GrowOptions<Absent>,
+): Promise<readonly (LeaseGrant | Absent)[]> {
   return database.transaction(async (transaction) => {
     const accountIds = [...new Set(requests.map(({ accountId }) => accountId))];
-    const accounts = await lockAccounts(transaction, accountIds);
+    const accounts = await lockAccounts(transaction, accountIds, wait);
     const leased = await readLeased(transaction, { accountIds, holder, leaseIds: requests.map(({ leaseId }) => leaseId) });
     const grown: (Omit<LeaseRequest, "holder"> & { addedNanoUsd: bigint })[] = [];
     const recalls = new Map<string, bigint>();
 
-    function decide(request: Omit<LeaseRequest, "holder">): GrowOutcome {
+    function decide(request: Omit<LeaseRequest, "holder">): LeaseGrant | Absent {
       const { leaseId, accountId, neededNanoUsd, wantedNanoUsd } = request;
       const account = accounts.get(accountId);
-      if (account === undefined)
-        return new GatewayError("not_found", `There is no account \`${accountId}\`.`, { field: "accountId" });
+      if (account === undefined) return absent(accountId);
       const lease = leased.leases.get(leaseId);
       const others = leased.others.get(accountId) ?? NO_OTHERS;
       const { freeNanoUsd, spendableNanoUsd } = account;
@@ -215,16 +244,20 @@ export async function recall(database: Queryable, accountId: string, nanoUsd: bi
   );
 }
 
-/** Locks balance rows in order, as settling does. Accounts that do not exist are left out. */
-async function lockAccounts(transaction: Queryable, accountIds: readonly string[]): Promise<Map<string, AccountState>> {
-  const accounts = await transaction.query({
-    name: "lease-accounts",
-    text: `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd",
-             overdraft_nano_usd AS "overdraftNanoUsd"
-           FROM account_balance WHERE account_id = ANY($1::text[]) ORDER BY account_id FOR NO KEY UPDATE`,
-    values: [accountIds],
-    row: accountRow,
-  });
+const LOCK_TEXT = `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", leased_nano_usd AS "leasedNanoUsd",
+    overdraft_nano_usd AS "overdraftNanoUsd"
+  FROM account_balance WHERE account_id = ANY($1::text[]) ORDER BY account_id FOR NO KEY UPDATE`;
+const LOCK = { name: "lease-accounts", text: LOCK_TEXT };
+const LOCK_FREE = { name: "lease-accounts-free", text: `${LOCK_TEXT} SKIP LOCKED` };
+
+/** Locks balance rows in order, as settling does. Accounts that do not exist are left out, and so are held ones unless it waits. */
+async function lockAccounts(
+  transaction: Queryable,
+  accountIds: readonly string[],
+  wait: Waiting | null,
+): Promise<Map<string, AccountState>> {
+  if (wait !== null) await boundWaiting(transaction, wait);
+  const accounts = await transaction.query({ ...(wait === null ? LOCK_FREE : LOCK), values: [accountIds], row: accountRow });
   return new Map(
     accounts.map(({ accountId, postedNanoUsd, leasedNanoUsd, overdraftNanoUsd }) => {
       const spendableNanoUsd = postedNanoUsd + overdraftNanoUsd;

@@ -1,9 +1,20 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database } from "../postgres/database.ts";
-import { createBatches } from "./batches.ts";
-import { growLeases, type GrowOutcome } from "./grow-leases.ts";
+import { createBatches, type Batches } from "./batches.ts";
+import { growLeases, tryToGrowLeases, type GrowOutcome } from "./grow-leases.ts";
+import { HELD } from "./held.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
-import { endLeasesOf, reapLeases, renewLeases, returnLeases, shrinkLeases, type LeasePart, type Renewal } from "./leases.ts";
+import {
+  endLeasesOf,
+  reapLeases,
+  renewLeases,
+  returnLeases,
+  shrinkLeases,
+  type Freed,
+  type FreeOptions,
+  type LeasePart,
+  type Renewal,
+} from "./leases.ts";
 
 /**
  * One process's operations on leases, as its own holder. Each call queries the database and may fail when that is unavailable.
@@ -29,22 +40,24 @@ export interface LeaseBank {
 /** How long after the deadline a holder may still renew. */
 const GRACE_MS = 10_000;
 
+/** Settling holds a balance for milliseconds. Of many accounts that others hold for long, each in turn takes a connection so long. */
+const ALONE = { lockTimeoutMs: 1_000 };
+
 export function createLeaseBank(database: Database, holder: string, rules: LeaseRules): LeaseBank {
   const growing = createBatches<Omit<LeaseRequest, "holder">, GrowOutcome>({
-    run: (requests) => growLeases(database, { holder, requests }, rules),
-  });
-  const returning = createBatches<Pick<LeaseRequest, "leaseId" | "accountId">, true>({
-    async run(leases) {
-      await returnLeases(database, leases);
-      return leases.map(() => true as const);
+    run: (requests) => tryToGrowLeases(database, { holder, requests }, rules),
+    // Those of accounts that settle at the same moment, too: their requests wait for it.
+    maxAlone: 4,
+    async runAlone(request) {
+      const [outcome] = await growLeases(database, { holder, requests: [request] }, rules, ALONE);
+      if (outcome === undefined) throw new Error("A request to grow a lease has no outcome.");
+      return outcome;
     },
   });
-  const shrinking = createBatches<LeasePart, true>({
-    async run(parts) {
-      await shrinkLeases(database, parts);
-      return parts.map(() => true as const);
-    },
-  });
+  const returning = createFreeing<Pick<LeaseRequest, "leaseId" | "accountId">>((leases, options) =>
+    returnLeases(database, leases, options),
+  );
+  const shrinking = createFreeing<LeasePart>((parts, options) => shrinkLeases(database, parts, options));
   return {
     ttlMs: rules.ttlMs,
     minNanoUsd: rules.minNanoUsd,
@@ -67,4 +80,19 @@ export function createLeaseBank(database: Database, holder: string, rules: Lease
       await reapLeases(database, { graceMs: GRACE_MS });
     },
   };
+}
+
+function createFreeing<Item extends { accountId: string }>(
+  free: (items: readonly Item[], options: FreeOptions) => Promise<Freed>,
+): Batches<Item, true> {
+  return createBatches<Item, true>({
+    async run(items) {
+      const { heldIds } = await free(items, { leavesHeld: true });
+      return items.map(({ accountId }) => (heldIds.has(accountId) ? HELD : true));
+    },
+    async runAlone(item) {
+      await free([item], ALONE);
+      return true;
+    },
+  });
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { boundWaiting, type Waiting } from "./held.ts";
 import type { LeaseRequest, LeaseRules } from "./lease.ts";
 
 /**
@@ -19,14 +20,24 @@ export interface LeasePart extends Pick<LeaseRequest, "leaseId" | "accountId"> {
   nanoUsd: bigint;
 }
 
+export interface FreeOptions extends Waiting {
+  /** Leaves accounts whose balances others hold as they are, instead of waiting for them. */
+  leavesHeld?: boolean;
+}
+
+export interface Freed {
+  nanoUsd: bigint;
+  /** Accounts of which nothing has changed. */
+  heldIds: ReadonlySet<string>;
+}
+
 /**
  * Takes back parts of open leases. No effect on a lease that has ended, or has less left.
- * @returns the freed amount, nano-USD.
  */
-export async function shrinkLeases(database: Database, parts: readonly LeasePart[]): Promise<bigint> {
-  const accountIds = [...new Set(parts.map(({ accountId }) => accountId))];
+export async function shrinkLeases(database: Database, parts: readonly LeasePart[], options: FreeOptions = {}): Promise<Freed> {
   return database.transaction(async (transaction) => {
-    await lockAccounts(transaction, accountIds);
+    const { accountIds, heldIds } = await lockAccounts(transaction, parts, options);
+    if (accountIds.length === 0) return { nanoUsd: 0n, heldIds };
     const [row] = await transaction.query({
       name: "lease-shrink",
       text: `WITH part AS (
@@ -48,7 +59,7 @@ export async function shrinkLeases(database: Database, parts: readonly LeasePart
       values: [parts.map(({ leaseId }) => leaseId), parts.map(({ nanoUsd }) => nanoUsd), accountIds],
       row: freedRow,
     });
-    return row?.freedNanoUsd ?? 0n;
+    return { nanoUsd: row?.freedNanoUsd ?? 0n, heldIds };
   });
 }
 
@@ -95,15 +106,14 @@ export class LeasesKeptError extends Error {
 
 /**
  * Ends leases whose charges are all settled, and frees their remainder; leases that have already ended are unchanged.
- * @returns the freed amount, nano-USD.
  * @throws LeasesKeptError if nothing has changed; after any other error the outcome is unknown.
  */
 export async function returnLeases(
   database: Database,
   leases: readonly Pick<LeaseRequest, "leaseId" | "accountId">[],
-): Promise<bigint> {
+  options: FreeOptions = {},
+): Promise<Freed> {
   let isCommitting = false;
-  const accountIds = [...new Set(leases.map(({ accountId }) => accountId))];
   const ending = {
     name: "lease-return",
     where: "lease_id = ANY($2::uuid[])",
@@ -113,10 +123,10 @@ export async function returnLeases(
   try {
     return await database.transaction(async (transaction) => {
       isCommitting = false;
-      await lockAccounts(transaction, accountIds);
-      const freed = await endLeases(transaction, accountIds, ending);
+      const { accountIds, heldIds } = await lockAccounts(transaction, leases, options);
+      const nanoUsd = accountIds.length === 0 ? 0n : await endLeases(transaction, accountIds, ending);
       isCommitting = true;
-      return freed;
+      return { nanoUsd, heldIds };
     });
   } catch (error) {
     throw isCommitting ? error : new LeasesKeptError(error);
@@ -200,13 +210,31 @@ async function endLeases(
   return row?.freedNanoUsd ?? 0n;
 }
 
-/** In order, as settling does. @throws GatewayError `not_found` for an account that does not exist. */
-async function lockAccounts(transaction: Queryable, accountIds: readonly string[]): Promise<void> {
-  const locked = await transaction.execute(
-    "SELECT FROM account_balance WHERE account_id = ANY($1::text[]) ORDER BY account_id FOR NO KEY UPDATE",
-    [accountIds],
-    "lease-lock",
-  );
-  if (locked === accountIds.length) return;
-  throw new GatewayError("not_found", `There is no account \`${accountIds.join("` or `")}\`.`, { field: "accountId" });
+const LOCK_TEXT = `SELECT account_id AS "accountId" FROM account_balance WHERE account_id = ANY($1::text[])
+  ORDER BY account_id FOR NO KEY UPDATE`;
+const LOCK = { name: "lease-lock", text: LOCK_TEXT };
+const LOCK_FREE = { name: "lease-lock-free", text: `${LOCK_TEXT} SKIP LOCKED` };
+
+/**
+ * In order, as settling does.
+ * @returns those that are locked, and the others.
+ * @throws GatewayError `not_found` for an account that does not exist, unless it leaves held ones.
+ */
+async function lockAccounts(
+  transaction: Queryable,
+  leases: readonly Pick<LeaseRequest, "accountId">[],
+  { leavesHeld = false, ...waiting }: FreeOptions,
+): Promise<{ accountIds: string[]; heldIds: ReadonlySet<string> }> {
+  const wanted = new Set(leases.map(({ accountId }) => accountId));
+  if (!leavesHeld) await boundWaiting(transaction, waiting);
+  const rows = await transaction.query({
+    ...(leavesHeld ? LOCK_FREE : LOCK),
+    values: [[...wanted]],
+    row: z.strictObject({ accountId: z.string() }),
+  });
+  const accountIds = rows.map(({ accountId }) => accountId);
+  const heldIds = new Set(wanted);
+  for (const accountId of accountIds) heldIds.delete(accountId);
+  if (heldIds.size === 0 || leavesHeld) return { accountIds, heldIds };
+  throw new GatewayError("not_found", `There is no account \`${[...heldIds].join("` or `")}\`.`, { field: "accountId" });
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
@@ -167,8 +168,8 @@ test("a returned lease frees its rest, once, and cannot grow again", async () =>
   const leaseId = uuidv7();
   await growLease(database, request(leaseId), RULES);
   await settle(database, [settlementOf(customer, { leaseId })]);
-  expect(await returnLeases(database, [{ leaseId, accountId: "acme" }])).toBe(310_000n);
-  expect(await returnLeases(database, [{ leaseId, accountId: "acme" }])).toBe(0n);
+  expect((await returnLeases(database, [{ leaseId, accountId: "acme" }])).nanoUsd).toBe(310_000n);
+  expect((await returnLeases(database, [{ leaseId, accountId: "acme" }])).nanoUsd).toBe(0n);
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
   expect(await growLease(database, request(leaseId, 1n), RULES)).toMatchObject({ isOpen: false, addedNanoUsd: 0n });
   expect(await checkLedger(database)).toEqual([]);
@@ -253,7 +254,7 @@ test("leases of several accounts begin and end in one batch, even if one account
   ]);
   expect(await checkLedger(database)).toEqual([]);
   const existing = leases.filter(({ accountId }) => accountId !== "nobody");
-  expect(await returnLeases(database, existing)).toBe(1_200_000n);
+  expect((await returnLeases(database, existing)).nanoUsd).toBe(1_200_000n);
   expect((await readBalance(database, "zenith")).leasedNanoUsd).toBe(0n);
   expect(await checkLedger(database)).toEqual([]);
 });
@@ -308,6 +309,47 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
   await release();
   for (const operation of operations) await operation("acme");
   expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+test("however many balances are held, another account's lease begins without waiting for them (S40)", async () => {
+  const { database, connect } = await postgres.migrated();
+  await accountWith(database, 1_000_000n);
+  const heldIds = Array.from({ length: 12 }, (_, number) => `held-${number}`);
+  for (const accountId of heldIds) {
+    await createCustomer(database, accountId);
+    await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1_000_000n, reference: accountId });
+  }
+  const bank = createLeaseBank(connect("bank"), "one", RULES);
+  const leases = new Map(heldIds.map((accountId) => [accountId, uuidv7()]));
+  const lease = (accountId: string, leaseId = uuidv7()) => ({
+    leaseId,
+    accountId,
+    nanoUsd: 1n,
+    neededNanoUsd: 1n,
+    wantedNanoUsd: 1n,
+  });
+  for (const [accountId, leaseId] of leases) await bank.grow({ ...lease(accountId, leaseId), isNew: true });
+  const release = await hold(connect("holder"), "SELECT FROM account_balance WHERE account_id LIKE 'held-%' FOR UPDATE");
+
+  let refused = 0;
+  const calls: Promise<unknown>[] = [];
+  // In turns of their own: each would be a batch that waits, and a connection.
+  for (const [accountId, leaseId] of leases) {
+    calls.push(bank.grow({ ...lease(accountId), isNew: true }).catch(() => (refused += 1)));
+    calls.push(
+      bank.shrink(lease(accountId, leaseId)).catch(() => {}),
+      bank.giveBack(lease(accountId, leaseId)).catch(() => {}),
+    );
+    await nextTurn();
+  }
+  expect(await bank.grow({ ...lease("acme"), isNew: true })).toMatchObject({ isOpen: true });
+  // The others still wait.
+  expect(refused).toBeLessThan(heldIds.length / 2);
+
+  await release();
+  await Promise.all(calls);
+  await bank.giveBackAll();
   expect(await checkLedger(database)).toEqual([]);
 });
 
@@ -378,7 +420,7 @@ test("parts of several leases are taken back at once, of none that has ended or 
   await growLease(database, { ...request(others), accountId: other.accountId }, RULES);
   await returnLeases(database, [{ leaseId: ended, accountId: "acme" }]);
   const { leasedNanoUsd } = await readBalance(database, "acme");
-  const freed = await shrinkLeases(database, [
+  const { nanoUsd: freed } = await shrinkLeases(database, [
     { leaseId: large, accountId: "acme", nanoUsd: 300_000n },
     { leaseId: small, accountId: "acme", nanoUsd: 400_001n },
     { leaseId: ended, accountId: "acme", nanoUsd: 1n },

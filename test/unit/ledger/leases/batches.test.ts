@@ -1,6 +1,7 @@
 import { DatabaseError } from "pg";
 import { expect, test } from "vitest";
 import { createBatches } from "../../../../ledger/leases/batches.ts";
+import { HELD } from "../../../../ledger/leases/held.ts";
 
 function statementTimeout(): DatabaseError {
   const error = new DatabaseError("canceling statement due to statement timeout", 0, "error");
@@ -8,14 +9,19 @@ function statementTimeout(): DatabaseError {
   return error;
 }
 
-test("the accounts whose calls run apart are bounded, and those that failed last are among them (S40)", async () => {
+test("the accounts whose calls run alone are bounded, and those that failed last are among them (S40)", async () => {
   let isHeld = true;
   const sizes: number[] = [];
   const batches = createBatches<{ accountId: string }, true>({
     async run(items) {
       if (isHeld) throw statementTimeout();
       sizes.push(items.length);
-      return items.map(() => true as const);
+      return items.map(() => true);
+    },
+    async runAlone() {
+      if (isHeld) throw statementTimeout();
+      sizes.push(1);
+      return true;
     },
   });
   const addAll = (accountIds: readonly string[]) => Promise.allSettled(accountIds.map((accountId) => batches.add({ accountId })));
@@ -35,6 +41,10 @@ test("beside an account that somebody holds, the calls of others succeed, althou
       if (items.some(({ accountId }) => accountId === "held")) throw statementTimeout();
       return items.map(({ accountId }) => accountId);
     },
+    async runAlone({ accountId }) {
+      if (accountId === "held") throw statementTimeout();
+      return accountId;
+    },
   });
   const results = await Promise.allSettled(["one", "held", "two", "held"].map((accountId) => batches.add({ accountId })));
   expect(results).toMatchObject([
@@ -43,4 +53,26 @@ test("beside an account that somebody holds, the calls of others succeed, althou
     { status: "fulfilled", value: "two" },
     { status: "rejected" },
   ]);
+});
+
+test("an account that is held for a moment does not wait for those that were held for long (S40)", async () => {
+  const released = Promise.withResolvers<void>();
+  const tried: string[] = [];
+  const batches = createBatches<{ accountId: string }, string>({
+    run: async (items) => items.map(() => HELD),
+    async runAlone({ accountId }) {
+      tried.push(accountId);
+      if (accountId === "moment") return accountId;
+      if (tried.length > 3) await released.promise;
+      throw statementTimeout();
+    },
+  });
+  const long = ["one", "two", "three"].map((accountId) => ({ accountId }));
+  const first = await Promise.allSettled(long.map((item) => batches.add(item)));
+  const second = Promise.allSettled(long.map((item) => batches.add(item)));
+  expect(await batches.add({ accountId: "moment" })).toBe("moment");
+  released.resolve();
+  for (const results of [first, await second])
+    expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  expect(tried).toHaveLength(7);
 });
