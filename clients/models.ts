@@ -29,7 +29,14 @@ export function offer(models: readonly ServedModel[]): OfferedModel[] {
   const small = plain
     .filter(({ interfaces }) => interfaces.length > 1)
     .toSorted((one, other) => (one.outputPrice < other.outputPrice ? -1 : one.outputPrice > other.outputPrice ? 1 : 0))[0];
-  return plain.map(({ outputPrice: _price, ...model }) => ({ ...model, isSmall: model.name === small?.name }));
+  // By name: the installer is public, and a caller's models may have backends.
+  return plain.map(({ name, interfaces, contextWindow, maxOutputTokens }) => ({
+    name,
+    interfaces,
+    contextWindow,
+    maxOutputTokens,
+    isSmall: name === small?.name,
+  }));
 }
 
 function rank({ name }: ServedModel): number {
