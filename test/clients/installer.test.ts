@@ -212,6 +212,14 @@ describe("choices", () => {
   ] as const)("%j is rejected with one sentence", async ([words, sentence]) => {
     const ran = await installer.run(machine, ["--yes", ...words]);
     expect([ran.code, ran.output.includes(sentence)], ran.output).toEqual([1, true]);
+    expect(ran.output).not.toContain("manual steps");
+  });
+
+  test("tools without the model are counted apart from files that could not be changed", async () => {
+    await machine.write(".claude/settings.json", "[]");
+    const ran = await installer.run(machine, ["--yes", "--tools", "claude-code,codex:responses:modelx-v4-flash"]);
+    expect(ran.code, ran.output).toBe(1);
+    expect(ran.output).toContain("1 tool could not be set up, for the reasons above.\n1 file could not be changed: the manual");
   });
 
   test("a tool's own variable changes where its settings are", async () => {

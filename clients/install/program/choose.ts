@@ -71,7 +71,7 @@ async function askWord(terminal: Terminal, question: string, otherwise: string):
 export function chooseInterface({ tool, interface: named }: Choice, options: Options): string {
   const interfaces: readonly string[] = tool.interfaces;
   if (named !== "" && named !== options.interface && !interfaces.includes(named))
-    throw new Stopped(`${tool.name} has no ${named} interface; it has: ${interfaces.join(",")}.`);
+    throw new Stopped(`${tool.name} has no ${named} interface; it has: ${interfaces.join(", ")}.`);
   return [named, options.interface].find((each) => interfaces.includes(each)) ?? interfaces[0] ?? "";
 }
 

@@ -4,7 +4,7 @@ import { checkKey, readKey } from "./key.ts";
 import { helpText, readOptions, type Options } from "./options.ts";
 import { createRecord, type ChangeRecord } from "./record.ts";
 import { Stopped } from "./refused.ts";
-import { filesOf, setUpTool } from "./set-up.ts";
+import { counted, filesOf, setUpTool } from "./set-up.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 import { uninstall } from "./uninstall.ts";
 import { clearVariables } from "./variables.ts";
@@ -47,14 +47,21 @@ async function install(context: Context, options: Options, record: ChangeRecord)
     const key = options.isDryRun ? "" : await readKey(context, needsTerminal ? terminal() : undefined);
     const usable = options.isDryRun ? undefined : await checkKey(context, key);
     let failures = 0;
-    for (const choice of choices) failures += setUpTool(choice, { context, options, record, key, usable });
+    let skipped = 0;
+    for (const choice of choices) {
+      const outcome = setUpTool(choice, { context, options, record, key, usable });
+      if (outcome === "skipped") skipped++;
+      else failures += outcome;
+    }
     const names = [...new Set(choices.flatMap(({ tool }) => tool.clear))].sort();
     const asks = !options.isYes && options.tools === "" && !options.isDryRun;
     failures += await clearVariables({ context, options, record, names, terminal: asks ? terminal() : undefined });
-    if (failures > 0)
-      throw new Stopped(
-        `${filesOf(failures)} ${options.isDryRun ? "cannot" : "could not"} be changed: the manual steps are shown above.`,
-      );
+    const cannot = options.isDryRun ? "cannot" : "could not";
+    const problems = [
+      ...(skipped > 0 ? [`${counted(skipped, "tool")} ${cannot} be set up, for the reasons above.`] : []),
+      ...(failures > 0 ? [`${filesOf(failures)} ${cannot} be changed: the manual steps are shown above.`] : []),
+    ];
+    if (problems.length > 0) throw new Stopped(problems.join("\n"));
     if (options.isDryRun) context.print("This was a dry run: nothing was changed.");
     else context.print(`Done. To undo it: ${shownCommand(context, { unix: "--uninstall", windows: "-Uninstall" })}`);
   } finally {

@@ -23,8 +23,8 @@ export interface SetUp {
   usable: ReadonlySet<string> | undefined;
 }
 
-/** Writes one tool's settings. Returns how many files it could not write. */
-export function setUpTool(choice: Choice, setUp: SetUp): number {
+/** Writes one tool's settings. Returns how many files it could not write; "skipped" if it has no model for the tool. */
+export function setUpTool(choice: Choice, setUp: SetUp): number | "skipped" {
   const { context, options, usable } = setUp;
   const { tool } = choice;
   const speaks = chooseInterface(choice, options);
@@ -34,7 +34,7 @@ export function setUpTool(choice: Choice, setUp: SetUp): number {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     context.warn(error.message);
-    return 1;
+    return "skipped";
   }
   context.print(`${tool.name}: ${speaks} interface, model ${chosen.model.name}`);
   const filling = { baseUrl: context.served.baseUrl, key: "@key@", ...chosen };
@@ -105,7 +105,11 @@ export function reasonOf(error: unknown): string {
 }
 
 export function filesOf(count: number): string {
-  return count === 1 ? "1 file" : `${count} files`;
+  return counted(count, "file");
+}
+
+export function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
 function byHand({ format, operations }: Target): string[] {
