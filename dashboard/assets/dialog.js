@@ -68,4 +68,6 @@ if (once !== null) {
   once.close();
   once.addEventListener("cancel", (event) => event.preventDefault());
   once.showModal();
+  // A reload of this page would send its form again, and make or rotate another secret: it shows the page that follows.
+  history.replaceState(null, "", once.querySelector("form").action);
 }

@@ -1,6 +1,6 @@
 import { TOTP } from "otpauth";
 import { expect, test } from "vitest";
-import { makeKey, PASSWORD, signIn, signOut, signUp } from "./harness-steps.ts";
+import { keyOnPage, makeKey, PASSWORD, signIn, signOut, signUp } from "./harness-steps.ts";
 import { useStage } from "./harness-stage.ts";
 
 const { visit } = useStage();
@@ -32,6 +32,26 @@ test("a name with a link, or a password that is easy to guess, is rejected next 
   await page.getByRole("button", { name: "Sign up" }).click();
   await page.getByText("This password is easy to guess").waitFor();
   await look("sign-up-password");
+});
+
+test("reloading the page of a new key, or going back to it, makes no other key and does not rotate it again", async () => {
+  const { page } = await visit();
+  await signUp(page, { name: "Ada", email: "reloads@example.com" });
+  await page.waitForURL("**/dashboard");
+  await makeKey(page, "laptop");
+  await page.reload();
+  await page.getByRole("heading", { name: "API keys" }).waitFor();
+  expect(await page.getByRole("link", { name: "laptop", exact: true }).count()).toBe(1);
+
+  await page.getByLabel("Actions for laptop").click();
+  await page.getByRole("link", { name: "Rotate laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+  await keyOnPage(page);
+  await page.goto("/dashboard/usage");
+  await page.goBack();
+  await page.getByRole("heading", { name: "API keys" }).waitFor();
+  await page.goto("/dashboard/settings/log");
+  expect(await page.getByText("Rotated an API key").count()).toBe(1);
 });
 
 test("removing a member also deletes the keys that they created, and only owners see the card's form", async () => {
