@@ -20,6 +20,7 @@ export interface InputAnswer {
 
 /** Why a 2xx answer is none: the server's own error, which some send with a 200, or the sentence. */
 export function noAnswer(json: JsonObject | null, sentence: string): GatewayError {
-  if (json !== null && (isObject(json["error"]) || json["object"] === "error")) return readUpstreamErrorPayload(json, "chat");
+  if (json !== null && (isObject(json["error"]) || json["object"] === "error"))
+    return readUpstreamErrorPayload(json, { client: "chat" });
   return new GatewayError("upstream_error", sentence);
 }

@@ -5,6 +5,9 @@ const MAX_TEXT = 1_000;
 const SECRETS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|org|proj|AIza)[-_][A-Za-z0-9_*.-]{6,})/g;
 const ADDRESSES =
   /\bhttps?:\/\/\S+|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|app|cn|cloud|local|internal|svc|cluster)(?::\d+)?(?:\/\S*)?/gi;
+/** Of files on the server's machine, and of resources in a cloud account. */
+const PATHS =
+  /(?<![\w.])\/(?:home|root|usr|opt|var|tmp|mnt|srv|etc|proc|workspace|Users)\/[^\s"'`)\],;]+|\barn:aws[\w-]*:[^\s"'`)\],;]+|\bprojects\/[\w.:-]+(?:\/[\w.:-]+)*/g;
 /** `litellm.BadRequestError: `, `NotFoundError`: names of the upstream's own classes. */
 const TYPE_NAMES = /\b(?:[A-Za-z_]+\.)*[A-Z][A-Za-z]*(?:Error|Exception)\b\s*[:-]?\s*/g;
 // eslint-disable-next-line no-control-regex -- these are what must go
@@ -26,7 +29,8 @@ function clean(message: string): string {
   const text = cut(message, 2 * MAX_TEXT)
     .replaceAll(CONTROLS, " ")
     .replaceAll(SECRETS, "[redacted]")
-    .replaceAll(ADDRESSES, "[address]");
+    .replaceAll(ADDRESSES, "[address]")
+    .replaceAll(PATHS, "[path]");
   return cut(text, MAX_TEXT).toWellFormed();
 }
 

@@ -35,6 +35,8 @@ export interface ModelNames {
 export interface ErrorReader {
   client: Interface;
   modelNames: ModelNames;
+  /** The server's protocol, if its own names for errors may stay; absent where an answer is translated. */
+  upstream?: Protocol;
 }
 
 /**
@@ -62,12 +64,14 @@ export function readUpstreamError({
  * names, or the one that its type implies.
  * @param payload parsed, or the text of an `event: error`.
  */
-export function readUpstreamErrorPayload(payload: unknown, client?: Interface, model?: ModelNames): GatewayError {
+export function readUpstreamErrorPayload(
+  payload: unknown,
+  { client, modelNames: model, upstream }: Partial<ErrorReader> = {},
+): GatewayError {
   const details = readErrorDetails(payload);
-  // Responses' own errors have a code, and a type that only marks them as errors.
-  const kind = details.type === "" || details.type === "error" ? details.code : details.type;
-  const status = details.status ?? statusOfType(kind);
-  return classify({ status, details, retry: {}, upstream: undefined, client, model, provider: model?.provider });
+  // Some types say nothing about the status: "error" in Responses, "tokens" of a limit.
+  const status = details.status ?? statusOfType(details.type) ?? statusOfType(details.code) ?? 502;
+  return classify({ status, details, retry: {}, upstream, client, model, provider: model?.provider });
 }
 
 /** @param optional what the client asked for, as the rest of a sentence; not every server of its interface has an endpoint for it. */
@@ -174,13 +178,13 @@ function renameModel(message: string, model: ModelNames | undefined): string {
     : message.replaceAll(model.upstream, () => model.client);
 }
 
-/** The status implied by an error that has none. */
-function statusOfType(type: string): number {
+/** The status implied by an error that has none; null if its type implies none either. */
+function statusOfType(type: string): number | null {
   if (/overload|insufficient_system_resource|unavailable/i.test(type)) return 503;
   if (/rate.?limit|too.?many/i.test(type)) return 429;
   if (/timeout/i.test(type)) return 504;
-  if (/authentication|permission|billing|quota/i.test(type)) return 401;
+  if (/authentication|permission|billing|quota|api.?key/i.test(type)) return 401;
   if (/too.?large/i.test(type)) return 413;
-  if (/invalid.?(?:request|prompt)|bad.?request|validation|context/i.test(type)) return 400;
-  return 502;
+  if (/invalid.?(?:request|prompt|image)|bad.?request|validation|context|policy/i.test(type)) return 400;
+  return null;
 }

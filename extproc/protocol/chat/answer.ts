@@ -3,6 +3,7 @@ import type { Interface } from "../../../contract/protocol.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { ANSWER_BOUNDS, parseWithin } from "../json/bounds.ts";
 import { isObject } from "../json/object.ts";
+import { errorIn } from "./error.ts";
 import { readUpstreamErrorPayload, type ModelNames } from "../upstream-error.ts";
 import { readPart, type AnswerPart } from "./answer-part.ts";
 import { chatUsage, type ChatUsageOptions } from "./usage.ts";
@@ -31,14 +32,10 @@ export interface ChatAnswerOptions extends ChatUsageOptions {
  */
 export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatAnswer {
   const parsed = parseObject(json);
-  const { id, error } = parsed;
-  // Older vLLM and SGLang send the error's own members without a wrapper.
-  if ((error ?? false) !== false || parsed["object"] === "error") {
-    throw readUpstreamErrorPayload(parsed, options.client, options.modelNames);
-  }
+  const { id } = parsed;
+  const error = errorIn(parsed, null);
+  if (error !== null) throw readUpstreamErrorPayload(error, options);
   const choice = firstChoice(parsed["choices"]);
-  const failure = choice?.["error"];
-  if (isObject(failure)) throw readUpstreamErrorPayload(failure, options.client, options.modelNames);
   return {
     id: typeof id === "string" ? id : "",
     part: choice === null ? null : partOf(choice),

@@ -93,7 +93,7 @@ export function eventsOf(answer: MessagesAnswer): AnswerEvent[] {
   ];
 }
 
-function toEvent(event: WireEvent, data: string, { client, modelNames }: ErrorReader): AnswerEvent {
+function toEvent(event: WireEvent, data: string, reader: ErrorReader): AnswerEvent {
   switch (event.type) {
     case "message_start":
       return { type: event.type, id: event.message.id ?? "", usage: event.message.usage };
@@ -114,7 +114,7 @@ function toEvent(event: WireEvent, data: string, { client, modelNames }: ErrorRe
         usage: event.usage,
       };
     case "error":
-      return { type: event.type, error: readUpstreamErrorPayload(JSON.parse(data), client, modelNames) };
+      return { type: event.type, error: readUpstreamErrorPayload(JSON.parse(data), reader) };
     case "content_block_stop":
     case "message_stop":
     case "ping":

@@ -35,7 +35,7 @@ const answerSchema = z.object({
 export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   const json = parseUpstreamJson(body.toString("utf8"));
   // Some servers send their error with a 200.
-  if (json["type"] === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader.client, reader.modelNames);
+  if (json["type"] === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader);
   checkWholeAnswer(json);
   const parsed = answerSchema.safeParse(json);
   if (!parsed.success)

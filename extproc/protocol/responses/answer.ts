@@ -27,10 +27,10 @@ const responseSchema = z.object({
 });
 
 /** @throws GatewayError `upstream_error` when it is not a response; the upstream's own error when it holds one. */
-export function readAnswer(response: unknown, { client, modelNames }: ErrorReader): ResponsesAnswer {
+export function readAnswer(response: unknown, reader: ErrorReader): ResponsesAnswer {
   // Some servers send their error with a 200; a failed response holds its own.
   if (isObject(response) && (isObject(response["error"]) || response["object"] === "error" || response["type"] === "error"))
-    throw readUpstreamErrorPayload(response, client, modelNames);
+    throw readUpstreamErrorPayload(response, reader);
   if (isObject(response)) checkWholeAnswer(response);
   const parsed = responseSchema.safeParse(response);
   if (!parsed.success)

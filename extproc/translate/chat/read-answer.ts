@@ -82,7 +82,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
     hasKeepAliveComments: true,
     skimming: { findText: (data) => findChunkText(data, profile), passed: meter.producedBytes },
     read({ event, data }) {
-      if (event === "error") throw readUpstreamErrorPayload(data, client, modelNames);
+      if (event === "error") throw readUpstreamErrorPayload(data, { client, modelNames });
       if (data.trim() !== "[DONE]") return take(readChunk(data));
       if (!hasPart) throw withoutChoice();
       return finish();

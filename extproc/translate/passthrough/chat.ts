@@ -5,15 +5,17 @@ import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
 import { parseChatEnvelope, type ChatEnvelope } from "../../protocol/chat/request.ts";
 import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.ts";
+import { errorIn } from "../../protocol/chat/error.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, remove, replace, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { withoutChoice } from "../../protocol/broken-answer.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
-import { encodeSseEvent } from "../../protocol/sse.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { createArgumentGrowth, type ArgumentGrowth } from "../chat/argument-growth.ts";
 import { findChunkText, isFinished } from "../chat/chunk-text.ts";
+import { errorReader } from "./error-reader.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.ts";
@@ -23,7 +25,7 @@ import { chunksOf } from "./restream.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { completionOf } from "./streamed-completion.ts";
-import { createFreeErrors, createUnreadText, findUnread, logprobBytes, type Piece } from "./unread-text.ts";
+import { createUnreadText, findUnread, logprobBytes, type Piece } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** The parts of the client's request that determine which bytes change. */
@@ -47,6 +49,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
   refusePriceModifiers(body);
   refuseUnpriced(body, backend);
   const { profile, upstreamModel } = backend;
+  const reader = errorReader("chat", input);
   const wantsStream = request.stream === true;
   const options = body.outline["stream_options"];
   const wishes: Wishes = {
@@ -59,8 +62,8 @@ export function createChatPassthrough(input: TranslationInput): Translation {
     upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(request, input), headers: {} },
     dropped: [],
     wantsStream,
-    response: (answer, meter) => passAnswer(answer, meter, { wishes, profile }),
-    stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile, requestId })),
+    response: (answer, meter) => passAnswer(answer, meter, { wishes, profile, reader }),
+    stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile, requestId, reader })),
   };
 }
 
@@ -85,14 +88,14 @@ function askForUsage({ continuousUsage }: Profile): MemberEdit {
 interface AnswerRules {
   wishes: Wishes;
   profile: Profile;
+  reader: ErrorReader;
 }
 
-function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { wishes, profile, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? withoutMark(body) : completionOf(events, wishes.answers);
-  const json = parseCompletion(answer);
-  const findUnreadBytes: Counting["findUnreadBytes"] = (piece) => findUnread(answer, piece);
-  countAll(json, { meter, findUnreadBytes, freeErrorBytes: createFreeErrors() });
+  const answer = events === null ? withoutMark(body) : completionOf(events, { answers: wishes.answers, reader });
+  const json = parseCompletion(answer, reader);
+  countAll(json, { meter, findUnreadBytes: (piece) => findUnread(answer, piece) });
   meter.report(chatUsage(json, profile) ?? {});
   return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
 }
@@ -100,17 +103,15 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile }: AnswerRules
 interface Counting {
   meter: Meter;
   findUnreadBytes(piece: Omit<Piece, "data">): number;
-  freeErrorBytes: () => number;
   growth?: ArgumentGrowth | undefined;
   repeats?: RepeatedMessages;
 }
 
 /** Everything that the client can read of a chunk, or of a completion. */
-function countAll(json: JsonObject, { meter, findUnreadBytes, freeErrorBytes, growth, repeats }: Counting): void {
+function countAll(json: JsonObject, { meter, findUnreadBytes, growth, repeats }: Counting): void {
   const output = chatOutput(json, growth);
   const countedBytes = repeats?.isRepeat(json, output) === true ? bytesOf(output) : countOutput(meter, output);
-  const freeBytes = hasError(json) ? freeErrorBytes() : freeBytesOf(json, countedBytes, growth);
-  const unreadBytes = findUnreadBytes({ json, countedBytes, freeBytes });
+  const unreadBytes = findUnreadBytes({ json, countedBytes, freeBytes: freeBytesOf(json, countedBytes, growth) });
   if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
 }
 
@@ -119,24 +120,21 @@ function freeBytesOf(json: JsonObject, countedBytes: number, growth: ArgumentGro
   return logprobBytes(json["choices"], countedBytes) + Math.max(0, repeated);
 }
 
-function hasError({ error }: JsonObject): boolean {
-  return error !== undefined && error !== null;
-}
-
-function parseCompletion(body: Buffer): JsonObject {
-  const json = parseWhole(body, "chat");
+function parseCompletion(body: Buffer, reader: ErrorReader): JsonObject {
+  const json = parseWhole(body, reader);
+  const error = errorIn(json, null);
+  if (error !== null) throw readUpstreamErrorPayload(error, reader);
   if (!Array.isArray(json["choices"]))
     throw new GatewayError("upstream_error", "The model server's answer is not a chat completion.");
   if (objectsIn(json["choices"]).length === 0) throw withoutChoice();
   return json;
 }
 
-function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules & { requestId: string }): StreamRules {
+function createRules(meter: Meter, { wishes, profile, requestId, reader }: AnswerRules & { requestId: string }): StreamRules {
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
   const unread = createUnreadText();
-  const freeErrorBytes = createFreeErrors();
   const repeats = createRepeatedMessages(meter);
   /** Is it finished? By index. */
   const answers = new Map<number, boolean>();
@@ -144,7 +142,12 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
   let isDone = false;
   let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
 
-  function read(data: string, json: JsonObject | null): EventEdit {
+  function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
+    // The client has its ending.
+    if (outcome === "failed") {
+      if (json !== null) report(json, objectsIn(json["choices"]).length > 0);
+      return "hide";
+    }
     if (data.trim() === "[DONE]") {
       isDone = true;
       if (outcome === "open" && !hasChoice) {
@@ -154,22 +157,17 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
       if (outcome === "open") outcome = "complete";
     }
     if (json === null) return "keep";
-    // Some servers send the error without its envelope, which no chat client understands.
-    if (json["object"] === "error") {
+    const choices = objectsIn(json["choices"]);
+    const error = errorIn(json, event);
+    if (error !== null) {
       outcome = "failed";
-      return readUpstreamErrorPayload(json, "chat");
+      report(json, choices.length > 0);
+      return readUpstreamErrorPayload(error, reader);
     }
     head = headOf(json, head);
-    const choices = objectsIn(json["choices"]);
     hasChoice ||= choices.length > 0;
-    // An error passes with everything else in its chunk, and that is delivered too.
-    const findUnreadBytes: Counting["findUnreadBytes"] = (piece) => unread.find({ ...piece, data });
-    countAll(json, { meter, findUnreadBytes, freeErrorBytes, growth, repeats });
+    countAll(json, { meter, findUnreadBytes: (piece) => unread.find({ ...piece, data }), growth, repeats });
     report(json, choices.length > 0);
-    if (hasError(json)) {
-      outcome = "failed";
-      return editChunk(json, false);
-    }
     if (outcome === "open" && areFinished(choices, json)) outcome = "complete";
     return editChunk(json, choices.length === 0);
   }
@@ -234,7 +232,7 @@ function createRules(meter: Meter, { wishes, profile, requestId }: AnswerRules &
     limited,
     failed: (error) => encodeErrorEvent("chat", error, requestId),
     toStream(answer) {
-      parseCompletion(answer);
+      parseCompletion(answer, reader);
       return chunksOf(answer);
     },
   };

@@ -15,7 +15,9 @@ import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { threadUnsupported } from "../../protocol/messages/thread.ts";
 import { messagesUsage } from "../../protocol/messages/usage.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import type { SseEvent } from "../../protocol/sse.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
+import { errorReader } from "./error-reader.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn } from "../readable-output.ts";
@@ -29,7 +31,7 @@ import { refuseSeveralAnswers } from "./single-answer.ts";
 import { findDeltaText } from "../messages/delta-text.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
 import { messageOf } from "./streamed-message.ts";
-import { createFreeErrors, createUnreadText, findUnread } from "./unread-text.ts";
+import { createUnreadText, findUnread } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
 
 /** What the gateway itself reads of a request for a messages upstream; the upstream judges the rest. */
@@ -50,6 +52,7 @@ interface AnswerRules {
   /** The name to put into answers; null if the upstream's own is the same. */
   model: string | null;
   isUsageInclusive: boolean;
+  reader: ErrorReader;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -71,7 +74,11 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
   const leftOut = fieldsLeftOut(sent, known).filter((field) => Object.hasOwn(body.outline, field));
   const { bytes, dropped } = translateBody(input, leftOut);
   const isRenamed = backend.upstreamModel !== request.model;
-  const rules: AnswerRules = { model: isRenamed ? request.model : null, isUsageInclusive: backend.profile.usageInclusive };
+  const rules: AnswerRules = {
+    model: isRenamed ? request.model : null,
+    isUsageInclusive: backend.profile.usageInclusive,
+    reader: errorReader("messages", input),
+  };
   return {
     upstream: {
       path: UPSTREAM_PATHS.messages,
@@ -139,10 +146,10 @@ export function messagesHeaders(headers: ReadonlyMap<string, string>): Record<st
   return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
 }
 
-function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? withoutMark(body) : messageOf(events, "messages");
-  const json = parseMessage(answer);
+  const answer = events === null ? withoutMark(body) : messageOf(events, reader);
+  const json = parseMessage(answer, reader);
   let countedBytes = 0;
   for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));
   countUnread(meter, findUnread(answer, { json, countedBytes }));
@@ -154,26 +161,37 @@ function countUnread(meter: Meter, bytes: number): void {
   if (bytes > 0) meter.producedBytes(bytes, 0);
 }
 
-function parseMessage(body: Buffer): JsonObject {
-  const json = parseWhole(body, "messages");
+function parseMessage(body: Buffer, reader: ErrorReader): JsonObject {
+  const json = parseWhole(body, reader);
   if (!Array.isArray(json["content"])) throw new GatewayError("upstream_error", "The model server's answer is not a message.");
   return json;
 }
 
-function createRules(meter: Meter, { model, isUsageInclusive, requestId }: AnswerRules & { requestId: string }): StreamRules {
+function createRules(
+  meter: Meter,
+  { model, isUsageInclusive, reader, requestId }: AnswerRules & { requestId: string },
+): StreamRules {
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
   const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
   const openBlocks = new Set<number>();
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const unread = createUnreadText();
-  const freeErrorBytes = createFreeErrors();
 
-  function read(data: string, json: JsonObject | null): EventEdit {
-    if (json === null) return "keep";
+  function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
+    if (json === null) return outcome === "failed" ? "hide" : "keep";
+    if (outcome === "failed" || json["type"] === "error" || event === "error" || isObject(json["error"])) return fail(json);
     const countedBytes = countEvent(json);
     countUnread(meter, unread.find({ data, json, countedBytes }));
     report(json);
     return follow(json);
+  }
+
+  /** Proxies in front of a server send errors in other shapes. Behind one, the client has its ending. */
+  function fail(json: JsonObject): EventEdit {
+    report(json);
+    if (outcome !== "open") return "hide";
+    outcome = "failed";
+    return readUpstreamErrorPayload(json, reader);
   }
 
   /** @returns bytes of its strings that are accounted for. */
@@ -193,10 +211,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
       case "message_stop":
       case "ping":
         return 0;
-      case "error":
-        return freeErrorBytes();
       default:
-        if (isObject(json["error"])) return freeErrorBytes();
         // The client reads the text of an event of an unknown kind.
         return countOutput(meter, messagesOutput(json));
     }
@@ -208,10 +223,6 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
   }
 
   function follow(json: JsonObject): EventEdit {
-    // Proxies in front of a server send errors in shapes that no messages client understands.
-    const isForeignError = json["type"] !== "error" && isObject(json["error"]);
-    if (outcome === "open" && (json["type"] === "error" || isForeignError)) outcome = "failed";
-    if (isForeignError) return readUpstreamErrorPayload(json, "messages");
     switch (json["type"]) {
       case "message_start":
         return renamed ?? "keep";
@@ -248,7 +259,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, requestId }: Answe
       ].join(""),
     failed: (error) => encodeErrorEvent("messages", error, requestId),
     toStream(answer) {
-      parseMessage(answer);
+      parseMessage(answer, reader);
       return eventsOf(answer);
     },
   };

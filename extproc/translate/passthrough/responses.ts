@@ -9,9 +9,12 @@ import { scanElements } from "../../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { encodeError } from "../../protocol/responses/response.ts";
+import type { SseEvent } from "../../protocol/sse.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { refuseStored } from "../responses/stored.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
+import { errorReader } from "./error-reader.ts";
 import { limitEdits } from "./output-limit.ts";
 import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
@@ -41,6 +44,7 @@ interface AnswerRules {
   edits: Readonly<Record<string, MemberEdit>> | null;
   /** A count for one answer, complete or streamed. */
   createCount(meter: Meter): ResponseCount;
+  reader: ErrorReader;
 }
 
 /**
@@ -57,7 +61,7 @@ export function createResponsesPassthrough(input: TranslationInput): Translation
   refuseUnpriced(body, backend);
   refuseSeveralAnswers(body);
   const createCount = createResponseCount(body);
-  const rules: AnswerRules = { edits: responseEdits(input, request.model), createCount };
+  const rules: AnswerRules = { edits: responseEdits(input, request.model), createCount, reader: errorReader("responses", input) };
   return {
     upstream: { path: UPSTREAM_PATHS.responses, body: translateBody(input), headers: {} },
     dropped: [],
@@ -109,46 +113,62 @@ function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
   return result.data;
 }
 
-function passAnswer(body: Buffer, meter: Meter, { edits, createCount }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { edits, createCount, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? body : responseOf(events);
-  const json = parseResponse(answer);
+  const answer = events === null ? body : responseOf(events, reader);
+  const json = parseResponse(answer, reader);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});
   return edits === null ? answer : editMembers(answer, edits);
 }
 
 /** @throws GatewayError `upstream_error` when it is not one, or not finished; the upstream's own error when it is one. */
-function parseResponse(body: Buffer): JsonObject {
-  const json = parseWhole(body, "responses");
+function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
+  const json = parseWhole(body, reader);
   if (!Array.isArray(json["output"])) throw new GatewayError("upstream_error", "The model server's answer is not a response.");
   const status = json["status"] ?? "completed";
   if (status !== "completed" && status !== "incomplete") throw incomplete();
   return json;
 }
 
-function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamRules {
+function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules): StreamRules {
   const edited: Record<string, MemberEdit> | null = edits === null ? null : { response: within(edits) };
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
-  function read(data: string, json: JsonObject | null): EventEdit {
+  function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     // The protocol has no such line.
     if (json === null) return "hide";
-    count.event(json, data);
-    const { type, response } = json;
+    const { response } = json;
+    const type = json["type"] ?? event;
+    // Proxies in front of a server send errors in their own shapes.
+    const isError = type === "error" || (typeof type !== "string" && isObject(json["error"]));
+    // The client has its ending.
+    const isHidden = outcome === "failed" || (outcome === "complete" && (isError || type === "response.failed"));
+    if (!isHidden && !isError) count.event(json, data);
     if (isObject(response)) meter.report(responsesUsage(response["usage"]) ?? {});
-    // Proxies in front of a server send errors in shapes that no Responses client understands.
-    const isForeignError = typeof type !== "string" && isObject(json["error"]);
+    if (isHidden) return "hide";
+    if (isError) {
+      outcome = "failed";
+      return readUpstreamErrorPayload(json, reader);
+    }
+    if (type === "response.failed") {
+      outcome = "failed";
+      return { response: within({ ...edits, error: write(failureOf(response)) }) };
+    }
     const wasOpen = outcome === "open";
-    if (wasOpen) outcome = outcomeOf(type, isForeignError);
-    if (isForeignError) return readUpstreamErrorPayload(json, "responses");
+    if (wasOpen) outcome = outcomeOf(type);
     soFar.read(json, data);
     if (!isObject(response)) return "keep";
     // Once: a server could repeat a short event, and all items with it.
     const isEnd = wasOpen && outcome === "complete";
     return isEnd && isEmptyList(response["output"]) ? withItems() : (edited ?? "keep");
+  }
+
+  function failureOf(response: unknown): ReturnType<typeof encodeError> {
+    const isExplained = isObject(response) && isObject(response["error"]);
+    return encodeError(isExplained ? readUpstreamErrorPayload(response, reader) : incomplete());
   }
 
   /** Some servers send the items in their own events only: clients read the last response, and the gateway stores it. */
@@ -167,7 +187,7 @@ function createRules(meter: Meter, { edits, createCount }: AnswerRules): StreamR
     limited: () => soFar.incomplete(meter.final().usage, "max_output_tokens"),
     failed: soFar.failed,
     toStream(answer) {
-      parseResponse(answer);
+      parseResponse(answer, reader);
       return eventsOfResponse(answer);
     },
   };
@@ -177,8 +197,6 @@ function isEmptyList(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** The event `error` precedes the response that failed. */
-function outcomeOf(type: unknown, isForeignError: boolean): ReturnType<StreamRules["outcome"]> {
-  if (type === "response.completed" || type === "response.incomplete") return "complete";
-  return type === "response.failed" || type === "error" || isForeignError ? "failed" : "open";
+function outcomeOf(type: unknown): ReturnType<StreamRules["outcome"]> {
+  return type === "response.completed" || type === "response.incomplete" ? "complete" : "open";
 }

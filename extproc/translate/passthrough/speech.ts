@@ -56,7 +56,8 @@ function createRules(meter: Meter, { requestId, maxBytes }: { requestId: string;
 
   function read(json: JsonObject): EventEdit {
     const { type, error, audio } = json;
-    if (type === "error" || (error !== undefined && error !== null)) return failed(readUpstreamErrorPayload(json, "speech"));
+    if (type === "error" || (error !== undefined && error !== null))
+      return failed(readUpstreamErrorPayload(json, { client: "speech" }));
     hasSound ||= type === "speech.audio.delta" && typeof audio === "string" && audio !== "";
     if (type !== "speech.audio.done") return "keep";
     if (!hasSound) return failed(notSpeech());
@@ -67,7 +68,7 @@ function createRules(meter: Meter, { requestId, maxBytes }: { requestId: string;
   }
 
   return {
-    read(data, json) {
+    read({ data }, json) {
       receivedBytes += data.length;
       if (receivedBytes > maxBytes * EVENT_BYTES_PER_BYTE) return failed(tooMuchSound());
       return json === null ? "keep" : read(json);

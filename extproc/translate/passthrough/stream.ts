@@ -21,7 +21,7 @@ export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string,
 /** One protocol's processing of the events that pass through. Its state dies with the stream. */
 export interface StreamRules {
   /** Reads one event for the meter and the outcome. @param json the event's data, null if that is not an object. */
-  read(data: string, json: JsonObject | null): EventEdit;
+  read(event: SseEvent, json: JsonObject | null): EventEdit;
   /** Of an event in which only one text is read: that text (event-template.ts). */
   findText(data: Buffer): Buffer | undefined;
   /** Text of this many bytes and characters was passed that `read` did not see. */
@@ -115,7 +115,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 
   /** Passes the events that have a known form; else one event that may teach another form; else everything. */
   function passFront(chunk: Buffer, mayLearn: boolean): { bytes: number; isKnown: boolean; output: Buffer | "unchanged" } {
-    const known = held.length() === 0 ? template.skim(chunk) : null;
+    const known = held.length() === 0 && rules.outcome() !== "failed" ? template.skim(chunk) : null;
     if (known === null) {
       const bytes = mayLearn && template.isLearning() ? endOfEvent(chunk) : chunk.length;
       return { bytes, isKnown: false, output: read(bytes === chunk.length ? chunk : chunk.subarray(0, bytes)) };
@@ -153,7 +153,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   function readEvents(events: readonly SseEvent[]): Edited[] {
     const edits: Edited[] = [];
     for (const event of events) {
-      const edit = readEvent(event.data);
+      const edit = readEvent(event);
       if (edit !== "keep") edits.push({ event, edit });
       // Rewritten, it lacks the bytes that were around its data.
       else if (isStripped()) edits.push({ event, edit: {} });
@@ -161,10 +161,10 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return edits;
   }
 
-  function readEvent(data: string): EventEdit {
+  function readEvent(event: SseEvent): EventEdit {
     if (isClosed) return "hide";
-    const json = parseEvent(data);
-    if (json !== null || data.trim() === "[DONE]") return rules.read(data, json);
+    const json = parseEvent(event.data);
+    if (json !== null || event.data.trim() === "[DONE]") return rules.read(event, json);
     if (rules.outcome() !== "open") return "hide";
     isClosed = true;
     ending = "failed";

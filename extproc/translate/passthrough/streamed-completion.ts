@@ -2,10 +2,11 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { errorIn } from "../../protocol/chat/error.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { brokenOff, withoutChoice } from "../../protocol/broken-answer.ts";
 
 /** A value that grows from chunk to chunk: text, a list, an object of such values, or the last chunk's value. */
@@ -43,10 +44,10 @@ const HOLDERS: ReadonlySet<string> = new Set(["function", "custom", "function_ca
 /**
  * The completion that a stream would have been, from servers that stream although JSON was requested. Members that chunks do not
  * split stay as written.
- * @param answers how many were requested; a server may show by `[DONE]` that it gives fewer.
+ * @param options how many `answers` were requested: a server may show by `[DONE]` that it gives fewer.
  * @throws GatewayError `upstream_error` when the stream is cut off or holds no chunk; the upstream's own error when it holds one.
  */
-export function completionOf(events: readonly SseEvent[], answers: number): Buffer {
+export function completionOf(events: readonly SseEvent[], { answers, reader }: { answers: number; reader: ErrorReader }): Buffer {
   const head = new Map<string, Encodable>();
   const choices = new Map<string, GrownChoice>();
   let isDone = false;
@@ -55,7 +56,7 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
       isDone = true;
       break;
     }
-    const chunk = readChunk(event, data);
+    const chunk = readChunk({ event, data }, reader);
     for (const [name, value] of Object.entries(rawMembers(chunk, ["choices", "object"]))) {
       if (value.text !== "null" || !head.has(name)) head.set(name, value);
     }
@@ -90,15 +91,15 @@ export function completionOf(events: readonly SseEvent[], answers: number): Buff
 
 const NOTHING = Buffer.alloc(0);
 
-function readChunk(event: string | null, data: string): Buffer {
+function readChunk({ event, data }: Pick<SseEvent, "event" | "data">, reader: ErrorReader): Buffer {
   let json: unknown;
   try {
     json = parseWithin(data, EVENT_BOUNDS);
   } catch (cause) {
     throw new GatewayError("upstream_error", "The model server sent data that is not JSON.", { cause });
   }
-  const isError = event === "error" || (isObject(json) && ((json["error"] ?? null) !== null || json["object"] === "error"));
-  if (isError) throw readUpstreamErrorPayload(json, "chat");
+  const error = isObject(json) ? errorIn(json, event) : null;
+  if (error !== null) throw readUpstreamErrorPayload(error, reader);
   return Buffer.from(data);
 }
 

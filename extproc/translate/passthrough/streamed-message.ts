@@ -1,5 +1,4 @@
 import { GatewayError } from "../../../contract/errors.ts";
-import type { Protocol } from "../../../contract/protocol.ts";
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
@@ -8,7 +7,7 @@ import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { encodeInput } from "../../protocol/messages/encode-message.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 
 type Members = Record<string, Encodable>;
@@ -37,11 +36,10 @@ const BEGUN: ReadonlyMap<unknown, string> = new Map([
 /**
  * The message that a stream would have been, from servers that stream although JSON was requested. Members that the events do not
  * split stay as written.
- * @param client for the status of an error that the stream holds.
  * @throws GatewayError `upstream_error` when the stream is cut off or is not a message; the upstream's own error when it holds
  * one.
  */
-export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer {
+export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buffer {
   const message = new Map<string, Encodable>();
   const usage = new Map<string, Encodable>();
   const blocks: StreamedBlock[] = [];
@@ -50,7 +48,7 @@ export function messageOf(events: readonly SseEvent[], client: Protocol): Buffer
   for (const { event, data } of events) {
     const json = parseEvent(data);
     const written = Buffer.from(data);
-    if (json["type"] === "error" || event === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, client);
+    if (json["type"] === "error" || event === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader);
     switch (json["type"]) {
       case "message_start": {
         const start = rawMember(written, "message") ?? NOTHING;

@@ -7,7 +7,7 @@ import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { editMembers } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -17,14 +17,14 @@ const NOTHING = Buffer.alloc(0);
  * @throws GatewayError `upstream_error` when the stream is cut off or is not a response; the upstream's own error when it holds
  * one.
  */
-export function responseOf(events: readonly SseEvent[]): Buffer {
+export function responseOf(events: readonly SseEvent[], reader: ErrorReader): Buffer {
   const items: StreamedItem[] = [];
   for (const { event, data } of events) {
     if (data.trim() === "[DONE]") break;
     const json = parseEvent(data);
     const type = isObject(json) ? (json["type"] ?? event) : event;
     const isError = type === "error" || (isObject(json) && isObject(json["error"]));
-    if (isError) throw readUpstreamErrorPayload(json, "responses");
+    if (isError) throw readUpstreamErrorPayload(json, reader);
     if (type === "response.output_item.done" && isObject(json)) items.push(itemIn(json, data, items.length));
     if (type === "response.completed" || type === "response.incomplete" || type === "response.failed")
       return withItems(rawMember(Buffer.from(data), "response") ?? NOTHING, items);

@@ -95,14 +95,14 @@ function createRules(meter: Meter, { modelName, requestId }: { modelName: string
   }
 
   return {
-    read(_data, json): EventEdit {
+    read(_event, json): EventEdit {
       if (json === null) {
         if (hasChunks && outcome === "open") outcome = "complete";
         return "keep";
       }
       const { type, error, delta } = json;
       if (type === "error" || (error !== undefined && error !== null))
-        return failed(readUpstreamErrorPayload(json, "transcription"));
+        return failed(readUpstreamErrorPayload(json, { client: "transcription" }));
       if (Array.isArray(json["choices"])) {
         hasChunks = true;
         readChunk(json, json["choices"], meter);

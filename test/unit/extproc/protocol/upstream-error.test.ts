@@ -83,6 +83,15 @@ describe("a server's own error type and code", () => {
     },
   );
 
+  test("a text about the request names no file of the server, and nothing of its account", () => {
+    const message =
+      "Template error in '/usr/lib/python3/site-packages/vllm/chat.py' for arn:aws:bedrock:us-east-1:123456789012:model/x of " +
+      "projects/acme-prod/locations/us-central1 see /v1/chat/completions and messages/0/content.";
+    expect(encoded("chat", "chat", { message, type: "invalid_request_error" })).toMatchObject({
+      error: { message: "Template error in '[path]' for [path] of [path] see /v1/chat/completions and messages/0/content." },
+    });
+  });
+
   test("error.details pass from messages to messages, bounded and without addresses and keys", () => {
     const details = {
       error_code: "tool_name_conflict",
@@ -280,6 +289,8 @@ describe("an error inside a body that began with 200", () => {
     [{ type: "error", error: { type: "timeout_error", message: "x" } }, "upstream_timeout"],
     [{ error: "something broke" }, "upstream_error"],
     [{ error: true }, "upstream_error"],
+    [{ error: { message: "x", type: "tokens", code: "rate_limit_exceeded" } }, "rate_limited"],
+    [{ error: { message: "x", type: "error", code: "invalid_image_format" } }, "invalid_request"],
   ] as const;
   test.for(cases)("%j is %s", ([payload, code]) => {
     expect(readUpstreamErrorPayload(payload).code).toBe(code);

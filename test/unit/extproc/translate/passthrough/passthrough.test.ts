@@ -112,10 +112,13 @@ describe("how a stream ends", () => {
     expect(play(CHAT, [Buffer.from(text)], { protocol: "chat" }).outcome).toBe("truncated");
   });
 
-  test("text in a chunk with an error is delivered, and counted (S28)", () => {
-    const text = chunk({ content: "twenty-four characters.." }, { error: { message: "x" } });
-    const run = play(CHAT, [Buffer.from(text)], { protocol: "chat" });
-    expect(run).toMatchObject({ text, outcome: "failed", metered: { usage: { outputTokens: 6 } } });
+  test("text in a chunk with an error, and behind it, is neither delivered nor counted (S28)", () => {
+    const delivered = chunk({ content: "delivered" });
+    const lost = chunk({ content: "twenty-four characters.." });
+    const broken = chunk({ content: "twenty-four characters.." }, { error: { message: "x" } });
+    const run = play(CHAT, [Buffer.from(delivered + broken + lost + DONE)], { protocol: "chat" });
+    expect(run).toMatchObject({ outcome: "failed", metered: { usage: { outputTokens: 3 } } });
+    expect(run.text.slice(delivered.length)).toMatch(/^data: \{"error":.*\}\nevent: error\n\n$/);
   });
 
   test("message_delta is not enough for messages", () => {
@@ -126,9 +129,51 @@ describe("how a stream ends", () => {
     expect(run.text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error".*\}\n\n$/);
   });
 
-  test("an upstream's error event passes unchanged and is the end", () => {
-    const text = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
-    expect(play(MESSAGES, [Buffer.from(text)], { protocol: "messages" })).toMatchObject({ text, outcome: "failed" });
+  const LEAK = "pool gpu-7.internal:8000 of org-a1b2c3d4 is out of memory for other";
+
+  test.for<["chat" | "messages" | "responses", string, object]>([
+    ["chat", "The model server failed. Try again.", { error: { message: LEAK, type: "server_error", code: 500 } }],
+    ["chat", "overloaded", { error: { message: LEAK, type: "overloaded_error" } }],
+    ["chat", "refused the gateway", { error: { message: LEAK, code: "insufficient_quota" } }],
+    ["chat", "is not accepting requests", { object: "error", message: LEAK, code: 429 }],
+    ["chat", "no usable answer", { choices: [{ index: 0, error: { message: LEAK }, finish_reason: "error" }] }],
+    ["chat", "no usable answer", { error: LEAK, error_type: "generation" }],
+    ["chat", "no usable answer", { detail: LEAK }],
+    ["chat", "The model server failed. Try again.", { message: LEAK, code: 500 }],
+    ["chat", "[address] of [redacted] is out of memory for m", { error: { message: LEAK, code: 400 } }],
+    ["messages", "overloaded", { type: "error", error: { type: "overloaded_error", message: LEAK } }],
+    ["messages", "no usable answer", { type: "error", error: { type: "api_error", message: LEAK } }],
+    ["messages", "[address] of [redacted]", { type: "error", error: { type: "invalid_request_error", message: LEAK } }],
+    ["messages", "no usable answer", { error: { message: LEAK } }],
+    ["responses", "no usable answer", { type: "error", code: "server_error", message: LEAK, param: null }],
+    ["responses", "is not accepting", { type: "error", error: { type: "tokens", code: "rate_limit_exceeded", message: LEAK } }],
+    [
+      "responses",
+      "maximum context",
+      { type: "response.failed", response: { error: { code: "context_length_exceeded", message: LEAK } } },
+    ],
+    [
+      "responses",
+      "no usable answer",
+      { type: "response.failed", response: { status: "failed", error: { code: "server_error", message: LEAK } } },
+    ],
+  ])("a server's error in a stream of %s is in the gateway's words: %s", ([protocol, words, event]) => {
+    const body = protocol === "chat" ? CHAT : { ...MESSAGES, ...(protocol === "responses" && { input: "hi" }) };
+    const text = `data: ${JSON.stringify(event)}\n\n`;
+    const run = play(body, [Buffer.from(text + text)], { protocol, upstreamModel: "other" });
+    expect(run.outcome).toBe("failed");
+    expect(run.text).toContain(words);
+    expect(run.text).not.toMatch(/gpu-7|org-a1|:8000|other/);
+    expect(run.text.match(/"(?:error|response\.failed)"/g)?.length).toBeLessThanOrEqual(3);
+  });
+
+  test("an error event that only its name shows is one", () => {
+    for (const protocol of ["chat", "messages"] as const) {
+      const text = `event: error\ndata: {"detail":"${LEAK}"}\n\n`;
+      const run = play(protocol === "chat" ? CHAT : MESSAGES, [Buffer.from(text)], { protocol });
+      expect(run.outcome).toBe("failed");
+      expect(run.text).not.toContain("gpu-7");
+    }
   });
 
   test("output is counted if a cut stream had no usage", () => {
@@ -190,12 +235,18 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
   const data = fc.oneof({ weight: 9, arbitrary: event.map((value) => JSON.stringify(value)) }, fc.constant("[DONE]"));
   fc.assert(
     fc.property(fc.constantFrom("chat" as const, "messages" as const), fc.array(data, { maxLength: 8 }), (protocol, all) => {
-      // Errors in foreign shapes are written anew; the golden fixtures show them.
-      const events =
-        protocol === "chat" ? all : all.filter((data) => !data.includes('"error":{') || data.includes('"type":"error"'));
+      // Errors are written anew, and end the stream.
+      const isError = (data: string) =>
+        data.includes('"error":{') || (protocol === "messages" && data.includes('"type":"error"'));
+      const error = all.findIndex(isError);
+      const stop = protocol === "messages" ? all.findIndex((data) => data.includes('"type":"message_stop"')) : -1;
+      const isOver = stop >= 0 && stop < error;
+      const events = isOver ? all.filter((data) => !isError(data)) : all.slice(0, error < 0 ? all.length : error);
+      const fails = error >= 0 && !isOver;
       // What comes behind an ending is the upstream's, and passes.
       const text = events.map((data) => `data: ${data}\n\n`).join("");
-      const run = play(protocol === "chat" ? WITH_USAGE : MESSAGES, [Buffer.from(text)], { protocol });
+      const sent = all.map((data) => `data: ${data}\n\n`).join("");
+      const run = play(protocol === "chat" ? WITH_USAGE : MESSAGES, [Buffer.from(sent)], { protocol });
       // An ending without an answer is replaced by an error.
       const ending = events.indexOf("[DONE]");
       const isEmpty = protocol === "chat" && ending >= 0 && !events.slice(0, ending).some(isAnswerOrError);
@@ -209,7 +260,7 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
       const added = run.text.slice(kept.length);
       const expected = isEmpty
         ? { truncated: /never/, complete: /never/, failed: /"error"/, open: /never/ }
-        : { truncated: /"error"/, complete: /^(data: \[DONE\]\n\n)?$/, failed: /^$/, open: /never/ };
+        : { truncated: /"error"/, complete: /^(data: \[DONE\]\n\n)?$/, failed: fails ? /"error"/ : /never/, open: /never/ };
       expect(added).toMatch(expected[run.outcome]);
     }),
     { numRuns: 1000 },
