@@ -10,7 +10,8 @@ import { lockPayment, paymentData, unknownStatus, type Payment, type PaymentName
 
 /**
  * Reversed payments: credit that the provider returned, or lost in a dispute, is deducted. A balance may fall below zero by it:
- * the customer then owes the part that was already used.
+ * the customer then owes the part that was already used. All of it together is at most the payment, and once all disputes have
+ * ended, it is the same in whichever order the notices came.
  */
 
 export interface PaymentRefund extends PaymentName {
@@ -21,9 +22,10 @@ export interface PaymentRefund extends PaymentName {
 }
 
 /**
- * Deducts the credit of a payment, or a part of it, that the provider returned to the customer.
- * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that was not paid, and for more than its
- * remainder.
+ * Deducts the credit of a payment, or a part of it, that the provider returned to the customer. A dispute may have taken it: then
+ * it gives it back.
+ * @throws GatewayError `not_found` for an unknown payment; `invalid_request` for one that was not paid, and for more than was not
+ * refunded yet.
  */
 export async function refundPayment(database: Database, refund: PaymentRefund): Promise<PostedCredit> {
   return database.transaction(async (transaction) => {
@@ -34,9 +36,13 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
       values: [reference],
       row: amountRow,
     });
+    const { accountId } = payment;
     const amountNanoUsd = refund.amountNanoUsd ?? posted?.amountNanoUsd ?? leftOf(payment);
     if (posted === undefined) {
-      checkLeft(payment, amountNanoUsd);
+      if (await hasFailed(transaction, payment.id, refund.refundId))
+        return { isNew: false, postedNanoUsd: await readPosted(transaction, accountId) };
+      checkLeft(amountNanoUsd, payment.amountNanoUsd - payment.refundedNanoUsd);
+      await freeFromDisputes(transaction, payment, { nanoUsd: amountNanoUsd - leftOf(payment), refundId: refund.refundId });
       await transaction.execute("UPDATE payment SET refunded_nano_usd = refunded_nano_usd + $2 WHERE id = $1", [
         payment.id,
         amountNanoUsd,
@@ -45,7 +51,6 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
       // The balance falls by it: an amount returned to the customer must not be charged again.
       await stopAutoTopUp(transaction, payment.accountId, "returned");
     }
-    const { accountId } = payment;
     const refunded = await postCreditIn(transaction, {
       accountId,
       kind: "payment_refund",
@@ -61,8 +66,8 @@ export async function refundPayment(database: Database, refund: PaymentRefund): 
 }
 
 /**
- * The money of a refund has come back to the provider: a customer's bank does not take every one. Its credit is restored, once; a
- * refund that was never posted changes nothing.
+ * The money of a refund has come back to the provider: a customer's bank does not take every one. Its credit is restored, once,
+ * except for what a lost dispute claims. A refund that was not posted yet never will be.
  * @throws GatewayError as `refundPayment`.
  */
 export async function restoreRefund(
@@ -71,6 +76,10 @@ export async function restoreRefund(
 ): Promise<PostedCredit> {
   return database.transaction(async (transaction) => {
     const { id, accountId } = await lockPaid(transaction, name);
+    await transaction.execute(
+      "INSERT INTO payment_refund_failure (payment_id, provider_refund_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+      [id, refundId],
+    );
     const reference = `payment:${id}:refund:${refundId}`;
     const [refund] = await transaction.query({
       text: `SELECT -amount_nano_usd AS "amountNanoUsd" FROM ledger_entry WHERE reference = $1`,
@@ -89,8 +98,9 @@ export async function restoreRefund(
     });
     if (!restored.isNew) return restored;
     await transaction.execute("UPDATE payment SET refunded_nano_usd = refunded_nano_usd - $2 WHERE id = $1", [id, amountNanoUsd]);
+    await takeClaims(transaction, name, `refund:${refundId}`);
     await markStatus(transaction, id);
-    return restored;
+    return { isNew: true, postedNanoUsd: await readPosted(transaction, accountId) };
   });
 }
 
@@ -100,8 +110,8 @@ export interface PaymentDispute extends PaymentName {
   /** "open" and "lost": the provider withholds the money. "won": it is ours again. */
   status: "open" | "won" | "lost";
   /**
-   * The payment's remainder if absent, and at most that: banks also dispute what was refunded before. From the first notice of a
-   * dispute.
+   * The payment's remainder if absent. No more than that is taken: banks also dispute what was refunded before. From the first
+   * notice of a dispute.
    */
   amountNanoUsd?: bigint;
 }
@@ -115,36 +125,115 @@ export interface PaymentDispute extends PaymentName {
 export async function disputePayment(database: Database, dispute: PaymentDispute): Promise<PostedCredit> {
   return database.transaction(async (transaction) => {
     const payment = await lockPaid(transaction, dispute);
-    const known = await findDispute(transaction, payment.id, dispute.disputeId);
-    const restNanoUsd = leftOf(payment);
-    const amountNanoUsd = known?.amountNanoUsd ?? smallest(dispute.amountNanoUsd ?? restNanoUsd, restNanoUsd);
-    const { accountId } = payment;
-    // Refunded, or taken by another dispute, which may give it back: a later notice of this one finds it then.
-    if (known === undefined && restNanoUsd === 0n)
-      return { isNew: false, postedNanoUsd: await readPosted(transaction, accountId) };
-    if (known === undefined) checkLeft(payment, amountNanoUsd);
+    const { id, accountId } = payment;
+    const known = await findDispute(transaction, id, dispute.disputeId);
+    const leftNanoUsd = leftOf(payment);
+    const claimedNanoUsd = dispute.amountNanoUsd ?? leftNanoUsd;
+    const posted = async (isNew: boolean) => ({ isNew, postedNanoUsd: await readPosted(transaction, accountId) });
+    if (known === undefined && dispute.amountNanoUsd === undefined && leftNanoUsd === 0n) return posted(false);
+    if (known === undefined && claimedNanoUsd <= 0n) checkLeft(claimedNanoUsd, leftNanoUsd);
+    const amountNanoUsd = known?.amountNanoUsd ?? smallest(claimedNanoUsd, leftNanoUsd);
     const status = known === undefined || known.status === "open" ? dispute.status : known.status;
     const wasTaken = known !== undefined && known.status !== "won";
     const isTaken = status !== "won";
     await transaction.execute(
-      `INSERT INTO payment_dispute (payment_id, provider_dispute_id, amount_nano_usd, status) VALUES ($1, $2, $3, $4)
-       ON CONFLICT (payment_id, provider_dispute_id) DO UPDATE SET status = excluded.status`,
-      [payment.id, dispute.disputeId, amountNanoUsd, status],
+      known === undefined
+        ? `INSERT INTO payment_dispute (payment_id, provider_dispute_id, status, amount_nano_usd, claimed_nano_usd)
+           VALUES ($1, $2, $3, $4, $5)`
+        : "UPDATE payment_dispute SET status = $3 WHERE payment_id = $1 AND provider_dispute_id = $2",
+      [id, dispute.disputeId, status, ...(known === undefined ? [amountNanoUsd, claimedNanoUsd] : [])],
     );
     const moved = (isTaken ? amountNanoUsd : 0n) - (wasTaken ? amountNanoUsd : 0n);
-    await transaction.execute("UPDATE payment SET disputed_nano_usd = disputed_nano_usd + $2 WHERE id = $1", [payment.id, moved]);
-    await markStatus(transaction, payment.id);
-    const reference = `payment:${payment.id}:dispute:${dispute.disputeId}`;
-    if (moved > 0n) await stopAutoTopUp(transaction, accountId, "returned");
-    if (moved > 0n) return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference });
-    if (moved < 0n)
-      return postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -moved, reference: `${reference}:won` });
-    return { isNew: false, postedNanoUsd: await readPosted(transaction, accountId) };
+    const reference = `payment:${id}:dispute:${dispute.disputeId}`;
+    if (moved !== 0n)
+      await moveDisputed(transaction, payment, { nanoUsd: moved, reference: isTaken ? reference : `${reference}:won` });
+    const claimed = known?.status === status ? 0n : await takeClaims(transaction, dispute, `dispute:${dispute.disputeId}`);
+    await markStatus(transaction, id);
+    return posted(moved !== 0n || claimed > 0n);
   });
+}
+
+/** Moves credit into a dispute, or out of it if the amount is below zero. */
+async function moveDisputed(
+  transaction: Queryable,
+  { id, accountId }: Payment,
+  { nanoUsd, reference }: { nanoUsd: bigint; reference: string },
+): Promise<void> {
+  await transaction.execute("UPDATE payment SET disputed_nano_usd = disputed_nano_usd + $2 WHERE id = $1", [id, nanoUsd]);
+  if (nanoUsd > 0n) await stopAutoTopUp(transaction, accountId, "returned");
+  await postCreditIn(transaction, { accountId, kind: "dispute", amountNanoUsd: -nanoUsd, reference });
+}
+
+/** A refund takes credit that disputes have taken: what they claim was returned already. */
+async function freeFromDisputes(
+  transaction: Queryable,
+  payment: Payment,
+  { nanoUsd, refundId }: { nanoUsd: bigint; refundId: string },
+): Promise<void> {
+  let missing = nanoUsd;
+  for (const { disputeId, amountNanoUsd } of await listTaking(transaction, payment.id)) {
+    if (missing <= 0n) return;
+    const freed = smallest(missing, amountNanoUsd);
+    if (freed === 0n) continue;
+    missing -= freed;
+    await changeTaken(transaction, payment, { disputeId, nanoUsd: -freed, cause: `refund:${refundId}` });
+  }
+}
+
+/**
+ * Lost disputes take what they claim of credit that is free again.
+ * @param cause makes each entry unique: it occurs once.
+ * @returns how much.
+ */
+async function takeClaims(transaction: Queryable, name: PaymentName, cause: string): Promise<bigint> {
+  const payment = await lockPaid(transaction, name);
+  let left = leftOf(payment);
+  for (const { disputeId, status, amountNanoUsd, claimedNanoUsd } of await listTaking(transaction, payment.id)) {
+    const taken = smallest(left, claimedNanoUsd - amountNanoUsd);
+    if (status !== "lost" || taken <= 0n) continue;
+    left -= taken;
+    await changeTaken(transaction, payment, { disputeId, nanoUsd: taken, cause: `${cause}:claimed` });
+  }
+  return leftOf(payment) - left;
+}
+
+async function changeTaken(
+  transaction: Queryable,
+  payment: Payment,
+  { disputeId, nanoUsd, cause }: { disputeId: string; nanoUsd: bigint; cause: string },
+): Promise<void> {
+  await transaction.execute(
+    `UPDATE payment_dispute SET amount_nano_usd = amount_nano_usd + $3, claimed_nano_usd = coalesce(claimed_nano_usd, amount_nano_usd)
+     WHERE payment_id = $1 AND provider_dispute_id = $2`,
+    [payment.id, disputeId, nanoUsd],
+  );
+  await moveDisputed(transaction, payment, { nanoUsd, reference: `payment:${payment.id}:dispute:${disputeId}:${cause}` });
 }
 
 const amountRow = z.strictObject({ amountNanoUsd: z.bigint() });
 const disputeRow = z.strictObject({ amountNanoUsd: z.bigint(), status: knownOrOther(["open", "won", "lost"]) });
+const takingRow = disputeRow.extend({ disputeId: z.string(), claimedNanoUsd: z.bigint() });
+
+/** Disputes that were not won, the oldest first. @throws GatewayError `billing_unavailable` for a status of a newer version. */
+async function listTaking(transaction: Queryable, paymentId: string): Promise<z.infer<typeof takingRow>[]> {
+  const taking = await transaction.query({
+    text: `SELECT provider_dispute_id AS "disputeId", status, amount_nano_usd AS "amountNanoUsd",
+             coalesce(claimed_nano_usd, amount_nano_usd) AS "claimedNanoUsd"
+           FROM payment_dispute WHERE payment_id = $1 AND status <> 'won' ORDER BY created_at, provider_dispute_id`,
+    values: [paymentId],
+    row: takingRow,
+  });
+  if (taking.some(({ status }) => status === OTHER)) throw unknownStatus();
+  return taking;
+}
+
+async function hasFailed(transaction: Queryable, paymentId: string, refundId: string): Promise<boolean> {
+  const found = await transaction.execute(
+    "SELECT FROM payment_refund_failure WHERE payment_id = $1 AND provider_refund_id = $2",
+    [paymentId, refundId],
+  );
+  return found > 0;
+}
 
 async function findDispute(
   transaction: Queryable,
@@ -175,8 +264,8 @@ function leftOf({ amountNanoUsd, refundedNanoUsd, disputedNanoUsd }: Payment): b
   return amountNanoUsd - refundedNanoUsd - disputedNanoUsd;
 }
 
-function checkLeft(payment: Payment, amountNanoUsd: bigint): void {
-  if (amountNanoUsd > 0n && amountNanoUsd <= leftOf(payment)) return;
+function checkLeft(amountNanoUsd: bigint, leftNanoUsd: bigint): void {
+  if (amountNanoUsd > 0n && amountNanoUsd <= leftNanoUsd) return;
   throw new GatewayError("invalid_request", "A refund must be above zero, and at most the rest of the payment.", {
     field: "amountNanoUsd",
   });

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
@@ -10,7 +11,8 @@ import { usePostgres } from "../../support/billing/postgres.ts";
 
 const postgres = usePostgres();
 
-const TEN_USD = 10_000_000_000n;
+const ONE_USD = 1_000_000_000n;
+const TEN_USD = 10n * ONE_USD;
 const name = { provider: "test", providerPaymentId: "session-1" };
 const asked = { ...name, accountId: "acme", amountNanoUsd: TEN_USD };
 
@@ -123,7 +125,7 @@ test("refunds deduct once what the provider returned, in parts and never more th
 test("a refund that fails after it succeeded restores its credit, once, and can be made again", async () => {
   const database = await seedPaid();
   const part = { ...name, refundId: "r1", amountNanoUsd: 4_000_000_000n };
-  await restoreRefund(database, part);
+  await restoreRefund(database, { ...name, refundId: "r0" });
   expect(await postedOf(database), "it never succeeded").toBe(TEN_USD);
   await refundPayment(database, part);
   await refundPayment(database, { ...name, refundId: "r2" });
@@ -205,6 +207,64 @@ test("a dispute over more than the rest of a payment deducts the rest, and resto
   expect(await postedOf(database)).toBe(7_000_000_000n);
   await disputePayment(database, { ...other, status: "lost" });
   expect(await postedOf(database)).toBe(0n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
+interface Notice {
+  /** A refund or a dispute; each has one amount. */
+  id: string;
+  kind: "refunded" | "failed" | "open" | "won" | "lost";
+  amountNanoUsd: bigint;
+}
+
+async function report(database: Database, { id, kind, amountNanoUsd }: Notice, providerPaymentId: string): Promise<void> {
+  const payment = { ...name, providerPaymentId };
+  if (kind === "refunded") await refundPayment(database, { ...payment, refundId: id, amountNanoUsd });
+  else if (kind === "failed") await restoreRefund(database, { ...payment, refundId: id });
+  else await disputePayment(database, { ...payment, disputeId: id, status: kind, amountNanoUsd });
+}
+
+/** All notices of a payment of ten dollars, each of them twice, in any order. */
+const history = fc
+  .record({
+    refunds: fc.array(fc.record({ usd: fc.integer({ min: 1, max: 5 }), fails: fc.boolean() }), { maxLength: 2 }),
+    disputes: fc.array(fc.record({ usd: fc.integer({ min: 1, max: 10 }), end: fc.constantFrom("won", "lost") }), {
+      maxLength: 2,
+    }),
+  })
+  .chain(({ refunds, disputes }) => {
+    const notices: Notice[] = [];
+    for (const [number, { usd, fails }] of refunds.entries())
+      for (const kind of fails ? (["refunded", "failed"] as const) : (["refunded"] as const))
+        notices.push({ id: `re_${number}`, kind, amountNanoUsd: BigInt(usd) * ONE_USD });
+    for (const [number, { usd, end }] of disputes.entries())
+      for (const kind of ["open", end] as const) notices.push({ id: `dp_${number}`, kind, amountNanoUsd: BigInt(usd) * ONE_USD });
+    const sum = (amounts: readonly { usd: number }[]) => amounts.reduce((all, { usd }) => all + usd, 0);
+    const refunded = sum(refunds.filter(({ fails }) => !fails));
+    const lost = Math.min(sum(disputes.filter(({ end }) => end === "lost")), 10 - refunded);
+    const reported = fc.shuffledSubarray([...notices, ...notices], { minLength: 2 * notices.length });
+    return fc.record({ reported, leftNanoUsd: fc.constant(BigInt(10 - refunded - lost) * ONE_USD) });
+  });
+
+test("in whichever order refunds and disputes are reported, the same credit is left (S26)", { timeout: 120_000 }, async () => {
+  const database = await seed();
+  let payments = 0;
+  await fc.assert(
+    fc.asyncProperty(history, async ({ reported, leftNanoUsd }) => {
+      const before = await postedOf(database);
+      const providerPaymentId = `session-${(payments += 1)}`;
+      await beginPayment(database, { ...asked, providerPaymentId });
+      await completePayment(database, { ...name, providerPaymentId });
+      for (const notice of reported) {
+        await report(database, notice, providerPaymentId);
+        const payment = await findPayment(database, { ...name, providerPaymentId });
+        const takenNanoUsd = (payment?.refundedNanoUsd ?? 0n) + (payment?.disputedNanoUsd ?? 0n);
+        expect((await postedOf(database)) - before).toBe(TEN_USD - takenNanoUsd);
+      }
+      expect((await postedOf(database)) - before).toBe(leftNanoUsd);
+    }),
+    { numRuns: 40 },
+  );
   expect(await checkLedger(database)).toEqual([]);
 });
 
