@@ -57,8 +57,12 @@ export function createCommand(onParsed: (values: Values) => void): Command {
       new Option("--host <address>", "address for clients; 0.0.0.0 allows other machines").default(LOOPBACK).argParser(parseHost),
     )
     .addOption(new Option("--port <port>", "where clients connect").default(8080).argParser(parsePort))
-    .option("--data <dir>", "directory for all data", ".data")
-    .option("--manifests <dir>", "folder of Model manifests to watch; if absent, the one in the data directory")
+    .addOption(new Option("--data <dir>", "directory for all data").default(".data").argParser(parseWord))
+    .addOption(
+      new Option("--manifests <dir>", "folder of Model manifests to watch; if absent, the one in the data directory").argParser(
+        parseWord,
+      ),
+    )
     .addOption(
       new Option("--upstream-chat <url>", "a real server for chat completions, with /v1: http://127.0.0.1:11434/v1").argParser(
         parseChatUrl,
@@ -71,7 +75,9 @@ export function createCommand(onParsed: (values: Values) => void): Command {
       ),
     )
     .option("--upstream-key <key>", "its key; prefer the environment variable UPSTREAM_KEY, which the process list does not show")
-    .option("--upstream-model <name>", "the model's name on that server; clients may use it too")
+    .addOption(
+      new Option("--upstream-model <name>", "the model's name on that server; clients may use it too").argParser(parseWord),
+    )
     .addOption(
       new Option("--workers <count>", "worker processes of extproc, each of which can use one core")
         .default(1)
@@ -119,10 +125,20 @@ function parseWorkers(text: string): number {
   throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_WORKERS}.`);
 }
 
+/** Empty is what a shell passes for a variable that is not set. */
+function parseWord(text: string): string {
+  if (text.trim() !== "") return text;
+  throw new InvalidArgumentError("It must not be empty.");
+}
+
+/** As strict as the url of a Model, which it becomes: the start screen shows it, and only a path can be appended to it. */
 function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, "");
-  throw new InvalidArgumentError("It must be an http or https URL.");
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("It must be an http or https URL.");
+  if (url.username !== "" || url.password !== "")
+    throw new InvalidArgumentError("It must not contain a credential: set the server's key in UPSTREAM_KEY.");
+  if (/[?#]/.test(text)) throw new InvalidArgumentError("It must not contain a query or a fragment.");
+  return text.replace(/\/+$/, "");
 }
 
 function parseChatUrl(text: string): string {

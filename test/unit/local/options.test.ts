@@ -65,6 +65,16 @@ describe("the command line", () => {
     expect(mistake("stray")).toContain("too many arguments");
     expect(mistake("--workers", "0")).toContain("It must be a number from 1 to 64");
   });
+
+  test("rejects a server's address that no Model could have", () => {
+    expect(mistake("--upstream-chat", "http://user:pw@127.0.0.1:1/v1")).toContain("set the server's key in UPSTREAM_KEY");
+    expect(mistake("--upstream-responses", "http://127.0.0.1:1/v1?api-version=1")).toContain("must not contain a query");
+    expect(mistake("--upstream-messages", "http://127.0.0.1:1#x")).toContain("must not contain a query or a fragment");
+  });
+
+  test.for(["--data", "--manifests", "--upstream-model"])("rejects an empty %s, as of a variable that is not set", (flag) => {
+    expect(mistake("--upstream-chat", "http://127.0.0.1:1/v1", flag, "")).toContain("It must not be empty.");
+  });
 });
 
 describe("upstreams", () => {
