@@ -3,6 +3,7 @@ import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
 import type { WorldKey, WorldModel, World } from "../world/world.ts";
 
 const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
+const AND = new Intl.ListFormat("en", { type: "conjunction" });
 
 export interface ModelWish {
   world: World;
@@ -55,7 +56,7 @@ function explain(
   const shown = JSON.stringify(name.slice(0, 128));
   if (model !== undefined && isAllowed(key, model)) {
     const elsewhere = model.interfaces.filter((other) => other !== protocol).map((other) => `POST ${CLIENT_PATHS[other]}`);
-    return `The model ${shown} is not available on this interface, only on ${elsewhere.join(" and ")}.`;
+    return `The model ${shown} is not available on this interface, only on ${AND.format(elsewhere)}.`;
   }
   const meant = world.findModel(tidyName(name));
   const isSpelling = meant !== undefined && meant !== model && isAllowed(key, meant);

@@ -231,6 +231,12 @@ test("a Model without Responses is a 404 there, and the message says where it is
   expect(answer.message).toMatch(/\/dashboard\/models$/);
 });
 
+test("a model for conversations is a 404 for embeddings, and the message lists each of its interfaces (S8)", async () => {
+  const answer = await call("embeddings", { path: "/v1/embeddings", body: { ...BODIES.embeddings, model: "modelx-v4-pro" } });
+  expect(answer.status).toBe(404);
+  expect(answer.message).toContain("only on POST /v1/chat/completions, POST /v1/messages, and POST /v1/responses.");
+});
+
 test("a POST to a read-only path is 405 with allow (S20)", async () => {
   const answer = await call("chat", { path: "/v1/models" });
   expect(answer.status).toBe(405);
