@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { GatewayError } from "../../../contract/errors.ts";
 import { KEY_ORDERS, searchKeys, type ListedKey } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { listModels, type ListedModel } from "../../../ledger/models/model-list.ts";
@@ -127,9 +128,14 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
   }
 
   /** @throws ZodError or GatewayError with the field. */
-  function readSettings(values: Record<string, string>): NewKeySettings {
+  function readSettings(values: Record<string, string>, before: ListedKey | null): NewKeySettings {
     const settings = parseKeyForm(values);
     checkPromptLog(deps, { days: settings.promptLogDays, field: "prompt_log" });
+    // A day that nobody changed stays what it was: it may be over, and the management API sets times of day.
+    if (before !== null && values["expires"] === writeKeyForm(before)["expires"])
+      return { ...settings, expiresAt: before.expiresAt };
+    if (settings.expiresAt !== null && settings.expiresAt.getTime() <= Date.now())
+      throw new GatewayError("invalid_request", "Choose today or a later day.", { field: "expires" });
     return settings;
   }
 
@@ -144,7 +150,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readKeyForm(request);
     let value = "";
     const failed = await submitForm(values, async () => {
-      ({ value } = await keys.create(actorOf(visitor), readSettings(values)));
+      ({ value } = await keys.create(actorOf(visitor), readSettings(values, null)));
     });
     if (failed === undefined) return sendPage(reply, await renderValue(visitor, "Your new key", value));
     return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor, null)) }), 400);
@@ -162,7 +168,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
     const key = await keys.find(actorOf(visitor), request.params.publicId);
     const values = readKeyForm(request);
     const failed = await submitForm(values, async () => {
-      await keys.change(actorOf(visitor), key.publicId, readSettings(values));
+      await keys.change(actorOf(visitor), key.publicId, readSettings(values, key));
     });
     if (failed === undefined) return goTo(reply, "/dashboard/keys", "Key saved.");
     return sendPage(reply, keyFormPage({ form: failed, ...(await formParts(request, visitor, key)) }), 400);

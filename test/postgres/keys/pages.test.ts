@@ -229,6 +229,7 @@ test.for([
   [{ name: "x", spendPerDayUsd: "-1" }, "Enter an amount in USD"],
   [{ name: "x", requestsPerMinute: "0" }, "Enter a whole number from 1 to 1,000,000,000."],
   [{ name: "x", expires: "tomorrow" }, "Choose a day."],
+  [{ name: "x", expires: "2020-01-01" }, "Choose today or a later day."],
   [{ name: "x", addresses: "10.1.2.3/8" }, "Use 10.0.0.0/8 for the range, or 10.1.2.3 for the single address."],
   [{ name: "x", addresses: "203.0.113.7\nlaptop" }, "laptop&#34; is not an IP address"],
   [{ name: "x", origins: "https://app.example.com/chat" }, "Use https://app.example.com, which covers all of its pages."],
@@ -250,6 +251,23 @@ test.for([
   expect(answer.statusCode).toBe(400);
   expect(answer.body).toContain(problem);
   expect(await listAllKeys(database, owner)).toEqual([]);
+});
+
+test("a key cannot be moved to a day that is over, and saving one that has expired leaves its time as it was", async () => {
+  const { database } = await postgres.migrated();
+  const owner = await ownerOf(database, "ann@example.com");
+  const ann = await browse(database, owner);
+  const expiresAt = new Date(Date.now() - 1_000);
+  const { publicId } = await createApiKey(database, { ...owner, name: "old", pepper: PEPPER, expiresAt });
+  const page = `/dashboard/keys/${publicId}`;
+  const shown = async () => (await listAllKeys(database, { ...owner, publicId }))[0];
+  const day = /name="expires" value="([^"]+)"/.exec((await ann.open(page)).body)?.[1] ?? "";
+
+  expect((await ann.send(page, { name: "renamed", expires: day })).statusCode).toBe(303);
+  expect(await shown()).toMatchObject({ name: "renamed", expiresAt, status: "expired" });
+  const moved = await ann.send(page, { name: "again", expires: "2020-01-01" });
+  expect([moved.statusCode, moved.body.includes("Choose today or a later day.")]).toEqual([400, true]);
+  expect(await shown()).toMatchObject({ name: "renamed" });
 });
 
 async function ownerOf(database: Database, email: string): Promise<{ personId: string; accountId: string }> {
