@@ -1,6 +1,5 @@
 import { totalmem } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
-import { COMPILE_CACHE } from "./compile-cache.ts";
 import { LongestFirst } from "./longest-first.ts";
 
 /** Made examples of properties take their seed from the environment. */
@@ -98,7 +97,7 @@ interface ProjectChanges {
 
 export function createProject(
   name: keyof typeof PROJECTS,
-  { include, exclude = [], env, ...changes }: ProjectChanges = {},
+  { include, exclude = [], ...changes }: ProjectChanges = {},
 ): TestProjectInlineConfiguration {
   const pathsOf = (files: readonly string[]) => files.map((file) => `test/${name}/${file}.test.ts`);
   return {
@@ -110,7 +109,6 @@ export function createProject(
       maxConcurrency: TESTS_AT_ONCE,
       expect: { poll: POLL },
       experimental: NATIVE_IMPORTS,
-      env: { ...COMPILE_CACHE, ...env },
       setupFiles: SEEDED.includes(name) ? [CPU_TIME, PROPERTY_SEED] : [CPU_TIME],
       ...PROJECTS[name],
       ...changes,
