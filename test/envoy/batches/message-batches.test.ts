@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { settleLost } from "../../../extproc/journal/record.ts";
 import { createBatchContent } from "../../../ledger/batches/content.ts";
+import { parseApiKey } from "../../../ledger/keys/keys.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { settlementOf } from "../../support/billing/ledger.ts";
 import { useBatchModels } from "../../support/servers/batch-models.ts";
@@ -263,13 +264,17 @@ test("a failure in the journal of a process that has ended makes no answer free 
   await restart(id, requestId, "failed");
   await eventually(() => expect(server.bodies.length).toBe(asked + 1), LONG);
   const price = { inputPicoUsd: 1n, cachedInputPicoUsd: 1n, cacheWritePicoUsd: 1n, outputPicoUsd: 1n, unitPicoUsd: 0n };
-  const { usage: _usage, ...started } = settlementOf({ accountId, keyId: "key" }, { requestId, isBatch: true });
+  const key = parseApiKey(stack().apiKey);
+  const keyId = key.kind === "key" ? key.publicId : "";
+  const { usage: _usage, ...started } = settlementOf({ accountId, keyId }, { requestId, isBatch: true });
   await settle(database, [settleLost({ ...started, price }, undefined)]);
   server.hold(0);
   await ended(id);
   await stack().idle();
   expect(await requestIdOf(id)).toBe(requestId);
   expect(await stack().entriesOf(requestId)).toEqual([-45_000n]);
+  const usage = await fetch(`${stack().baseUrl}/v1/usage/${requestId}`, { headers: { "x-api-key": stack().apiKey } });
+  expect(await usage.json()).toMatchObject({ http_status: 200, outcome: "complete", is_batch: true });
 });
 
 test("a batch whose day is over ends with what it has (S58)", async () => {
