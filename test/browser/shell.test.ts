@@ -208,13 +208,15 @@ test("logs follow new requests while Live is on, and a key's value disappears on
   await page.goto("/dashboard/keys/new");
   await page.getByLabel("Name", { exact: true }).fill("laptop");
   await page.getByRole("button", { name: "Create key" }).click();
-  await page.getByRole("dialog", { name: "Your new key" }).waitFor();
+  const dialog = page.getByRole("dialog", { name: "Your new key" });
+  await dialog.waitFor();
   await look("key-value");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Done" }).click();
-  expect(page.url()).toMatch(/\/keys\/new$/);
+  expect(await dialog.isVisible()).toBe(true);
   await page.getByLabel("I have copied it").check();
   await page.getByRole("button", { name: "Done" }).click();
+  await dialog.waitFor({ state: "hidden" });
   await page.waitForURL(/\/dashboard\/keys\??$/);
   const keyId = (await page.getByRole("checkbox", { name: "Select laptop" }).getAttribute("value")) ?? "";
 
