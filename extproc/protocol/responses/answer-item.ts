@@ -25,8 +25,14 @@ const partSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("refusal"), refusal: z.string() }),
 ]);
 
+/** Some servers write a text where others have a list of parts. */
+const contentSchema = z.union([
+  z.array(z.unknown()),
+  z.string().transform((written): readonly unknown[] => [{ type: "output_text", text: written }]),
+]);
+
 const itemSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("message"), content: z.array(z.unknown()).nullish() }),
+  z.object({ type: z.literal("message"), content: contentSchema.nullish() }),
   z.object({ type: z.literal("reasoning"), id: text, summary: texts, content: texts, encrypted_content: text }),
   z.object({
     type: z.literal("function_call"),

@@ -56,6 +56,7 @@ interface AnswerRules {
 }
 
 const NOTHING = Buffer.alloc(0);
+const EVENT_NAME = /^[a-z_]{1,64}$/;
 /** The lowest budget that the messages protocol accepts. */
 const MIN_THINKING_TOKENS = 1_024;
 
@@ -243,6 +244,8 @@ function createRules(
 
   return {
     read,
+    // Anthropic's SDKs read events by their names alone.
+    nameOf: ({ type }) => (typeof type === "string" && EVENT_NAME.test(type) ? type : null),
     findText: findDeltaText,
     skimmed: meter.producedBytes,
     outcome: () => outcome,

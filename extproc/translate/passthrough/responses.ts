@@ -126,8 +126,7 @@ function passAnswer(body: Buffer, meter: Meter, { edits, createCount, reader }: 
 function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
   const json = parseWhole(body, reader);
   if (!Array.isArray(json["output"])) throw new GatewayError("upstream_error", "The model server's answer is not a response.");
-  const status = json["status"] ?? "completed";
-  if (status !== "completed" && status !== "incomplete") throw incomplete();
+  if (!isFinished(json)) throw incomplete();
   return json;
 }
 
@@ -144,8 +143,9 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
     const type = json["type"] ?? event;
     // Proxies in front of a server send errors in their own shapes.
     const isError = type === "error" || (typeof type !== "string" && isObject(json["error"]));
+    const isFailure = type === "response.failed" || (ENDINGS.has(type) && !isFinished(response));
     // The client has its ending.
-    const isHidden = outcome === "failed" || (outcome === "complete" && (isError || type === "response.failed"));
+    const isHidden = outcome === "failed" || (outcome === "complete" && (isError || isFailure));
     if (!isHidden && !isError) count.event(json, data);
     if (isObject(response)) meter.report(responsesUsage(response["usage"]) ?? {});
     if (isHidden) return "hide";
@@ -155,10 +155,14 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
     }
     if (type === "response.failed") {
       outcome = "failed";
-      return { response: within({ ...edits, error: write(failureOf(response)) }) };
+      return { response: within({ ...edits, error: write(encodeError(failureOf(response))) }) };
+    }
+    if (isFailure) {
+      outcome = "failed";
+      return failureOf(response);
     }
     const wasOpen = outcome === "open";
-    if (wasOpen) outcome = outcomeOf(type);
+    if (wasOpen && ENDINGS.has(type)) outcome = "complete";
     soFar.read(json, data);
     if (!isObject(response)) return "keep";
     // Once: a server could repeat a short event, and all items with it.
@@ -166,9 +170,9 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
     return isEnd && isEmptyList(response["output"]) ? withItems() : (edited ?? "keep");
   }
 
-  function failureOf(response: unknown): ReturnType<typeof encodeError> {
+  function failureOf(response: unknown): GatewayError {
     const isExplained = isObject(response) && isObject(response["error"]);
-    return encodeError(isExplained ? readUpstreamErrorPayload(response, reader) : incomplete());
+    return isExplained ? readUpstreamErrorPayload(response, reader) : incomplete();
   }
 
   /** Some servers send the items in their own events only: clients read the last response, and the gateway stores it. */
@@ -197,6 +201,11 @@ function isEmptyList(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
-function outcomeOf(type: unknown): ReturnType<StreamRules["outcome"]> {
-  return type === "response.completed" || type === "response.incomplete" ? "complete" : "open";
+const ENDINGS: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
+
+/** Some servers end every stream with `response.completed`, whatever its status says. */
+function isFinished(response: unknown): boolean {
+  if (!isObject(response)) return true;
+  const status = response["status"] ?? "completed";
+  return !isObject(response["error"]) && (status === "completed" || status === "incomplete");
 }

@@ -22,6 +22,8 @@ export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string,
 export interface StreamRules {
   /** Reads one event for the meter and the outcome. @param json the event's data, null if that is not an object. */
   read(event: SseEvent, json: JsonObject | null): EventEdit;
+  /** The name that clients know an event by, if its server leaves it out; null if they need none. */
+  nameOf?(json: JsonObject): string | null;
   /** Of an event in which only one text is read: that text (event-template.ts). */
   findText(data: Buffer): Buffer | undefined;
   /** Text of this many bytes and characters was passed that `read` did not see. */
@@ -143,6 +145,8 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   function learnFrom(chunk: Buffer, event: SseEvent | undefined, edited: Edited | undefined): void {
     if (event === undefined || event.dataRange === null || !template.isLearning()) return;
     if (!PLAIN_LEAD.test(chunk.toString("latin1", event.start - heldFrom, event.dataRange.start - heldFrom))) return;
+    // A name that is added is no part of the form.
+    if (edited?.event === event && edited.name !== null) return;
     const edit = edited?.event === event ? edited.edit : "keep";
     if (edit === "hide" || edit instanceof GatewayError) return;
     const bytes = chunk.subarray(event.start - heldFrom, event.end - heldFrom);
@@ -153,17 +157,19 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   function readEvents(events: readonly SseEvent[]): Edited[] {
     const edits: Edited[] = [];
     for (const event of events) {
-      const edit = readEvent(event);
-      if (edit !== "keep") edits.push({ event, edit });
+      const json = isClosed ? null : parseEvent(event.data);
+      const edit = readEvent(event, json);
+      const name = event.event === null && json !== null ? (rules.nameOf?.(json) ?? null) : null;
+      if (edit !== "keep") edits.push({ event, edit, name });
+      else if (name !== null) edits.push({ event, edit: {}, name });
       // Rewritten, it lacks the bytes that were around its data.
-      else if (isStripped()) edits.push({ event, edit: {} });
+      else if (isStripped()) edits.push({ event, edit: {}, name });
     }
     return edits;
   }
 
-  function readEvent(event: SseEvent): EventEdit {
+  function readEvent(event: SseEvent, json: JsonObject | null): EventEdit {
     if (isClosed) return "hide";
-    const json = parseEvent(event.data);
     if (json !== null || event.data.trim() === "[DONE]") return rules.read(event, json);
     if (rules.outcome() !== "open") return "hide";
     isClosed = true;
@@ -180,12 +186,12 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     const bytes = held.view();
     const parts: Buffer[] = [];
     let at = 0;
-    for (const { event, edit } of edits) {
+    for (const { event, edit, name } of edits) {
       keep(at, event.start - heldFrom);
       // An event that is hidden or rewritten takes with it the LF of its own last CR LF.
       if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null || isStripped()) replacedEnd = event.end;
       if (edit instanceof GatewayError) parts.push(errorEvent(edit));
-      else if (edit !== "hide") parts.push(...editEvent(event, edit));
+      else if (edit !== "hide") parts.push(...editEvent(event, { edit, name }));
       at = event.end - heldFrom;
     }
     const end = parser.settled() - heldFrom;
@@ -203,13 +209,16 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     }
 
     /** The event's own bytes around the edited JSON; data over several lines is rewritten. */
-    function editEvent({ event, data, start, end, dataRange }: SseEvent, edits: Readonly<Record<string, MemberEdit>>): Buffer[] {
+    function editEvent(
+      { event, data, start, end, dataRange }: SseEvent,
+      { edit, name }: { edit: Readonly<Record<string, MemberEdit>>; name: string | null },
+    ): Buffer[] {
       if (dataRange === null || isStripped())
-        return [Buffer.from(encodeSseEvent(event, editMembers(Buffer.from(data), edits).toString("utf8")))];
+        return [Buffer.from(encodeSseEvent(event ?? name, editMembers(Buffer.from(data), edit).toString("utf8")))];
       const [dataStart, dataEnd] = [dataRange.start - heldFrom, dataRange.end - heldFrom];
       return [
-        bytes.subarray(start - heldFrom, dataStart),
-        editMembers(bytes.subarray(dataStart, dataEnd), edits),
+        ...named(bytes.subarray(start - heldFrom, dataStart), name),
+        editMembers(bytes.subarray(dataStart, dataEnd), edit),
         bytes.subarray(dataEnd, end - heldFrom),
       ];
     }
@@ -273,6 +282,17 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 interface Edited {
   event: SseEvent;
   edit: Exclude<EventEdit, "keep">;
+  /** To be added. */
+  name: string | null;
+}
+
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
+
+/** @param lead the bytes before an event's data. A mark counts only where the stream begins. */
+function named(lead: Buffer, name: string | null): Buffer[] {
+  if (name === null) return [lead];
+  const isMarked = lead.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  return [Buffer.from(`event: ${name}\n`), isMarked ? lead.subarray(BYTE_ORDER_MARK.length) : lead];
 }
 
 /** @throws GatewayError `upstream_error` for more structure than is read: anything passed unread would not be metered. */

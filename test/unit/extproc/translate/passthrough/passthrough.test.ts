@@ -129,53 +129,6 @@ describe("how a stream ends", () => {
     expect(run.text).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"api_error".*\}\n\n$/);
   });
 
-  const LEAK = "pool gpu-7.internal:8000 of org-a1b2c3d4 is out of memory for other";
-
-  test.for<["chat" | "messages" | "responses", string, object]>([
-    ["chat", "The model server failed. Try again.", { error: { message: LEAK, type: "server_error", code: 500 } }],
-    ["chat", "overloaded", { error: { message: LEAK, type: "overloaded_error" } }],
-    ["chat", "refused the gateway", { error: { message: LEAK, code: "insufficient_quota" } }],
-    ["chat", "is not accepting requests", { object: "error", message: LEAK, code: 429 }],
-    ["chat", "no usable answer", { choices: [{ index: 0, error: { message: LEAK }, finish_reason: "error" }] }],
-    ["chat", "no usable answer", { error: LEAK, error_type: "generation" }],
-    ["chat", "no usable answer", { detail: LEAK }],
-    ["chat", "The model server failed. Try again.", { message: LEAK, code: 500 }],
-    ["chat", "[address] of [redacted] is out of memory for m", { error: { message: LEAK, code: 400 } }],
-    ["messages", "overloaded", { type: "error", error: { type: "overloaded_error", message: LEAK } }],
-    ["messages", "no usable answer", { type: "error", error: { type: "api_error", message: LEAK } }],
-    ["messages", "[address] of [redacted]", { type: "error", error: { type: "invalid_request_error", message: LEAK } }],
-    ["messages", "no usable answer", { error: { message: LEAK } }],
-    ["responses", "no usable answer", { type: "error", code: "server_error", message: LEAK, param: null }],
-    ["responses", "is not accepting", { type: "error", error: { type: "tokens", code: "rate_limit_exceeded", message: LEAK } }],
-    [
-      "responses",
-      "maximum context",
-      { type: "response.failed", response: { error: { code: "context_length_exceeded", message: LEAK } } },
-    ],
-    [
-      "responses",
-      "no usable answer",
-      { type: "response.failed", response: { status: "failed", error: { code: "server_error", message: LEAK } } },
-    ],
-  ])("a server's error in a stream of %s is in the gateway's words: %s", ([protocol, words, event]) => {
-    const body = protocol === "chat" ? CHAT : { ...MESSAGES, ...(protocol === "responses" && { input: "hi" }) };
-    const text = `data: ${JSON.stringify(event)}\n\n`;
-    const run = play(body, [Buffer.from(text + text)], { protocol, upstreamModel: "other" });
-    expect(run.outcome).toBe("failed");
-    expect(run.text).toContain(words);
-    expect(run.text).not.toMatch(/gpu-7|org-a1|:8000|other/);
-    expect(run.text.match(/"(?:error|response\.failed)"/g)?.length).toBeLessThanOrEqual(3);
-  });
-
-  test("an error event that only its name shows is one", () => {
-    for (const protocol of ["chat", "messages"] as const) {
-      const text = `event: error\ndata: {"detail":"${LEAK}"}\n\n`;
-      const run = play(protocol === "chat" ? CHAT : MESSAGES, [Buffer.from(text)], { protocol });
-      expect(run.outcome).toBe("failed");
-      expect(run.text).not.toContain("gpu-7");
-    }
-  });
-
   test("output is counted if a cut stream had no usage", () => {
     const text =
       'data: {"type":"message_start","message":{"usage":{"input_tokens":7,"output_tokens":1}}}\n\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"four and twenty characters"}}\n\n';
@@ -244,7 +197,10 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
       const events = isOver ? all.filter((data) => !isError(data)) : all.slice(0, error < 0 ? all.length : error);
       const fails = error >= 0 && !isOver;
       // What comes behind an ending is the upstream's, and passes.
-      const text = events.map((data) => `data: ${data}\n\n`).join("");
+      // Messages clients need names, which this server leaves out.
+      const nameIn = (data: string) => /^\{"type":"(\w+)"/.exec(protocol === "messages" ? data : "")?.[1];
+      const lead = (data: string) => (nameIn(data) === undefined ? "" : `event: ${nameIn(data)}\n`);
+      const text = events.map((data) => `${lead(data)}data: ${data}\n\n`).join("");
       const sent = all.map((data) => `data: ${data}\n\n`).join("");
       const run = play(protocol === "chat" ? WITH_USAGE : MESSAGES, [Buffer.from(sent)], { protocol });
       // An ending without an answer is replaced by an error.

@@ -248,6 +248,11 @@ describe("an ending without the items that were streamed", () => {
   });
 });
 
+test("content that is a text is a part", () => {
+  const item = { ...message("Good day."), content: "Good day." };
+  expect(blocksOf(play([completed([item])]).text)).toEqual([{ type: "text", content: "Good day." }]);
+});
+
 describe("arguments that are an object", () => {
   const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "look", arguments: { at: [1, "two"] } };
 
