@@ -3,6 +3,8 @@ import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
 import type { WorldKey, WorldModel, World } from "../world/world.ts";
 
 const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
+/** Names in a message; GET /v1/models lists all. */
+const MAX_NAMES = 20;
 const AND = new Intl.ListFormat("en", { type: "conjunction" });
 
 export interface ModelWish {
@@ -18,14 +20,13 @@ export interface ModelWish {
 /**
  * The model behind a name or alias, on this interface and for this key (S7–S9).
  * @throws GatewayError `invalid_request` without a usable name, `upstream_unavailable` if a newer version published it,
- * `model_not_found` otherwise; the text lists the available names.
+ * `model_not_found` otherwise; the text lists available names.
  */
 export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish): WorldModel {
   if (typeof name !== "string" || name === "")
     throw new GatewayError("invalid_request", "`model` is missing. Send the name of a model as a string.", { field: "model" });
   const model = world.findModel(name);
-  const usable = listUsable({ world, key, protocol });
-  if (model !== undefined && usable.includes(model)) return model;
+  if (model !== undefined && isUsable(model, key, protocol)) return model;
   const unreadable = world.findUnreadableModel(name);
   if (unreadable !== undefined && (key.allowedModels?.includes(unreadable) ?? true))
     throw new GatewayError(
@@ -36,12 +37,17 @@ export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish
       },
     );
   const why = explain({ world, key, protocol, name }, model);
-  throw new GatewayError("model_not_found", `${why} ${recommend(usable, protocol)} All are at ${modelsUrl}`, { field: "model" });
+  const remedy = recommend(listUsable({ world, key, protocol }), protocol);
+  throw new GatewayError("model_not_found", `${why} ${remedy} All are at ${modelsUrl}`, { field: "model" });
 }
 
 /** Models that this key may use on this interface, by name (S10). */
 export function listUsable({ world, key, protocol }: Omit<ModelWish, "name" | "modelsUrl">): WorldModel[] {
-  return world.models().filter((model) => model.interfaces.includes(protocol) && isAllowed(key, model));
+  return world.models().filter((model) => isUsable(model, key, protocol));
+}
+
+function isUsable(model: WorldModel, key: WorldKey, protocol: Interface): boolean {
+  return model.interfaces.includes(protocol) && isAllowed(key, model);
 }
 
 function isAllowed(key: WorldKey, model: WorldModel): boolean {
@@ -76,8 +82,9 @@ function recommend(usable: readonly WorldModel[], protocol: Interface): string {
     return `This key cannot use any model on this interface.${REMEDIES[protocol]}`;
   }
   if (recommended.length === names.length) return `Use ${recommended.join(" or ")}.`;
-  if (recommended.length === 0) return `This interface has: ${names.join(", ")}.`;
-  return `Use ${recommended.join(" or ")}. This interface has: ${names.join(", ")}.`;
+  const others = names.length - MAX_NAMES;
+  const list = `This interface has: ${names.slice(0, MAX_NAMES).join(", ")}${others > 0 ? `, and ${others} more` : ""}.`;
+  return recommended.length === 0 ? list : `Use ${recommended.join(" or ")}. ${list}`;
 }
 
 /** Of interfaces that no model has by default. */
