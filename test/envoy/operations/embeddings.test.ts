@@ -137,7 +137,9 @@ describe("models of the other kind (S7)", () => {
     const { status, text } = await post({ model: "chat-only", input: "a" });
     expect(status).toBe(404);
     expect(JSON.parse(text)).toMatchObject({ error: { code: "model_not_found", param: "model" } });
-    expect(text).toContain("not available on this interface, only on POST /v1/chat/completions and POST /v1/messages");
+    expect(text).toContain(
+      "not available on this interface, only on POST /v1/chat/completions, POST /v1/messages, and POST /v1/responses.",
+    );
     expect(text).toContain("This interface has: fails, falls-back, floats,");
   });
 

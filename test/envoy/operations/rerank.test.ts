@@ -129,7 +129,9 @@ describe("models of the other kind (S7)", () => {
   test("a model for conversations ranks nothing", async () => {
     const { status, text } = await post({ ...ASKED, model: "chat-only" });
     expect(status).toBe(404);
-    expect(text).toContain("not available on this interface, only on POST /v1/chat/completions and POST /v1/messages");
+    expect(text).toContain(
+      "not available on this interface, only on POST /v1/chat/completions, POST /v1/messages, and POST /v1/responses.",
+    );
     expect(text).toContain("This interface has: by-both, by-search, complains,");
   });
 
