@@ -1,4 +1,4 @@
-import type { GatewayError } from "../../contract/errors.ts";
+import { GatewayError } from "../../contract/errors.ts";
 import { dialectOf, type Dialect, type Interface } from "../../contract/protocol.ts";
 import type { Run } from "../meter/run.ts";
 import { encodeSseEvent } from "../protocol/sse.ts";
@@ -12,6 +12,8 @@ import type { CheckedStream, StreamCheck } from "./stream-check.ts";
 /** A streamed answer on its way to the client: translated, metered, kept alive, and ended with its protocol's own ending. */
 export interface AnswerStream {
   outcome(): StreamOutcome;
+  /** Why it failed; null if it has not, or if that is logged as soon as it happens. */
+  failure(): GatewayError | null;
   /** Bytes of the body, as the model server sent it. */
   receivedBytes(): number;
   /** The gateway has answered, but the model server has not. */
@@ -237,6 +239,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     settleBy(() => {
       run.settle(outcome, 200);
       if (outcome === "truncated") noteFailure(BROKEN_OFF);
+      if (outcome === "failed") noteFailure(machine.failure() ?? FAILED);
     });
     return bytes;
   }
@@ -259,6 +262,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     receivedBytes: () => receivedBytes,
     isWaiting: () => isWaiting,
     outcome: () => machine?.outcome() ?? "open",
+    failure: () => (machine?.outcome() === "failed" ? (machine.failure() ?? FAILED) : null),
     pass(chunk, isEnd) {
       receivedBytes += chunk.length;
       // The client has its end: data that the model server sent before it was cut off is discarded.
@@ -334,6 +338,9 @@ interface Ending {
 }
 
 export const BROKEN_OFF = brokenOff();
+
+/** Of one that has no other sign than an event of its server that passes, such as `response.failed`. */
+const FAILED = new GatewayError("upstream_error", "The model server's answer failed.");
 
 /** Content that a client of each interface ignores. */
 export function keepAliveBytes(client: Interface): Buffer {

@@ -1,7 +1,10 @@
+import type { GatewayError } from "../../contract/errors.ts";
 import { isInputInterface } from "../../contract/protocol.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
 import type { Run } from "../meter/run.ts";
+import type { StreamOutcome } from "../translate/translation.ts";
 import { fail } from "./interrupt.ts";
+import { noteFailure } from "./refuse.ts";
 
 interface Ending {
   /** Envoy has ended the stream; false if it was reset, or the connection to Envoy broke. */
@@ -31,10 +34,11 @@ function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnec
     return;
   }
   // A client may hang up on the last event, before the upstream closes: that is not an abort.
-  const outcome = answer?.kind === "stream" ? answer.stream.outcome() : "open";
+  const stream = answer?.kind === "stream" ? answer.stream : null;
+  const outcome = stream?.outcome() ?? "open";
   if (run.settlement() !== null || outcome !== "open" || !isEnded) {
     brokenAnswers.forget(context.requestId);
-    if (outcome !== "open") run.settle(outcome, 200);
+    if (outcome !== "open") settle(context, run, outcome, stream?.failure() ?? null);
     else if (isLost()) lose(run);
     else run.settle("aborted", 499);
     return;
@@ -51,6 +55,13 @@ function end(context: ExchangeContext, forwarded: Forwarded, { isEnded, isConnec
 /** Envoy's report that the server broke off may arrive before the answer's headers. */
 function isReported({ earlyReport, run }: Forwarded): boolean {
   return earlyReport?.cluster === run.backend().cluster;
+}
+
+/** Of an answer that has ended. */
+function settle(context: ExchangeContext, run: Run, outcome: Exclude<StreamOutcome, "open">, failure: GatewayError | null): void {
+  if (run.settlement() !== null) return;
+  run.settle(outcome, 200);
+  if (failure !== null) noteFailure(context, failure);
 }
 
 function lose(run: Run): void {

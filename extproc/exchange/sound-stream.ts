@@ -70,6 +70,7 @@ export function createSoundStream({ run, maxBytes, refuse, cutOff, push }: Sound
     receivedBytes: () => receivedBytes,
     isWaiting: () => false,
     outcome: () => outcome,
+    failure: () => null,
     pass(chunk, isEnd) {
       receivedBytes += chunk.length;
       if (isOver) return undefined;

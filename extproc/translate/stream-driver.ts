@@ -19,6 +19,7 @@ const MAX_LESSONS_PER_CHUNK = 8;
 export function createStream(reader: AnswerReader, writer: StreamWriter): StreamTranslation {
   const skimmer = createTextSkimmer(reader, writer);
   const source = createEventSource(reader, skimmer);
+  let failure: GatewayError | null = null;
 
   function write(events: Iterable<AnswerEvent>): string {
     let text = "";
@@ -30,7 +31,12 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
   function attempt(step: (events: AnswerEvent[]) => void): string {
     const events: AnswerEvent[] = [];
     const error = source.attempt(events, step);
-    return error === null ? write(events) : write(events) + writer.fail(error);
+    return error === null ? write(events) : write(events) + fail(error);
+  }
+
+  function fail(error: GatewayError): string {
+    failure = error;
+    return writer.fail(error);
   }
 
   function read(bytes: Buffer): Buffer {
@@ -69,9 +75,10 @@ export function createStream(reader: AnswerReader, writer: StreamWriter): Stream
       return Buffer.from(text + writer.fail(new GatewayError("upstream_error", writer.cutOff)));
     },
     stopForCredit: () => Buffer.from(attempt((events) => source.limit(events))),
-    fail: (error) => Buffer.from(source.fail() ? writer.fail(error) : ""),
+    fail: (error) => Buffer.from(source.fail() ? fail(error) : ""),
     isEnding: () => source.outcome() !== "open" || reader.isFinished(),
     outcome: () => source.outcome(),
+    failure: () => failure,
     heldBytes: source.heldBytes,
   };
 }

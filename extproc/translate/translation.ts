@@ -78,6 +78,8 @@ export interface StreamTranslation {
   /** The upstream has ended its answer: only its usage and the end of the connection may follow. */
   isEnding(): boolean;
   outcome(): StreamOutcome;
+  /** Why it failed; null if it has not, or if only an event that the client got from its server says so. */
+  failure(): GatewayError | null;
   /** Bytes in memory of an event, or a document, that the upstream has begun and not finished. */
   heldBytes(): number;
 }

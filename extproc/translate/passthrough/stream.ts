@@ -70,6 +70,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   let isWholeAnswer: boolean | null = null;
   let isClosed = false;
   let ending: StreamOutcome | undefined;
+  let failure: GatewayError | null = null;
 
   function push(chunk: Buffer): Buffer | "unchanged" {
     if (isClosed) return NOTHING;
@@ -160,6 +161,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
       const json = isClosed ? null : parseEvent(event.data);
       const edit = readEvent(event, json);
       const name = event.event === null && json !== null ? (rules.nameOf?.(json) ?? null) : null;
+      if (edit instanceof GatewayError) failure ??= edit;
       if (edit !== "keep") edits.push({ event, edit, name });
       else if (name !== null) edits.push({ event, edit: {}, name });
       // Rewritten, it lacks the bytes that were around its data.
@@ -252,6 +254,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     if (isClosed) return NOTHING;
     isClosed = true;
     ending = "failed";
+    failure = error;
     return errorEvent(error);
   }
 
@@ -274,6 +277,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     stopForCredit,
     isEnding: () => isClosed || rules.outcome() !== "open",
     outcome: () => ending ?? rules.outcome(),
+    failure: () => failure,
     // The parser has the incomplete line, too.
     heldBytes: () => 2 * held.length() + answer.length(),
   };

@@ -90,6 +90,35 @@ describe.each(["single", "several"])("a Model with a %s backend", (model) => {
     );
   });
 
+  describe.each([
+    ["an error", 'data: {"error":{"message":"CUDA out of memory","type":"server_error"}}\n\n'],
+    ["an event that is no JSON", "data: <html>\n\n"],
+  ])("whose server sends %s within its stream", (_, event) => {
+    test.each(["/v1/chat/completions", "/v1/messages", "/v1/responses"])(
+      "is recorded as failed on %s, whether or not the client waits for the end",
+      async (path) => {
+        for (const waits of [true, false]) {
+          answer = (_request, response) => {
+            response.writeHead(200, STREAM).write(chunk("one two three"));
+            response.write(event);
+            if (waits) response.end();
+          };
+          const failures = await failuresOf(model);
+          const client = new AbortController();
+          const response = await ask({ model, path, signal: client.signal });
+          let text = "";
+          for await (const bytes of response.body ?? []) {
+            text += Buffer.from(bytes).toString("utf8");
+            if (!waits && text.includes("error")) break;
+          }
+          client.abort();
+          expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "failed", httpStatus: 200 });
+          await eventually(async () => expect(await failuresOf(model)).toBe(failures + 1));
+        }
+      },
+    );
+  });
+
   test("whose server breaks off after its headers: the failure is the server's, and the request is free", async () => {
     answer = (request, response) => {
       response.writeHead(200, STREAM).flushHeaders();

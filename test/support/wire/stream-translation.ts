@@ -9,6 +9,7 @@ export function scriptedTranslation(machine: Partial<StreamTranslation>): Stream
     stopForCredit: () => Buffer.alloc(0),
     isEnding: () => false,
     outcome: () => "open",
+    failure: () => null,
     heldBytes: () => 0,
     ...machine,
   };

@@ -92,6 +92,7 @@ test("a stream passes unchanged until it fails; after that no part of it shows t
     stopForCredit: () => Buffer.alloc(0),
     isEnding: () => outcome !== "open",
     outcome: () => outcome,
+    failure: () => null,
     heldBytes: () => 0,
   };
   const stream = redactor.stream(machine, (error) => `data: ${error.message}\n\n`);
