@@ -281,12 +281,21 @@ const endless: [string, Asked["model"], string, string][] = [
     chunk({}, { choices: [{ delta: { content: PIECE }, finish_reason: "" }] }),
   ],
   ["text behind its finish_reason", "as-chat", chunk({ content: "a" }) + FINISH, chunk({ content: PIECE })],
-  ["text behind [DONE]", "as-chat", "data: [DONE]\n\n", chunk({ content: PIECE })],
-  ["an error beside each text", "as-chat", "", chunk({ content: PIECE }, { error: {} })],
   ["events without choices", "as-chat", "", `data: ${continuation}\n\n`],
   ["text behind message_stop", "as-messages", messageStart + event("message_stop", {}), inEvent(PIECE)],
-  ["text behind an error", "as-messages", messageStart + event("error", { error: { type: "api_error" } }), inEvent(PIECE)],
 ];
+
+/** The piece 2,000 times, unless it is stopped. */
+const sendsOn =
+  (start: string, piece: string): ModelAnswer =>
+  async (_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" }).write(start);
+    for (let sent = 0; sent < 200 && !response.destroyed; sent++) {
+      response.write(piece.repeat(10));
+      await sleep(2);
+    }
+    response.end();
+  };
 
 test.for(endless)(
   "%s: passed tokens are charged, and the stream ends when credit runs out (S30)",
@@ -297,14 +306,7 @@ test.for(endless)(
       name: `endless-${String(endless.findIndex(([other]) => other === name))}`,
       creditNanoUsd: credit,
     });
-    answer = async (_request, response) => {
-      response.writeHead(200, { "content-type": "text/event-stream" }).write(start);
-      for (let sent = 0; sent < 200 && !response.destroyed; sent++) {
-        response.write(piece.repeat(10));
-        await sleep(2);
-      }
-      response.end();
-    };
+    answer = sendsOn(start, piece);
     const path = model === "as-chat" ? "/v1/chat/completions" : "/v1/messages";
     const response = await ask({ model, path, content: "hi", apiKey: poor.apiKey });
     await response.text();
@@ -319,6 +321,23 @@ test.for(endless)(
     expect(balance).toBeGreaterThan(-100_000_000n);
   },
 );
+
+const behindErrors: [string, Asked["model"], string, string][] = [
+  ["text behind a [DONE] without an answer", "as-chat", "data: [DONE]\n\n", chunk({ content: PIECE })],
+  ["an error beside each text", "as-chat", "", chunk({ content: PIECE }, { error: {} })],
+  ["text behind an error", "as-messages", messageStart + event("error", { error: { type: "api_error" } }), inEvent(PIECE)],
+];
+
+test.for(behindErrors)("%s: none of it passes or is charged", async ([, model, start, piece]) => {
+  answer = sendsOn(start, piece);
+  const path = model === "as-chat" ? "/v1/chat/completions" : "/v1/messages";
+  const response = await ask({ model, path, content: "hi" });
+  const text = await response.text();
+  expect(text).toContain('"error"');
+  expect(text).not.toContain(PIECE);
+  const { outcome, usage } = await usageOf(response);
+  expect({ outcome, outputTokens: usage.outputTokens }).toEqual({ outcome: "failed", outputTokens: 0 });
+});
 
 test("none of this leaves credit held or a charge unsettled", async () => {
   const metrics = await stack().idle();
