@@ -4,6 +4,7 @@ import type { Caller } from "../../../extproc/auth/authenticate.ts";
 import { createLimits, type Limits } from "../../../extproc/limits/limits.ts";
 import { createLimitTurns } from "../../../ledger/leases/limit-turns.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
+import { worldKey } from "../../support/billing/world-key.ts";
 
 export interface LimitsBench {
   database: Database;
@@ -77,20 +78,7 @@ function isAdmitted(limits: Limits, caller: Caller | undefined): boolean {
 
 function callerOf(accountId: string, requestsPerMinute: number): Caller {
   return {
-    key: {
-      publicId: accountId,
-      accountId,
-      secretHash: Buffer.alloc(32),
-      previousSecret: null,
-      isDisabled: false,
-      isUnreadable: false,
-      expiresAt: null,
-      allowedModels: null,
-      allowedAddresses: null,
-      allowedOrigins: null,
-      hasPromptLog: false,
-      limits: {},
-    },
+    key: worldKey({ publicId: accountId, accountId }),
     account: {
       accountId,
       isSuspended: false,

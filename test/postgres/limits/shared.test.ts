@@ -6,6 +6,7 @@ import { createLimits, type Limits } from "../../../extproc/limits/limits.ts";
 import { createLimitTurns } from "../../../ledger/leases/limit-turns.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
+import { worldKey } from "../../support/billing/world-key.ts";
 
 const postgres = usePostgres();
 const START_MS = Date.parse("2026-11-21T10:20:05Z");
@@ -13,20 +14,7 @@ const nothing = { tokens: 0, nanoUsd: 0n };
 
 function callerWith(limits: LimitSettings): Caller {
   return {
-    key: {
-      publicId: "key",
-      accountId: "acme",
-      secretHash: Buffer.alloc(32),
-      previousSecret: null,
-      isDisabled: false,
-      isUnreadable: false,
-      expiresAt: null,
-      allowedModels: null,
-      allowedAddresses: null,
-      allowedOrigins: null,
-      hasPromptLog: false,
-      limits,
-    },
+    key: worldKey({ limits }),
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },
   };
 }

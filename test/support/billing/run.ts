@@ -8,6 +8,7 @@ import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import { createLog } from "../../../runtime/log.ts";
 import type { Price } from "../../../ledger/money.ts";
 import { catalogueModel, PRICE } from "./ledger.ts";
+import { worldKey } from "./world-key.ts";
 
 export interface TestRunOptions extends Partial<Omit<RunDeps, "runWatch">> {
   hold: Hold;
@@ -32,20 +33,7 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ba
     {
       requestId: "01900000-0000-7000-8000-000000000000",
       caller: {
-        key: {
-          publicId: "key",
-          accountId: "acme",
-          secretHash: Buffer.alloc(32),
-          previousSecret: null,
-          isDisabled: false,
-          isUnreadable: false,
-          expiresAt: null,
-          allowedModels: null,
-          allowedAddresses: null,
-          allowedOrigins: null,
-          limits: {},
-          hasPromptLog: false,
-        },
+        key: worldKey(),
         account: {
           accountId: "acme",
           isSuspended: false,

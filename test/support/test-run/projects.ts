@@ -71,7 +71,7 @@ const TESTS_AT_ONCE = 12;
 /** Of `expect.poll`: as patient as `eventually`. */
 const POLL = { timeout: 30_000 };
 
-/** Node.js loads the sources, as it does in the product: each of Vitest's processes would transform and evaluate them anew. */
+/** Node.js loads the sources, as it loads the product's. With Vite's runner, each process of a run has them transformed anew. */
 const NATIVE_IMPORTS = { viteModuleRunner: false, nodeLoader: false };
 
 /** Settings of every run. */

@@ -3,26 +3,14 @@ import { GatewayError } from "../../../../contract/errors.ts";
 import type { Limits as LimitSettings } from "../../../../contract/limits.ts";
 import type { Caller } from "../../../../extproc/auth/authenticate.ts";
 import { createLimits, type Limits } from "../../../../extproc/limits/limits.ts";
+import { worldKey } from "../../../support/billing/world-key.ts";
 
 const START_MS = Date.parse("2026-11-21T10:20:05Z");
 const nothing = { tokens: 0, nanoUsd: 0n };
 
 function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller {
   return {
-    key: {
-      publicId: "key",
-      accountId: "acme",
-      secretHash: Buffer.alloc(32),
-      previousSecret: null,
-      isDisabled: false,
-      isUnreadable: false,
-      expiresAt: null,
-      allowedModels: null,
-      allowedAddresses: null,
-      allowedOrigins: null,
-      hasPromptLog: false,
-      limits: ofKey,
-    },
+    key: worldKey({ limits: ofKey }),
     account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: ofAccount },
   };
 }

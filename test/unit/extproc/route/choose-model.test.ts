@@ -2,35 +2,19 @@ import { expect, test } from "vitest";
 import { chooseModel } from "../../../../extproc/route/choose-model.ts";
 import { createWorld } from "../../../../extproc/world/world.ts";
 import { catalogueModel, PRICE } from "../../../support/billing/ledger.ts";
+import { worldKey } from "../../../support/billing/world-key.ts";
 
 const modelsUrl = "http://127.0.0.1/dashboard/models";
-const PUBLIC_ID = "AbCd5678WxYz";
 
 /** The message for an unknown model, if there are so many. */
 function messageAmong(count: number): string {
   const world = createWorld({ lastHeardMs: () => null });
   const price = { ...PRICE, id: 1n, version: 1, schedule: [], batch: null };
   const names = Array.from({ length: count }, (_, index) => `large-${String(index).padStart(3, "0")}`);
-  const key = {
-    publicId: PUBLIC_ID,
-    accountId: "acme",
-    secretHash: Buffer.alloc(32, 1),
-    previousSecret: null,
-    isRevoked: false,
-    isDisabled: false,
-    expiresAt: null,
-    allowedModels: null,
-    allowedAddresses: null,
-    allowedOrigins: null,
-    hasPromptLog: false,
-    limits: {},
-  } as const;
   const models = names.map((name) => ({ model: catalogueModel(name), price }));
-  world.apply({ accounts: [], keys: [key], models, unreadable: [] });
-  const found = world.findKey(PUBLIC_ID);
-  if (found === undefined) throw new Error("the key is not there");
+  world.apply({ accounts: [], keys: [], models, unreadable: [] });
   try {
-    chooseModel({ world, key: found, protocol: "chat", modelsUrl, name: "unknown" });
+    chooseModel({ world, key: worldKey(), protocol: "chat", modelsUrl, name: "unknown" });
   } catch (error) {
     if (error instanceof Error) return error.message;
     throw error;

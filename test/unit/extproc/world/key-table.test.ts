@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createKeyTable, type WorldKey } from "../../../../extproc/world/key-table.ts";
+import { worldKey } from "../../../support/billing/world-key.ts";
 
 /** More than one chunk, and several rebuilds of the index. */
 const MANY = 20_000;
@@ -14,21 +15,12 @@ function publicIdOf(number: number): string {
 }
 
 function keyOf(number: number, changes: Partial<WorldKey> = {}): WorldKey {
-  return {
+  return worldKey({
     publicId: publicIdOf(number),
     accountId: `account-${number % 10}`,
     secretHash: createHash("sha256").update(`secret ${number}`).digest(),
-    previousSecret: null,
-    isDisabled: false,
-    isUnreadable: false,
-    expiresAt: null,
-    allowedModels: null,
-    allowedAddresses: null,
-    allowedOrigins: null,
-    hasPromptLog: false,
-    limits: {},
     ...changes,
-  };
+  });
 }
 
 describe("a table of keys", () => {
