@@ -3,6 +3,9 @@ import * as z from "zod";
 /** USD as a decimal string: JSON numbers would round it. */
 export const USD_AMOUNT = /^\d{1,9}(\.\d{1,9})?$/;
 
+/** The largest count that people can set. */
+export const MAX_COUNT_LIMIT = 1_000_000_000;
+
 const count = z.int().nonnegative().optional();
 const usd = z.string().regex(USD_AMOUNT, { error: 'an amount of USD such as "5.00"' }).optional();
 

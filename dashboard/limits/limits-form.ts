@@ -1,10 +1,8 @@
 import * as z from "zod";
-import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT, type Limits } from "../../contract/limits.ts";
+import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, MAX_COUNT_LIMIT, USD_AMOUNT, type Limits } from "../../contract/limits.ts";
 import { typedAmount, typedNumber } from "../http/typed-amount.ts";
 
-/** As in the management API, whose limits the form must be able to save. */
-const MAX_COUNT = 1_000_000_000;
-const WRONG_COUNT = "Enter a whole number from 1 to 1,000,000,000.";
+const WRONG_COUNT = `Enter a whole number from 1 to ${MAX_COUNT_LIMIT.toLocaleString("en-US")}.`;
 
 const amount = z.string().overwrite(typedAmount).regex(USD_AMOUNT, "Enter an amount in USD, such as 5.00.").optional();
 const count = z
@@ -12,7 +10,7 @@ const count = z
   .overwrite(typedNumber)
   .regex(/^[1-9]\d{0,9}$/, WRONG_COUNT)
   .transform(Number)
-  .refine((number) => number <= MAX_COUNT, WRONG_COUNT)
+  .refine((number) => number <= MAX_COUNT_LIMIT, WRONG_COUNT)
   .optional();
 
 /** Part of a form's schema: a field for each limit. */

@@ -238,10 +238,14 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     const outcome = endOutcome(machine);
     settleBy(() => {
       run.settle(outcome, 200);
-      if (outcome === "truncated") noteFailure(BROKEN_OFF);
-      if (outcome === "failed") noteFailure(machine.failure() ?? FAILED);
+      const error = outcome === "truncated" ? BROKEN_OFF : failure();
+      if (error !== null) noteFailure(error);
     });
     return bytes;
+  }
+
+  function failure(): GatewayError | null {
+    return machine?.outcome() === "failed" ? (machine.failure() ?? FAILED) : null;
   }
 
   function failed(thrown: unknown): Buffer {
@@ -262,7 +266,7 @@ export function createAnswerStream(start: AnswerStreamStart): AnswerStream {
     receivedBytes: () => receivedBytes,
     isWaiting: () => isWaiting,
     outcome: () => machine?.outcome() ?? "open",
-    failure: () => (machine?.outcome() === "failed" ? (machine.failure() ?? FAILED) : null),
+    failure,
     pass(chunk, isEnd) {
       receivedBytes += chunk.length;
       // The client has its end: data that the model server sent before it was cut off is discarded.

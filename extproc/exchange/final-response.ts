@@ -1,10 +1,8 @@
+import { FINAL_EVENTS } from "../protocol/responses/final-events.ts";
 import { rawMember } from "../protocol/json/scan.ts";
 import { createSseParser } from "../protocol/sse.ts";
 import { changeOutput } from "../translate/change-output.ts";
 import type { StreamTranslation } from "../translate/translation.ts";
-
-/** A response that its client received completely, or up to a limit. */
-const LAST_EVENTS = ["response.completed", "response.incomplete"];
 
 /**
  * The same stream, which delivers the response in its last event as the client reads it. Each output contains whole events only.
@@ -13,13 +11,13 @@ export function withFinalResponse(machine: StreamTranslation, onResponse: (respo
   let isFound = false;
 
   function look(output: Buffer): void {
-    if (isFound || !LAST_EVENTS.some((name) => output.includes(name))) return;
+    if (isFound || !FINAL_EVENTS.some((name) => output.includes(name))) return;
     const parser = createSseParser();
     for (const { data } of [...parser.push(output), ...parser.end()]) {
       const event = Buffer.from(data);
       const type = rawMember(event, "type")?.toString("utf8").slice(1, -1) ?? "";
       const response = rawMember(event, "response");
-      if (isFound || response === undefined || !LAST_EVENTS.includes(type)) continue;
+      if (isFound || response === undefined || !FINAL_EVENTS.includes(type)) continue;
       isFound = true;
       onResponse(response);
     }

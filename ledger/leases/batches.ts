@@ -26,7 +26,7 @@ const MAX_RUNNING = 4;
 /** Of each kind. Some may never be called again, so the one that was tried longest ago is forgotten. */
 const MAX_ACCOUNTS = 1_000;
 
-interface Waiting<Item, Result> {
+interface PendingCall<Item, Result> {
   item: Item;
   resolve(result: Result): void;
   reject(error: unknown): void;
@@ -41,7 +41,7 @@ export function createBatches<Item extends { accountId: string }, Result>({
   runAlone,
   maxAlone = 1,
 }: BatchesOptions<Item, Result>): Batches<Item, Result> {
-  type Call = Waiting<Item, Result>;
+  type Call = PendingCall<Item, Result>;
   /** Accounts whose batch took too long. */
   const stalled = new Set<string>();
   /** Accounts whose last call took too long although it ran alone. */

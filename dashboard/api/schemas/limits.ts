@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, USD_AMOUNT, type Limits } from "../../../contract/limits.ts";
+import { COUNT_LIMITS, LIMIT_NAMES, limitsSchema, MAX_COUNT_LIMIT, USD_AMOUNT, type Limits } from "../../../contract/limits.ts";
 import type { LimitUsage } from "../../limits/limit-usage.ts";
 import { showMoney } from "./values.ts";
 
 const count = z
   .int("Enter a whole number above 0.")
   .min(1, "Enter a whole number above 0.")
-  .max(1_000_000_000, "At most 1000000000.");
+  .max(MAX_COUNT_LIMIT, `At most ${MAX_COUNT_LIMIT}.`);
 const amount = z.string('Enter an amount in USD, such as "5.00".').regex(USD_AMOUNT, 'Enter an amount in USD, such as "5.00".');
 
 export const limits = z

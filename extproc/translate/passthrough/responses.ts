@@ -9,6 +9,7 @@ import { scanElements } from "../../protocol/json/scan.ts";
 import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
+import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
 import { encodeError } from "../../protocol/responses/response.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
@@ -201,7 +202,7 @@ function isEmptyList(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
-const ENDINGS: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
+const ENDINGS: ReadonlySet<unknown> = new Set(FINAL_EVENTS);
 
 /** Some servers end every stream with `response.completed`, whatever its status says. */
 function isFinished(response: unknown): boolean {
