@@ -45,7 +45,7 @@ export interface KubeClientDeps {
 }
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
-/** In addition to watches. */
+/** In addition to watches, each of which occupies one for minutes: many namespaces have more than this. */
 const MAX_CONNECTIONS = 64;
 
 /**
@@ -54,8 +54,12 @@ const MAX_CONNECTIONS = 64;
  */
 export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS }: KubeClientDeps): KubeClient {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: 0 });
+  const watchAgent = new Agent({ keepAlive: true, timeout: 0 });
 
-  async function open({ method, path, query = {}, body }: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
+  async function open(
+    { method, path, query = {}, body }: KubeRequest,
+    { agent, signal }: { agent: Agent; signal: AbortSignal },
+  ): Promise<IncomingMessage> {
     const url = new URL(path, access.server);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const credentials = await access.authenticate();
@@ -90,14 +94,15 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
 
   return {
     async send(request) {
-      return await read(await open(request, AbortSignal.timeout(request.timeoutMs ?? requestTimeoutMs)));
+      const signal = AbortSignal.timeout(request.timeoutMs ?? requestTimeoutMs);
+      return await read(await open(request, { agent, signal }));
     },
     async *watch({ path, query, signal, silenceMs }) {
       const silent = new AbortController();
       const timer = setTimeout(() => silent.abort(new Error(`A watch was silent for ${silenceMs} ms.`)), silenceMs);
       try {
-        const both = AbortSignal.any([signal, silent.signal]);
-        const response = await open({ method: "GET", path, query: { ...query, watch: "true" } }, both);
+        const request = { method: "GET", path, query: { ...query, watch: "true" } } as const;
+        const response = await open(request, { agent: watchAgent, signal: AbortSignal.any([signal, silent.signal]) });
         if (response.statusCode !== 200) await read(response);
         response.on("data", () => timer.refresh());
         for await (const line of createInterface({ input: response })) {
@@ -113,7 +118,10 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
         clearTimeout(timer);
       }
     },
-    close: () => agent.destroy(),
+    close() {
+      agent.destroy();
+      watchAgent.destroy();
+    },
   };
 }
 

@@ -99,6 +99,23 @@ test("a silent watch is treated as dead, and one with rare events is not", async
   expect(await watch(500)).toEqual([{ a: 1 }, { b: 2 }, "Error: A watch was silent for 500 ms."]);
 });
 
+test("requests are answered beside any number of open watches: an operator has two for each namespace", async () => {
+  await serve((response, url) => {
+    response.writeHead(200, json);
+    if (url.includes("watch")) response.write('{"a":1}\n');
+    else response.end("{}");
+  });
+  const stopping = new AbortController();
+  const watches = Array.from({ length: 100 }, () =>
+    client.watch({ path: "/x", query: {}, signal: stopping.signal, silenceMs: 60_000 }),
+  );
+  const firsts = await Promise.all(watches.map(async (each) => (await each.next()).value));
+  expect(firsts).toEqual(Array.from({ length: 100 }, () => ({ a: 1 })));
+  expect(await get()).toEqual({});
+  stopping.abort();
+  await Promise.allSettled(watches.map((each) => each.next()));
+});
+
 test("a rejected watch is an error with its code", async () => {
   await serve((response) => void response.writeHead(410, json).end('{"reason":"Expired","message":"too old"}'));
   expect(await watch()).toEqual(["KubeError: The Kubernetes API answered 410 Expired: too old"]);
