@@ -101,10 +101,20 @@ export function withinObject(edits: Readonly<Record<string, MemberEdit>>): Membe
 const NULL = Buffer.from("null");
 const EMPTY_OBJECT = Buffer.from("{}");
 
+/** An edit of the objects in the member's array: the members of each by its position, null for one that is left unchanged. */
+export function withinElements(edits: readonly (Readonly<Record<string, MemberEdit>> | null)[]): MemberEdit {
+  return (current) =>
+    current === undefined
+      ? undefined
+      : editElements(current, (element, position) => editMembers(element, edits[position] ?? NO_EDITS));
+}
+
+const NO_EDITS: Readonly<Record<string, MemberEdit>> = {};
+
 /** An array with its elements edited; the same buffer where none changed. An element that is undefined is left out. */
-export function editElements(array: Buffer, edit: (element: Buffer) => Buffer | undefined): Buffer {
+export function editElements(array: Buffer, edit: (element: Buffer, position: number) => Buffer | undefined): Buffer {
   const elements = scanElements(array);
-  const edited = elements.map(edit);
+  const edited = elements.map((element, position) => edit(element, position));
   return edited.every((element, index) => element === elements[index])
     ? array
     : joinElements(edited.filter((element) => element !== undefined));

@@ -49,7 +49,7 @@ export function parseBlock(block: unknown, raw: Buffer): AnswerBlock {
     case "redacted_thinking":
       return { type: "redacted_thinking", data: parsed.data.data ?? "" };
     case "tool_use":
-      return { type: "tool_use", id: parsed.data.id ?? "", name: parsed.data.name, input: inputText(raw) };
+      return { type: "tool_use", id: parsed.data.id ?? "", name: parsed.data.name, input: inputText(rawMember(raw, "input")) };
   }
 }
 
@@ -58,9 +58,9 @@ export function toCitation({ url, title }: z.infer<typeof citationSchema>): Cita
   return typeof url === "string" && url !== "" ? [{ url, title: title ?? null }] : [];
 }
 
-/** Some servers write the input as chat does, as the text of an object. */
-function inputText(raw: Buffer): string {
-  const input = rawMember(raw, "input")?.toString("utf8") ?? "{}";
+/** Some servers write the input as chat does, as the text of an object. @param written undefined if there is none. */
+export function inputText(written: Buffer | undefined): string {
+  const input = written?.toString("utf8") ?? "{}";
   if (input === "null" || input === '""') return "{}";
   const text: unknown = input.startsWith('"') ? JSON.parse(input) : null;
   return typeof text === "string" && isObjectText(text) ? text : input;

@@ -16,6 +16,7 @@ import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstr
 import { createArgumentGrowth, type ArgumentGrowth } from "../chat/argument-growth.ts";
 import { findChunkText, isFinished } from "../chat/chunk-text.ts";
 import { errorReader } from "./error-reader.ts";
+import { completeCompletion, createChunkForm } from "./chat-form.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.ts";
@@ -39,12 +40,12 @@ interface Wishes {
 }
 
 /**
- * A chat client, a chat upstream: every byte passes unchanged, except for the model's name, the output limit and the usage that
- * only the gateway requested.
+ * A chat client, a chat upstream: every byte passes unchanged, except for the model's name, the output limit, the usage that
+ * only the gateway requested, and what the answer lacks (chat-form.ts).
  * @throws GatewayError `invalid_request` for fields that the gateway itself must read (S21); the upstream judges the rest.
  */
 export function createChatPassthrough(input: TranslationInput): Translation {
-  const { body, backend, requestId } = input;
+  const { body, backend, requestId, nowSeconds } = input;
   const request = parseChatEnvelope(body);
   refusePriceModifiers(body);
   refuseUnpriced(body, backend);
@@ -58,12 +59,14 @@ export function createChatPassthrough(input: TranslationInput): Translation {
     usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
     answers: request.n ?? 1,
   };
+  const head = { id: `chatcmpl-${requestId.replaceAll("-", "")}`, created: nowSeconds, model: request.model };
+  const rules: AnswerRules = { wishes, profile, requestId, reader, head };
   return {
     upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(request, input), headers: {} },
     dropped: [],
     wantsStream,
-    response: (answer, meter) => passAnswer(answer, meter, { wishes, profile, reader }),
-    stream: (meter) => createPassthroughStream(createRules(meter, { wishes, profile, requestId, reader })),
+    response: (answer, meter) => passAnswer(answer, meter, rules),
+    stream: (meter) => createPassthroughStream(createRules(meter, rules)),
   };
 }
 
@@ -88,16 +91,21 @@ function askForUsage({ continuousUsage }: Profile): MemberEdit {
 interface AnswerRules {
   wishes: Wishes;
   profile: Profile;
+  requestId: string;
   reader: ErrorReader;
+  /** In place of what the server leaves out. */
+  head: AnswerHead;
 }
 
-function passAnswer(body: Buffer, meter: Meter, { wishes, profile, reader }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { wishes, profile, requestId, reader, head }: AnswerRules): Buffer {
   const events = eventsInBody(body);
   const answer = events === null ? withoutMark(body) : completionOf(events, { answers: wishes.answers, reader });
   const json = parseCompletion(answer, reader);
   countAll(json, { meter, findUnreadBytes: (piece) => findUnread(answer, piece) });
   meter.report(chatUsage(json, profile) ?? {});
-  return wishes.model === null ? answer : editMembers(answer, { model: replace(wishes.model) });
+  const missing = completeCompletion(json, head, requestId);
+  if (wishes.model === null && missing === null) return answer;
+  return editMembers(answer, { ...(wishes.model !== null && { model: replace(wishes.model) }), ...missing });
 }
 
 interface Counting {
@@ -130,7 +138,7 @@ function parseCompletion(body: Buffer, reader: ErrorReader): JsonObject {
   return json;
 }
 
-function createRules(meter: Meter, { wishes, profile, requestId, reader }: AnswerRules & { requestId: string }): StreamRules {
+function createRules(meter: Meter, { wishes, profile, requestId, reader, head: ownHead }: AnswerRules): StreamRules {
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const growth = profile.argumentSnapshots ? createArgumentGrowth() : undefined;
@@ -140,7 +148,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader }: Answe
   const answers = new Map<number, boolean>();
   let hasChoice = false;
   let isDone = false;
-  let head: AnswerHead = { id: "", created: 0, model: wishes.model ?? "" };
+  let head = ownHead;
+  const form = createChunkForm(requestId);
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     // The client has its ending.
@@ -210,9 +219,11 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader }: Answe
   }
 
   function editChunk(json: JsonObject, isWithoutChoices: boolean): EventEdit {
-    const edits = Object.hasOwn(json, "usage") ? { ...model, ...editUsage(json, isWithoutChoices) } : model;
     if (isWithoutChoices && !wishes.usage && isObject(json["usage"])) return "hide";
-    return Object.keys(edits).length === 0 ? "keep" : edits;
+    const edits = Object.hasOwn(json, "usage") ? { ...model, ...editUsage(json, isWithoutChoices) } : model;
+    const missing = form.complete(json, head);
+    if (missing !== null) return { ...missing, members: { ...edits, ...missing.members } };
+    return Object.keys(edits).length === 0 ? "keep" : { members: edits };
   }
 
   /** Chunks contain only what the client requested: no usage, usage at the end, or usage throughout. */

@@ -4,11 +4,10 @@ import { HEADERS, MESSAGES_VERSION } from "../../../contract/headers.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
-import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
-import { editMembers, remove, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
@@ -18,6 +17,8 @@ import { messagesUsage } from "../../protocol/messages/usage.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { errorReader } from "./error-reader.ts";
+import { createEventForm } from "./event-form.ts";
+import { completeMessage, type MessageFacts } from "./message-form.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn } from "../readable-output.ts";
@@ -53,6 +54,8 @@ interface AnswerRules {
   model: string | null;
   isUsageInclusive: boolean;
   reader: ErrorReader;
+  /** In place of what the server leaves out. */
+  facts: MessageFacts;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -61,7 +64,8 @@ const EVENT_NAME = /^[a-z_]{1,64}$/;
 const MIN_THINKING_TOKENS = 1_024;
 
 /**
- * A messages client, a messages upstream: every byte passes unchanged, except for the model's name and the output limit.
+ * A messages client, a messages upstream: every byte passes unchanged, except for the model's name, the output limit and what
+ * the answer lacks (event-form.ts).
  * @throws GatewayError `invalid_request` for fields that the gateway itself must read (S21).
  */
 export function createMessagesPassthrough(input: TranslationInput): Translation {
@@ -79,6 +83,7 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
     model: isRenamed ? request.model : null,
     isUsageInclusive: backend.profile.usageInclusive,
     reader: errorReader("messages", input),
+    facts: { requestId, model: request.model },
   };
   return {
     upstream: {
@@ -89,7 +94,7 @@ export function createMessagesPassthrough(input: TranslationInput): Translation 
     dropped: known[BETA_HEADER] === sent[BETA_HEADER] ? dropped : [...dropped, BETA_HEADER, ...leftOut],
     wantsStream: request.stream === true,
     response: (answer, meter) => passAnswer(answer, meter, rules),
-    stream: (meter) => createPassthroughStream(createRules(meter, { ...rules, requestId })),
+    stream: (meter) => createPassthroughStream(createRules(meter, rules)),
   };
 }
 
@@ -147,7 +152,7 @@ export function messagesHeaders(headers: ReadonlyMap<string, string>): Record<st
   return { [HEADERS.version]: version, ...(beta !== undefined && { [BETA_HEADER]: beta }) };
 }
 
-function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reader }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reader, facts }: AnswerRules): Buffer {
   const events = eventsInBody(body);
   const answer = events === null ? withoutMark(body) : messageOf(events, reader);
   const json = parseMessage(answer, reader);
@@ -155,7 +160,10 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reade
   for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));
   countUnread(meter, findUnread(answer, { json, countedBytes }));
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
-  return model === null ? answer : editMembers(answer, { model: replace(model) });
+  const { input_tokens, output_tokens } = encodeMessagesUsage(meter.final().usage);
+  const missing = completeMessage(json, facts, { input_tokens, output_tokens });
+  if (model === null && missing === null) return answer;
+  return editMembers(answer, { ...(model !== null && { model: replace(model) }), ...missing });
 }
 
 function countUnread(meter: Meter, bytes: number): void {
@@ -168,23 +176,23 @@ function parseMessage(body: Buffer, reader: ErrorReader): JsonObject {
   return json;
 }
 
-function createRules(
-  meter: Meter,
-  { model, isUsageInclusive, reader, requestId }: AnswerRules & { requestId: string },
-): StreamRules {
+function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: AnswerRules): StreamRules {
   const usage = createStreamUsage(meter, { isInclusive: isUsageInclusive });
-  const renamed: Record<string, MemberEdit> | null = model === null ? null : { message: within({ model: replace(model) }) };
-  const openBlocks = new Set<number>();
+  const form = createEventForm(facts, model === null ? null : { model: replace(model) });
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   const unread = createUnreadText();
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     if (json === null) return outcome === "failed" ? "hide" : "keep";
     if (outcome === "failed" || json["type"] === "error" || event === "error" || isObject(json["error"])) return fail(json);
-    const countedBytes = countEvent(json);
-    countUnread(meter, unread.find({ data, json, countedBytes }));
-    report(json);
-    return follow(json);
+    const typed = json["type"] === undefined && event !== null ? { ...json, type: event } : json;
+    const countedBytes = countEvent(typed);
+    countUnread(meter, unread.find({ data, json: typed, countedBytes }));
+    report(typed);
+    const change = form.complete(typed, () => meter.final().usage.outputTokens);
+    if (typed["type"] === "message_stop" && outcome === "open") outcome = "complete";
+    if (typed === json) return change ?? "keep";
+    return { ...change, members: { ...change?.members, type: write(event) } };
   }
 
   /** Proxies in front of a server send errors in other shapes. Behind one, the client has its ending. */
@@ -223,25 +231,6 @@ function createRules(
     if (json["type"] === "message_delta") usage.update(json["usage"]);
   }
 
-  function follow(json: JsonObject): EventEdit {
-    switch (json["type"]) {
-      case "message_start":
-        return renamed ?? "keep";
-      case "content_block_start":
-        if (typeof json["index"] === "number") openBlocks.add(json["index"]);
-        checkBlocks(openBlocks.size);
-        return "keep";
-      case "content_block_stop":
-        if (typeof json["index"] === "number") openBlocks.delete(json["index"]);
-        return "keep";
-      case "message_stop":
-        if (outcome === "open") outcome = "complete";
-        return "keep";
-      default:
-        return "keep";
-    }
-  }
-
   return {
     read,
     // Anthropic's SDKs read events by their names alone.
@@ -252,7 +241,7 @@ function createRules(
     closing: () => "",
     limited: () =>
       [
-        ...[...openBlocks].map((index) => encodeMessagesEvent({ type: "content_block_stop", index })),
+        ...[...form.open()].map((index) => encodeMessagesEvent({ type: "content_block_stop", index })),
         encodeMessagesEvent({
           type: "message_delta",
           delta: { stop_reason: "max_tokens", stop_sequence: null },
@@ -260,7 +249,7 @@ function createRules(
         }),
         encodeMessagesEvent({ type: "message_stop" }),
       ].join(""),
-    failed: (error) => encodeErrorEvent("messages", error, requestId),
+    failed: (error) => encodeErrorEvent("messages", error, facts.requestId),
     toStream(answer) {
       parseMessage(answer, reader);
       return eventsOf(answer);

@@ -22,7 +22,7 @@ import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
 import { createResponseSoFar } from "./response-so-far.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
-import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
+import { createPassthroughStream, type EventChange, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOfResponse, responseOf } from "./streamed-response.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { parseWhole } from "./whole-answer.ts";
@@ -132,7 +132,7 @@ function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
 }
 
 function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules): StreamRules {
-  const edited: Record<string, MemberEdit> | null = edits === null ? null : { response: within(edits) };
+  const edited: EventChange | null = edits === null ? null : { members: { response: within(edits) } };
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
@@ -156,7 +156,7 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
     }
     if (type === "response.failed") {
       outcome = "failed";
-      return { response: within({ ...edits, error: write(encodeError(failureOf(response))) }) };
+      return { members: { response: within({ ...edits, error: write(encodeError(failureOf(response))) }) } };
     }
     if (isFailure) {
       outcome = "failed";
@@ -179,7 +179,7 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
   /** Some servers send the items in their own events only: clients read the last response, and the gateway stores it. */
   function withItems(): EventEdit {
     const output = Buffer.from(soFar.output());
-    return { response: within({ ...edits, output: () => output }) };
+    return { members: { response: within({ ...edits, output: () => output }) } };
   }
 
   return {

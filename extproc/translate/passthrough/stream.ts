@@ -16,7 +16,16 @@ import type { StreamOutcome, StreamTranslation } from "../translation.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 
 /** The client's replacement for an event; an error replaces it in the client's own shape. */
-export type EventEdit = "keep" | "hide" | GatewayError | Readonly<Record<string, MemberEdit>>;
+export type EventEdit = "keep" | "hide" | GatewayError | EventChange;
+
+export interface EventChange {
+  /** Of its data. */
+  members: Readonly<Record<string, MemberEdit>>;
+  /** Events that its server left out before it. */
+  missing?: string;
+  /** Later events of the same form change in another way. */
+  isSingular?: boolean;
+}
 
 /** One protocol's processing of the events that pass through. Its state dies with the stream. */
 export interface StreamRules {
@@ -132,6 +141,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   function read(chunk: Buffer): Buffer | "unchanged" {
     const events = parser.push(chunk);
     const edits = readEvents(events);
+    if (edits.some(isSingular)) template.forget();
     if (held.length() === 0) learnFrom(chunk, events.at(-1), edits.at(-1));
     const isWhole = held.length() === 0 && parser.settled() === heldFrom + chunk.length;
     if (isWhole && edits.length === 0 && replacedEnd !== heldFrom && !isStripped()) {
@@ -149,10 +159,10 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     // A name that is added is no part of the form.
     if (edited?.event === event && edited.name !== null) return;
     const edit = edited?.event === event ? edited.edit : "keep";
-    if (edit === "hide" || edit instanceof GatewayError) return;
+    if (edit === "hide" || edit instanceof GatewayError || (edit !== "keep" && edit.isSingular === true)) return;
     const bytes = chunk.subarray(event.start - heldFrom, event.end - heldFrom);
     const data = chunk.subarray(event.dataRange.start - heldFrom, event.dataRange.end - heldFrom);
-    template.learn({ event, bytes, editedData: edit === "keep" ? null : editMembers(data, edit) });
+    template.learn({ event, bytes, editedData: edit === "keep" ? null : editMembers(data, edit.members) });
   }
 
   function readEvents(events: readonly SseEvent[]): Edited[] {
@@ -163,9 +173,9 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
       const name = event.event === null && json !== null ? (rules.nameOf?.(json) ?? null) : null;
       if (edit instanceof GatewayError) failure ??= edit;
       if (edit !== "keep") edits.push({ event, edit, name });
-      else if (name !== null) edits.push({ event, edit: {}, name });
+      else if (name !== null) edits.push({ event, edit: NO_CHANGE, name });
       // Rewritten, it lacks the bytes that were around its data.
-      else if (isStripped()) edits.push({ event, edit: {}, name });
+      else if (isStripped()) edits.push({ event, edit: NO_CHANGE, name });
     }
     return edits;
   }
@@ -213,14 +223,15 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     /** The event's own bytes around the edited JSON; data over several lines is rewritten. */
     function editEvent(
       { event, data, start, end, dataRange }: SseEvent,
-      { edit, name }: { edit: Readonly<Record<string, MemberEdit>>; name: string | null },
+      { edit: { members, missing = "" }, name }: { edit: EventChange; name: string | null },
     ): Buffer[] {
       if (dataRange === null || isStripped())
-        return [Buffer.from(encodeSseEvent(event ?? name, editMembers(Buffer.from(data), edit).toString("utf8")))];
+        return [Buffer.from(missing + encodeSseEvent(event ?? name, editMembers(Buffer.from(data), members).toString("utf8")))];
       const [dataStart, dataEnd] = [dataRange.start - heldFrom, dataRange.end - heldFrom];
       return [
+        Buffer.from(missing),
         ...named(bytes.subarray(start - heldFrom, dataStart), name),
-        editMembers(bytes.subarray(dataStart, dataEnd), edit),
+        editMembers(bytes.subarray(dataStart, dataEnd), members),
         bytes.subarray(dataEnd, end - heldFrom),
       ];
     }
@@ -288,6 +299,12 @@ interface Edited {
   edit: Exclude<EventEdit, "keep">;
   /** To be added. */
   name: string | null;
+}
+
+const NO_CHANGE: EventChange = { members: {} };
+
+function isSingular({ edit }: Edited): boolean {
+  return edit !== "hide" && !(edit instanceof GatewayError) && edit.isSingular === true;
 }
 
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");

@@ -106,7 +106,7 @@ function createRules(meter: Meter, { modelName, requestId }: { modelName: string
       if (Array.isArray(json["choices"])) {
         hasChunks = true;
         readChunk(json, json["choices"], meter);
-        return typeof json["model"] === "string" ? { model: write(modelName) } : "keep";
+        return typeof json["model"] === "string" ? { members: { model: write(modelName) } } : "keep";
       }
       if (typeof type !== "string" || !type.startsWith("transcript"))
         // Where such a stream ends is not known: its text would be free.

@@ -97,13 +97,13 @@ describe.for<Pair>([
 });
 
 test("several streamed choices are several choices, with their bytes and the server's own members", () => {
-  const first = '{"index":0,"delta":{"content":"a"},"finish_reason":"stop","x":1.50}';
-  const second = '{"index":1,"delta":{"content":"b","y":9007199254740993},"finish_reason":"length"}';
-  const body = `data: {"id":"c","model":"m","z":0.10,"choices":[${first},${second}]}\n\ndata: [DONE]\n\n`;
+  const first = '{"index":0,"delta":{"role":"assistant","content":"a"},"finish_reason":"stop","x":1.50}';
+  const second = '{"index":1,"delta":{"role":"assistant","content":"b","y":9007199254740993},"finish_reason":"length"}';
+  const body = `data: {"id":"c","created":1,"model":"m","z":0.10,"choices":[${first},${second}]}\n\ndata: [DONE]\n\n`;
   const input = inputFor(REQUEST, { upstream: "chat", upstreamModel: "m" });
   const answer = createTranslation("chat", input).response(Buffer.from(body), createMeter(1)).toString();
   expect(answer).toBe(
-    '{"id":"c","object":"chat.completion","model":"m","z":0.10,"choices":[{"index":0,"finish_reason":"stop","x":1.50,"message":{"content":"a"}},{"index":1,"finish_reason":"length","message":{"content":"b","y":9007199254740993}}]}',
+    '{"id":"c","object":"chat.completion","created":1,"model":"m","z":0.10,"choices":[{"index":0,"finish_reason":"stop","x":1.50,"message":{"role":"assistant","content":"a"}},{"index":1,"finish_reason":"length","message":{"role":"assistant","content":"b","y":9007199254740993}}]}',
   );
 });
 
@@ -157,7 +157,14 @@ test("citations, usage and stop details of a stream are in the complete message"
   const events = [
     {
       type: "message_start",
-      message: { id: "msg_1", role: "assistant", content: [], usage: { input_tokens: 3, output_tokens: 1 } },
+      message: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content: [],
+        usage: { input_tokens: 3, output_tokens: 1 },
+      },
     },
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
     { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } },
@@ -174,7 +181,9 @@ test("citations, usage and stop details of a stream are in the complete message"
   const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
   expect(read({ client: "messages", upstream: "messages" }, body).answer).toEqual({
     id: "msg_1",
+    type: "message",
     role: "assistant",
+    model: "m",
     content: [{ type: "text", text: "a", citations: [{ url: "https://x" }] }],
     usage: { input_tokens: 3, output_tokens: 7 },
     stop_reason: "refusal",

@@ -8,9 +8,26 @@ const REQUEST = { model: "m", max_tokens: 10, messages: [{ role: "user", content
 test.for([
   [
     "chat",
-    { choices: [{ message: { content: "hello" }, finish_reason: "stop" }], usage: { prompt_tokens: 5, completion_tokens: 2 } },
+    {
+      id: "c",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 5, completion_tokens: 2 },
+    },
   ],
-  ["messages", { content: [{ type: "text", text: "hello" }], usage: { input_tokens: 5, output_tokens: 2 } }],
+  [
+    "messages",
+    {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      model: "m",
+      content: [{ type: "text", text: "hello" }],
+      usage: { input_tokens: 5, output_tokens: 2 },
+    },
+  ],
 ] as const)("a complete %s answer after a byte order mark passes without it", ([protocol, answer]) => {
   const meter = createMeter(10);
   const text = JSON.stringify(answer);

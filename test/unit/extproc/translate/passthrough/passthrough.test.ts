@@ -43,7 +43,7 @@ describe("bytes pass unchanged", () => {
       ),
     ).toMatchObject({ text: chat.join(""), unchanged: chat.length });
     const messages = [
-      'event: message_start\ndata: {"type":"message_start","message":{}}\n\n',
+      'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\n',
       ": ping\n\n",
       'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ];
@@ -103,8 +103,8 @@ describe("how a stream ends", () => {
   });
 
   test("a finish_reason is enough for chat, and the missing [DONE] is added", () => {
-    const run = play(CHAT, [Buffer.from(FINISH)], { protocol: "chat" });
-    expect(run).toMatchObject({ outcome: "complete", text: FINISH + DONE });
+    const run = play(CHAT, [Buffer.from(chunk({}) + FINISH)], { protocol: "chat" });
+    expect(run).toMatchObject({ outcome: "complete", text: chunk({}) + FINISH + DONE });
   });
 
   test("an empty finish_reason does not count", () => {
@@ -168,26 +168,42 @@ function isAnswerOrError(data: string): boolean {
 
 test("whatever an upstream streams, the client's stream ends exactly once, and only edits change it", () => {
   const type = fc.constantFrom("message_start", "message_delta", "message_stop", "content_block_delta", "error", null);
-  const choices = fc.constantFrom(
-    undefined,
-    null,
+  const choices = fc.constantFrom<unknown[]>(
     [],
-    [{ delta: { content: "a" }, finish_reason: null }],
-    [{ finish_reason: "stop" }],
+    [{ index: 0, delta: { role: "assistant", content: "a" }, finish_reason: null }],
+    [{ index: 0, delta: { role: "assistant" }, finish_reason: "stop" }],
     [null],
-    "x",
   );
   const usage = fc.constantFrom(undefined, null, 5, { prompt_tokens: 1, completion_tokens: 1 }, { input_tokens: "x" });
   const event = fc.record({
     type,
+    id: fc.constant("c"),
+    object: fc.constant("chat.completion.chunk"),
+    created: fc.constant(1),
     choices,
     usage,
     model: fc.constantFrom("m", "other", 5),
     error: fc.constantFrom(undefined, null, { message: "x" }),
   });
-  const data = fc.oneof({ weight: 9, arbitrary: event.map((value) => JSON.stringify(value)) }, fc.constant("[DONE]"));
+  const start = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [],
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
+  /** What each event of messages must have. */
+  const required: Record<string, object> = {
+    message_start: { message: start },
+    message_delta: { delta: {}, usage: { output_tokens: 1 } },
+    content_block_delta: { index: 0, delta: { type: "other_delta" } },
+  };
+  const written = event.map((value) => JSON.stringify({ ...value, ...required[value.type ?? ""] }));
+  const data = fc.oneof({ weight: 9, arbitrary: written }, fc.constant("[DONE]"));
   fc.assert(
-    fc.property(fc.constantFrom("chat" as const, "messages" as const), fc.array(data, { maxLength: 8 }), (protocol, all) => {
+    fc.property(fc.constantFrom("chat" as const, "messages" as const), fc.array(data, { maxLength: 8 }), (protocol, rest) => {
+      const all = protocol === "messages" ? [JSON.stringify({ type: "message_start", message: start }), ...rest] : rest;
       // Errors are written anew, and end the stream.
       const isError = (data: string) =>
         data.includes('"error":{') || (protocol === "messages" && data.includes('"type":"error"'));

@@ -28,5 +28,5 @@ export function play(request: object, chunks: readonly Buffer[], options: Partia
 
 /** An event of a chat stream. */
 export function chunk(delta: object, more: object = {}): string {
-  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { role: "assistant", ...delta }, finish_reason: null }], ...more })}\n\n`;
 }

@@ -3,9 +3,9 @@ import { CHAT, chunk, DONE, play } from "./play.ts";
 
 describe("a last event that repeats the whole message, as MiniMax sends it (S28)", () => {
   const contentChunk = (index: number, content: string) =>
-    chunk({}, { choices: [{ index, delta: { content }, finish_reason: null }] });
+    chunk({}, { choices: [{ index, delta: { role: "assistant", content }, finish_reason: null }] });
   const whole = (index: number, message: object, more: object = {}) =>
-    chunk({}, { object: "chat.completion", choices: [{ index, message, finish_reason: "stop", ...more }] });
+    chunk({}, { choices: [{ index, delta: { role: "assistant" }, message, finish_reason: "stop", ...more }] });
   const counted = (events: readonly string[], n = 1) => {
     const text = [...events, DONE].join("");
     const runs = [[text], [...events, DONE]].map((chunks) => play({ ...CHAT, n }, chunks.map(Buffer.from), { protocol: "chat" }));

@@ -12,6 +12,7 @@ function play(protocol: Dialect, chunks: readonly string[], request: object = {}
   const meter = createMeter(10);
   const machine = createTranslation(protocol, input).stream(meter);
   let text = "";
+  machine.push(Buffer.from(STARTS[protocol]));
   for (const chunk of chunks) {
     const pushed = machine.push(Buffer.from(chunk));
     text += pushed === "unchanged" ? chunk : pushed.toString();
@@ -20,8 +21,14 @@ function play(protocol: Dialect, chunks: readonly string[], request: object = {}
   return { text, outcome: machine.outcome(), outputBytes: meter.outputBytes() };
 }
 
+const HEAD = { id: "c", object: "chat.completion.chunk", created: 1, model: "m" };
+const STARTS = {
+  chat: "",
+  messages: `data: ${JSON.stringify({ type: "message_start", message: {} })}\n\ndata: ${JSON.stringify({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } })}\n\n`,
+} as const;
+
 const chunk = (content: string, index = 0, finish: string | null = null) =>
-  `data: ${JSON.stringify({ id: "c", choices: [{ index, delta: { content }, finish_reason: finish }] })}\n\n`;
+  `data: ${JSON.stringify({ ...HEAD, choices: [{ index, delta: { role: "assistant", content }, finish_reason: finish }] })}\n\n`;
 const DONE = "data: [DONE]\n\n";
 const delta = (text: string) =>
   `event: content_block_delta\ndata: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`;

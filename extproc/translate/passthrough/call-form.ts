@@ -1,0 +1,118 @@
+import { checkCalls } from "../../protocol/answer-bounds.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { remove, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { createCallIds } from "../conversation/call-ids.ts";
+import { createObjectScan, type ObjectScan } from "../conversation/object-scan.ts";
+
+type Edits = Readonly<Record<string, MemberEdit>>;
+
+/** Completes the tool calls of one chat answer. */
+export interface CallForm {
+  /** @returns null for a call, or a piece of one, that has what clients require. */
+  complete(call: JsonObject): Edits | null;
+}
+
+interface Call {
+  position: number;
+  id: string;
+  /** Of arguments whose end tells where the next call begins; null if an id does. */
+  scan: ObjectScan | null;
+}
+
+/**
+ * Clients join the pieces of a call by `index`, and expect an id and a type with the first piece. Pieces belong together as
+ * in answer-blocks.ts: by index, else by id, else to the latest call; another id together with a name starts another call.
+ */
+export function createCallPieces(requestId: string): CallForm {
+  const byIndex = new Map<number, Call>();
+  const byId = new Map<string, Call>();
+  const callId = createCallIds(requestId);
+  let latest: Call | undefined;
+  let count = 0;
+
+  function find(index: number | null, id: string, isNamed: boolean): Call | undefined {
+    const known = index === null ? (id === "" ? latest : byId.get(id)) : byIndex.get(index);
+    if (known === undefined || !isNamed) return known;
+    const isOther = id === "" ? known.scan?.isClosed() === true : known.id !== "" && known.id !== id;
+    return isOther ? undefined : known;
+  }
+
+  function start(index: number | null, id: string): Call {
+    const call = { position: count, id, scan: id === "" ? createObjectScan() : null };
+    count += 1;
+    checkCalls(count);
+    latest = call;
+    if (index !== null) byIndex.set(index, call);
+    if (id !== "") byId.set(id, call);
+    return call;
+  }
+
+  return {
+    complete(piece) {
+      const { index: written, function: described } = piece;
+      const index = isIndex(written) ? written : null;
+      const id = textOf(piece["id"]);
+      const known = find(index, id, isObject(described) && textOf(described["name"]) !== "");
+      const call = known ?? start(index, id);
+      if (isObject(described)) call.scan?.take(textOf(described["arguments"]));
+      const isUnchanged = call.position === written;
+      return merged(
+        isUnchanged ? null : { index: write(call.position) },
+        known === undefined ? begun(piece, call) : later(piece),
+      );
+    },
+  };
+
+  function begun(piece: JsonObject, { id: given, position }: Call): Edits | null {
+    const id = callId(given, position);
+    return merged(id === given ? null : { id: write(id) }, completeCall(piece));
+  }
+}
+
+/** The calls of a complete answer. */
+export function createWholeCalls(requestId: string): CallForm {
+  const callId = createCallIds(requestId);
+  let count = 0;
+  return {
+    complete(call) {
+      const given = textOf(call["id"]);
+      const id = callId(given, count);
+      count += 1;
+      return merged(id === given ? null : { id: write(id) }, completeCall(call));
+    },
+  };
+}
+
+export function isIndex(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Of both; null for none. */
+export function merged(some: Edits | null, others: Edits | null): Edits | null {
+  if (some === null || others === null) return some ?? others;
+  return { ...some, ...others };
+}
+
+/** Ollama and others send the arguments as an object. */
+export function textArguments(described: unknown): Edits | null {
+  return isObject(described) && isObject(described["arguments"]) ? ARGUMENTS_AS_TEXT : null;
+}
+
+const ARGUMENTS_AS_TEXT: Edits = {
+  arguments: (written) => written && Buffer.from(JSON.stringify(written.toString("utf8"))),
+};
+
+function completeCall({ type, function: described }: JsonObject): Edits | null {
+  const isTyped = typeof type === "string" && type !== "";
+  return merged(isTyped || !isObject(described) ? null : { type: write("function") }, later({ function: described }));
+}
+
+/** SDKs for Python reject a type that is null. */
+function later({ type, function: described }: JsonObject): Edits | null {
+  const edits = textArguments(described);
+  return merged(type === null ? { type: remove } : null, edits === null ? null : { function: within(edits) });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,80 @@
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { withinElements, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { inputText } from "../../protocol/messages/answer-block.ts";
+import { mintToolId } from "../conversation/ids.ts";
+
+type Edits = Readonly<Record<string, MemberEdit>>;
+
+/** In place of what a server leaves out. */
+export interface MessageFacts {
+  requestId: string;
+  /** The name that the client requested. */
+  model: string;
+}
+
+/**
+ * What clients' libraries require of a message, or of the start of its stream, and some servers leave out: they add to its content
+ * and its usage without looking.
+ * @param tokens for missing counts; none of a message that begins.
+ * @returns null for one that has all.
+ */
+export function completeMessage(message: JsonObject, facts: MessageFacts, tokens: Counts = NO_TOKENS): Edits | null {
+  const { content, usage } = message;
+  const blocks = Array.isArray(content) ? completeBlocks(content, facts) : write([]);
+  const counts = completeUsage(usage, tokens);
+  const head = completeHead(message, facts);
+  if (blocks === null && counts === null && head === null) return null;
+  return { ...head, ...(blocks !== null && { content: blocks }), ...(counts !== null && { usage: counts }) };
+}
+
+type Counts = Readonly<Record<string, number>>;
+const NO_TOKENS: Counts = { input_tokens: 0, output_tokens: 0 };
+
+/** @returns null if it has these counts. */
+export function completeUsage(usage: unknown, counts: Counts): MemberEdit | null {
+  const known = isObject(usage) ? usage : {};
+  const missing = Object.entries(counts).filter(([name]) => typeof known[name] !== "number");
+  return missing.length === 0 ? null : withinObject(Object.fromEntries(missing.map(([name, value]) => [name, write(value)])));
+}
+
+/** A content block, or the start of one. @param position in its message. */
+export function completeBlock(block: JsonObject, position: number, { requestId }: Pick<MessageFacts, "requestId">): Edits | null {
+  switch (block["type"]) {
+    case "text":
+      return typeof block["text"] === "string" ? null : { text: write("") };
+    case "thinking":
+      return typeof block["thinking"] === "string" ? null : { thinking: write("") };
+    case "tool_use": {
+      const { id, input } = block;
+      const isCalled = isGiven(id);
+      if (isCalled && isObject(input)) return null;
+      return {
+        ...(!isCalled && { id: write(mintToolId("toolu_", { requestId, index: position })) }),
+        ...(!isObject(input) && { input: asObject }),
+      };
+    }
+    default:
+      return null;
+  }
+}
+
+function completeBlocks(content: readonly unknown[], facts: MessageFacts): MemberEdit | null {
+  const edits = content.map((block, position) => (isObject(block) ? completeBlock(block, position, facts) : null));
+  return edits.every((edit) => edit === null) ? null : withinElements(edits);
+}
+
+function completeHead(message: JsonObject, { requestId, model }: MessageFacts): Edits | null {
+  if (HEAD.every((name) => isGiven(message[name]))) return null;
+  const missing = { id: `msg_${requestId.replaceAll("-", "")}`, type: "message", role: "assistant", model };
+  return Object.fromEntries(HEAD.flatMap((name) => (isGiven(message[name]) ? [] : [[name, write(missing[name])]])));
+}
+
+const HEAD = ["id", "type", "role", "model"] as const;
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function asObject(written: Buffer | undefined): Buffer {
+  return Buffer.from(inputText(written));
+}

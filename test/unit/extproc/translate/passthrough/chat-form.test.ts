@@ -1,0 +1,206 @@
+import { describe, expect, test } from "vitest";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
+import { replayChat } from "../replay.ts";
+import { CHAT, DONE, play } from "./play.ts";
+
+/** Chunks and completions that lack what clients' libraries require. */
+type Json = Record<string, unknown>;
+
+const HEAD = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m" };
+const call = (index: number, id: string, written: string) => ({
+  index,
+  id,
+  type: "function",
+  function: { name: "weather", arguments: written },
+});
+const more = (index: number, written: string) => ({ index, function: { arguments: written } });
+
+interface Chunk extends Json {
+  choices: Choice[];
+}
+interface Choice extends Json {
+  delta: Json & { tool_calls?: Json[] };
+}
+
+function chunks(): Chunk[] {
+  const of = (delta: Choice["delta"], finish: string | null = null): Chunk => ({
+    ...HEAD,
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  });
+  return [
+    of({ role: "assistant", content: "" }),
+    ...["Good ", "day", ". ", "Bye", "."].map((content) => of({ content })),
+    of({ tool_calls: [call(0, "call_1", "")] }),
+    of({ tool_calls: [more(0, '{"city":')] }),
+    of({ tool_calls: [more(0, '"Oslo"}')] }),
+    of({ tool_calls: [call(1, "call_2", '{"city":"Rome"}')] }),
+    of({}, "tool_calls"),
+    { ...HEAD, choices: [], usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 } },
+  ];
+}
+
+const write = (all: readonly object[]) => all.map((each) => `data: ${JSON.stringify(each)}\n\n`).join("") + DONE;
+const PROPER = write(chunks());
+
+const eachChunk = (change: (chunk: Json) => void) => () => {
+  const all = chunks();
+  for (const chunk of all) change(chunk);
+  return all;
+};
+const eachChoice = (change: (choice: Choice) => void) => () => {
+  const all = chunks();
+  for (const choice of all.flatMap((chunk) => chunk.choices)) change(choice);
+  return all;
+};
+const eachCall = (change: (call: Json) => void) =>
+  eachChoice(({ delta }) => {
+    for (const call of delta.tool_calls ?? []) change(call);
+  });
+
+const ODD: Record<string, () => object[]> = {
+  "choices without an index": eachChoice((choice) => {
+    delete choice["index"];
+  }),
+  "an index in quotes": eachChoice((choice) => {
+    choice["index"] = "0";
+  }),
+  "no role": eachChoice(({ delta }) => {
+    delete delta["role"];
+  }),
+  "empty roles": eachChoice(({ delta }) => {
+    delta["role"] = "";
+  }),
+  "no choices beside the usage": () => chunks().map((chunk) => (chunk.choices.length > 0 ? chunk : { ...chunk, choices: null })),
+  "no delta at the end": eachChoice((choice) => {
+    if (choice["finish_reason"] !== null) Reflect.set(choice, "delta", null);
+  }),
+  "calls without an index": eachCall((call) => {
+    delete call["index"];
+  }),
+  "calls that all have the index 0": eachCall((call) => {
+    call["index"] = 0;
+  }),
+  "calls counted from 1": eachCall((call) => {
+    call["index"] = Number(call["index"]) + 1;
+  }),
+  "calls without a type": eachCall((call) => {
+    delete call["type"];
+  }),
+  "calls with null for what a piece lacks": eachCall((call) => {
+    call["type"] ??= null;
+    call["id"] ??= null;
+  }),
+  "arguments as an object": () => {
+    const all = chunks().filter((_, position) => position !== 7 && position !== 8);
+    for (const { delta } of all.flatMap((chunk) => chunk.choices))
+      for (const piece of delta.tool_calls ?? [])
+        piece["function"] = { name: "weather", arguments: { city: piece["id"] === "call_1" ? "Oslo" : "Rome" } };
+    return all;
+  },
+  "no id, no object, no time and no model": eachChunk((chunk) => {
+    for (const name of ["id", "object", "created", "model"]) delete chunk[name];
+  }),
+  "the object of a complete answer": eachChunk((chunk) => {
+    chunk["object"] = "chat.completion";
+  }),
+};
+
+describe.for(Object.entries(ODD))("a chat stream with %s", ([, make]) => {
+  const request = { ...CHAT, stream_options: { include_usage: true } };
+  const sent = write(make());
+
+  test("is whole for the official SDK", async () => {
+    const { text, outcome, metered } = play(request, [Buffer.from(sent)], { protocol: "chat" });
+    expect(outcome).toBe("complete");
+    expect(metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 9 }, isEstimated: false });
+    const { choices, ...head } = await replayChat(text);
+    expect(head).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), created: expect.any(Number), model: "m" });
+    expect(choices).toMatchObject([
+      {
+        index: 0,
+        finish_reason: "tool_calls",
+        message: {
+          role: "assistant",
+          content: "Good day. Bye.",
+          tool_calls: [
+            { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } },
+            { id: "call_2", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test("gets one role, and the same bytes however it arrives", () => {
+    const whole = play(request, [Buffer.from(sent)], { protocol: "chat" }).text;
+    const events = sent.split(/(?<=\n\n)/).map((event) => Buffer.from(event));
+    expect(play(request, events, { protocol: "chat" }).text).toBe(whole);
+    const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
+    expect(play(request, bytes, { protocol: "chat" }).text).toBe(whole);
+    expect(whole.match(/"role"/g)).toHaveLength(1);
+  });
+});
+
+test("a chat stream in proper form passes without a copy", () => {
+  const events = PROPER.split(/(?<=\n\n)/).map((event) => Buffer.from(event));
+  const request = { ...CHAT, stream_options: { include_usage: true } };
+  expect(play(request, events, { protocol: "chat" })).toMatchObject({ text: PROPER, unchanged: events.length });
+});
+
+test("calls without ids get one each, in their stream and in a complete answer", () => {
+  const calls = ["Oslo", "Rome"].map((city) => ({ function: { name: "weather", arguments: JSON.stringify({ city }) } }));
+  const stream = calls.map((each) => ({ ...HEAD, choices: [{ index: 0, delta: { tool_calls: [each] }, finish_reason: null }] }));
+  const { text } = play(CHAT, [Buffer.from(write(stream))], { protocol: "chat" });
+  const ids = [...text.matchAll(/"id":"(call_\w+)"/g)].map(([, id]) => id);
+  expect(new Set(ids).size).toBe(2);
+  const choices = [
+    { message: { content: null, tool_calls: calls.map((each) => ({ ...each, x: 1.5 })) }, finish_reason: "tool_calls" },
+  ];
+  const answer = complete({ choices });
+  expect([...answer.matchAll(/"id":"(call_\w+)"/g)].map(([, id]) => id)).toEqual(ids);
+});
+
+test("a complete answer gets what it lacks, and keeps its other bytes", () => {
+  const message = { content: "hi", tool_calls: [{ id: "a", function: { name: "f", arguments: { big: 1 } } }] };
+  const written = JSON.stringify({ choices: [{ message, finish_reason: "stop" }], x: 1.5 }).replace(
+    '"big":1',
+    '"big": 12345678901234567890',
+  );
+  const answer = complete(written);
+  expect(JSON.parse(answer)).toMatchObject({
+    id: expect.stringMatching(/^chatcmpl-/),
+    object: "chat.completion",
+    created: expect.any(Number),
+    model: "m",
+    choices: [
+      {
+        index: 0,
+        finish_reason: "stop",
+        message: {
+          role: "assistant",
+          content: "hi",
+          tool_calls: [{ id: "a", type: "function", function: { arguments: '{"big": 12345678901234567890}' } }],
+        },
+      },
+    ],
+  });
+});
+
+test("a complete answer in proper form keeps its bytes", () => {
+  const message = {
+    role: "assistant",
+    content: "hi",
+    tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+  };
+  const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
+  const written = JSON.stringify({ ...HEAD, object: "chat.completion", choices }, null, 1);
+  expect(complete(written)).toBe(written);
+});
+
+function complete(answer: object | string): string {
+  const input = inputFor({ ...CHAT, stream: false }, { upstream: "chat", upstreamModel: "m" });
+  const bytes = Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer));
+  return createTranslation("chat", input).response(bytes, createMeter(1)).toString();
+}

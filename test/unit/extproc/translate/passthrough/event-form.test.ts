@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
+import { replayMessages } from "../replay.ts";
+import { CHAT, play } from "./play.ts";
+
+/** Events and messages that lack what clients' libraries require. */
+type Json = Record<string, unknown>;
+
+const REQUEST = { ...CHAT, max_tokens: 10 };
+
+interface Event extends Json {
+  type: string;
+  message?: Json;
+  content_block?: Json;
+  delta?: Json;
+}
+
+function events(): Event[] {
+  const delta = (index: number, type: string, piece: Json): Event => ({
+    type: "content_block_delta",
+    index,
+    delta: { type, ...piece },
+  });
+  const block = (index: number, content: Json, ...deltas: Event[]): Event[] => [
+    { type: "content_block_start", index, content_block: content },
+    ...deltas,
+    { type: "content_block_stop", index },
+  ];
+  return [
+    {
+      type: "message_start",
+      message: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content: [],
+        usage: { input_tokens: 5, output_tokens: 1 },
+      },
+    },
+    ...block(0, { type: "thinking", thinking: "", signature: "" }, delta(0, "thinking_delta", { thinking: "Hmm." })),
+    ...block(1, { type: "text", text: "" }, ...["Good ", "day", ". ", "Bye."].map((text) => delta(1, "text_delta", { text }))),
+    ...block(
+      2,
+      { type: "tool_use", id: "toolu_1", name: "weather", input: {} },
+      delta(2, "input_json_delta", { partial_json: '{"city":' }),
+      delta(2, "input_json_delta", { partial_json: '"Oslo"}' }),
+    ),
+    { type: "message_delta", delta: { stop_reason: "tool_use", stop_sequence: null }, usage: { output_tokens: 9 } },
+    { type: "message_stop" },
+  ];
+}
+
+const write = (all: readonly Event[]) => all.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+
+const each = (change: (event: Event) => void) => () => {
+  const all = events();
+  for (const event of all) change(event);
+  return write(all);
+};
+const without = (isLeftOut: (event: Event) => boolean) => () => write(events().filter((event) => !isLeftOut(event)));
+
+const ODD: Record<string, () => string> = {
+  "null for the usage at the start": each(({ message }) => {
+    if (message !== undefined) message["usage"] = null;
+  }),
+  "half of the usage at the start": each(({ message }) => {
+    if (message !== undefined) message["usage"] = { output_tokens: 1 };
+  }),
+  "null for the content at the start": each(({ message }) => {
+    if (message !== undefined) message["content"] = null;
+  }),
+  "a start with nothing": each(({ message }) => {
+    for (const name of Object.keys(message ?? {})) delete message?.[name];
+  }),
+  "no start": without(({ type }) => type === "message_start"),
+  "no usage at the end": each((event) => {
+    if (event.type === "message_delta") event["usage"] = null;
+  }),
+  "blocks without their empty members": each(({ content_block: block }) => {
+    for (const name of ["text", "thinking", "input"]) delete block?.[name];
+  }),
+  "an input that is an empty text": each(({ content_block: block }) => {
+    if (block?.["type"] === "tool_use") block["input"] = "";
+  }),
+  "events without an index": each((event) => {
+    delete event["index"];
+  }),
+  "blocks that all have the index 0": each((event) => {
+    if ("index" in event) event["index"] = 0;
+  }),
+  "blocks counted from 1": each((event) => {
+    if ("index" in event) event["index"] = Number(event["index"]) + 1;
+  }),
+  "no start of thinking and text": without(
+    ({ content_block: block }) => block?.["type"] === "text" || block?.["type"] === "thinking",
+  ),
+  "no ends of blocks": without(({ type }) => type === "content_block_stop"),
+  "types only in the names of events": () => write(events()).replaceAll(/data: \{"type":"\w+",?/g, "data: {"),
+  "null for a piece": () => {
+    const more = { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: null } };
+    return write(
+      events().flatMap((event) => (event["index"] === 1 && event.type === "content_block_stop" ? [more, event] : [event])),
+    );
+  },
+  "an input in one piece that is an object": () =>
+    write(
+      events()
+        .filter(({ delta }) => delta?.["partial_json"] !== '{"city":')
+        .map((event) =>
+          event.delta?.["partial_json"] === undefined
+            ? event
+            : { ...event, delta: { ...event.delta, partial_json: { city: "Oslo" } } },
+        ),
+    ),
+};
+
+describe.for(Object.entries(ODD))("a messages stream with %s", ([, make]) => {
+  const sent = make();
+
+  test("is whole for the official SDK", async () => {
+    const { text, outcome } = play(REQUEST, [Buffer.from(sent)], { protocol: "messages" });
+    expect(outcome).toBe("complete");
+    expect(await replayMessages(text)).toMatchObject({
+      id: expect.stringMatching(/^msg_/),
+      type: "message",
+      role: "assistant",
+      model: "m",
+      content: [
+        { type: "thinking", thinking: "Hmm." },
+        { type: "text", text: "Good day. Bye." },
+        { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Oslo" } },
+      ],
+      stop_reason: "tool_use",
+      usage: { output_tokens: expect.any(Number) },
+    });
+  });
+
+  test("comes out the same however it arrives", () => {
+    const whole = play(REQUEST, [Buffer.from(sent)], { protocol: "messages" }).text;
+    const pieces = sent.split(/(?<=\n\n)/).map((event) => Buffer.from(event));
+    expect(play(REQUEST, pieces, { protocol: "messages" }).text).toBe(whole);
+    const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
+    expect(play(REQUEST, bytes, { protocol: "messages" }).text).toBe(whole);
+  });
+});
+
+test("a messages stream in proper form passes without a copy", () => {
+  const sent = write(events());
+  const pieces = sent.split(/(?<=\n\n)/).map((event) => Buffer.from(event));
+  expect(play(REQUEST, pieces, { protocol: "messages" })).toMatchObject({ text: sent, unchanged: pieces.length });
+});
+
+test("a complete message gets what it lacks, and its count of tokens", () => {
+  const content = [
+    { type: "text", text: "twelve bytes" },
+    { type: "tool_use", name: "f", input: '{"big": 12345678901234567890}' },
+  ];
+  const answer = complete(JSON.stringify({ content, x: 1.5 }));
+  expect(answer).toContain('"input":{"big": 12345678901234567890}');
+  expect(JSON.parse(answer)).toMatchObject({
+    id: expect.stringMatching(/^msg_/),
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [{ text: "twelve bytes" }, { id: expect.stringMatching(/^toolu_/), name: "f" }],
+    usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
+    x: 1.5,
+  });
+});
+
+test("a complete message in proper form keeps its bytes", () => {
+  const message = { ...events()[0]?.message, content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" };
+  const written = JSON.stringify(message, null, 1);
+  expect(complete(written)).toBe(written);
+});
+
+function complete(answer: string): string {
+  const input = inputFor({ ...REQUEST, stream: false }, { upstream: "messages", upstreamModel: "m" });
+  return createTranslation("messages", input).response(Buffer.from(answer), createMeter(1)).toString();
+}
