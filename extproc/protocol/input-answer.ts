@@ -1,8 +1,9 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { ImageTraits } from "../../contract/units.ts";
+import type { MemberEdit } from "./json/splice.ts";
 import { isObject, type JsonObject } from "./json/object.ts";
 import type { Outline } from "./json/outline.ts";
-import { readUpstreamErrorPayload } from "./upstream-error.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "./upstream-error.ts";
 
 /** An answer of an input interface, as far as the gateway reads it. */
 export interface InputAnswer {
@@ -16,11 +17,12 @@ export interface InputAnswer {
   readonly outputTokens?: number | undefined;
   /** Of the images that it has. */
   readonly made?: ImageTraits;
+  /** What clients cannot read as it is written. */
+  readonly edits?: Readonly<Record<string, MemberEdit>>;
 }
 
 /** Why a 2xx answer is none: the server's own error, which some send with a 200, or the sentence. */
-export function noAnswer(json: JsonObject | null, sentence: string): GatewayError {
-  if (json !== null && (isObject(json["error"]) || json["object"] === "error"))
-    return readUpstreamErrorPayload(json, { client: "chat" });
+export function noAnswer(json: JsonObject | null, sentence: string, reader: ErrorReader): GatewayError {
+  if (json !== null && (isObject(json["error"]) || json["object"] === "error")) return readUpstreamErrorPayload(json, reader);
   return new GatewayError("upstream_error", sentence);
 }

@@ -68,7 +68,7 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 /** Their content was written by others. */
 const QUOTING: ReadonlySet<string> = new Set(["annotations", "citation", "citations"]);
 
-const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "image_url"]);
+const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "image_url", "b64_json"]);
 /** Shorter strings of these letters may be words. */
 const MIN_BASE64 = 64;
 const IMAGE_BYTES = 4 * IMAGE_TOKENS;
@@ -207,7 +207,7 @@ function readText(name: string, text: string, isOwn: boolean, output: Output): v
 
 /** A picture in base64, whose bytes do not determine its tokens. */
 export function isPicture(name: string, text: string): boolean {
-  if (name === "b64_json") return isBase64(text);
+  if (name === "b64_json" && isBase64(text)) return true;
   return IMAGE_MEMBERS.has(name) && text.startsWith("data:") && isBase64(text.slice(text.indexOf(",") + 1));
 }
 

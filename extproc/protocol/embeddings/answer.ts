@@ -6,6 +6,7 @@ import { parseObject, type JsonObject } from "../json/object.ts";
 import { createOutline, type Outline } from "../json/outline.ts";
 import { inWords } from "../in-words.ts";
 import { scanMembers, skipSeparator, skipSpace, type Member } from "../json/scan.ts";
+import type { ErrorReader } from "../upstream-error.ts";
 
 /** An answer without its vectors. */
 interface Rest {
@@ -27,9 +28,9 @@ const MAX_REST_BYTES = 64 * 1024;
  * @param inputs how many the request has, at least one.
  * @throws GatewayError `upstream_error` if it is not a list of their embeddings; the upstream's own error if it is one.
  */
-export function readEmbeddingsAnswer(body: Buffer, inputs: number): InputAnswer {
+export function readEmbeddingsAnswer(body: Buffer, inputs: number, reader: ErrorReader): InputAnswer {
   const rest = betweenOuterBrackets(body) ?? byMembers(body);
-  if (rest === null) throw readNoList(body);
+  if (rest === null) throw readNoList(body, reader);
   checkVectors(rest.list, inputs);
   const { usage } = rest.json;
   // Vectors are not tokens: only the prompt is counted.
@@ -108,7 +109,7 @@ function hasNoVector(list: Buffer, members: readonly Member[]): boolean {
   );
 }
 
-function readNoList(body: Buffer): GatewayError {
+function readNoList(body: Buffer, reader: ErrorReader): GatewayError {
   const json = body.length > MAX_REST_BYTES ? null : parseObject(body.toString("utf8"));
-  return noAnswer(json, "The model server's answer is not a list of embeddings.");
+  return noAnswer(json, "The model server's answer is not a list of embeddings.", reader);
 }

@@ -4,17 +4,18 @@ import { ExcessiveStructure, REQUEST_BOUNDS } from "../json/bounds.ts";
 import { count, member } from "../json/count.ts";
 import { parseObject, type JsonObject } from "../json/object.ts";
 import { ExcessiveOutline, outlineOf, type Outline } from "../json/outline.ts";
+import type { ErrorReader } from "../upstream-error.ts";
 
 /**
  * Reads an answer without the texts of its documents.
  * @param documents how many the request has.
  * @throws GatewayError `upstream_error` if it is not a ranking of these documents; the upstream's own error if it is one.
  */
-export function readRerankAnswer(body: Buffer, documents: number): InputAnswer {
+export function readRerankAnswer(body: Buffer, documents: number, reader: ErrorReader): InputAnswer {
   const outline = outlineOfAnswer(body);
   const json = parseObject(outline.text.toString("utf8"));
   const results = json?.["results"];
-  if (json === null || !Array.isArray(results)) throw noAnswer(json, "The model server's answer has no list of results.");
+  if (json === null || !Array.isArray(results)) throw noAnswer(json, "The model server's answer has no list of results.", reader);
   checkResults(results, documents);
   return { outline, inputTokens: reportedTokens(json), units: reportedSearches(json) };
 }

@@ -3,6 +3,7 @@ import { noAnswer } from "../input-answer.ts";
 import { ANSWER_BOUNDS, ExcessiveStructure, parseWithin } from "../json/bounds.ts";
 import { count, member } from "../json/count.ts";
 import { isObject, type JsonObject } from "../json/object.ts";
+import type { ErrorReader } from "../upstream-error.ts";
 
 /** What a transcription says about its cost: unchecked; NaN for what is no number, undefined if it says nothing. */
 export interface TranscriptionReport {
@@ -18,12 +19,12 @@ export interface TranscriptionReport {
  * An answer in JSON.
  * @throws GatewayError `upstream_error` if it is no transcription; the upstream's own error if it is one.
  */
-export function readTranscription(body: Buffer): TranscriptionReport {
+export function readTranscription(body: Buffer, reader: ErrorReader): TranscriptionReport {
   const json = parse(body);
   const text = json?.["text"];
   // Some formats have segments alone.
   if (json === null || (typeof text !== "string" && !Array.isArray(json["segments"])))
-    throw noAnswer(json, "The model server's answer is not a transcription.");
+    throw noAnswer(json, "The model server's answer is not a transcription.", reader);
   return { ...readReport(json), text: typeof text === "string" ? text : "" };
 }
 

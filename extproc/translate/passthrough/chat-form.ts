@@ -36,7 +36,11 @@ export function createChunkForm(requestId: string): ChunkForm {
 
   function completeChoice(choice: JsonObject, position: number): Edits | null {
     const index = isIndex(choice["index"]) ? choice["index"] : position;
-    const edits = index === choice["index"] ? null : { index: write(index) };
+    const edits = merged(
+      index === choice["index"] ? null : { index: write(index) },
+      // SDKs for Java take an empty reason for the end.
+      choice["finish_reason"] === "" ? { finish_reason: write(null) } : null,
+    );
     const { delta } = choice;
     if (isObject(delta)) {
       const inside = completeDelta(delta, choiceAt(index));

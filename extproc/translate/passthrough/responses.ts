@@ -56,8 +56,9 @@ interface AnswerRules {
  */
 export function createResponsesPassthrough(input: TranslationInput): Translation {
   const { body, backend } = input;
-  const request = parseEnvelope(body);
+  // A stored prompt may stand in place of the input.
   refuseStored(body.outline);
+  const request = parseEnvelope(body);
   refusePriceModifiers(body);
   refuseUnpriced(body, backend);
   refuseSeveralAnswers(body);

@@ -7,8 +7,9 @@ import { count } from "../../protocol/json/count.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { write } from "../../protocol/json/splice.ts";
 import { readSpeechRequest, wantsEvents } from "../../protocol/speech/request.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
+import { errorReader } from "./error-reader.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 
@@ -16,10 +17,12 @@ import { createPassthroughStream, type EventEdit, type StreamRules } from "./str
  * A request for speech and its answer: every byte passes unchanged, except for the model's name in the request. The request is
  * checked before, when it is measured (meter/speech-measure.ts).
  */
-export function createSpeechPassthrough({ body, backend, requestId }: TranslationInput): Translation {
+export function createSpeechPassthrough(input: TranslationInput): Translation {
+  const { body, backend, requestId } = input;
   // Here it is that of the voice.
   refusePriceModifiers(body, "speed");
   const maxBytes = maxSoundBytes(readSpeechRequest(body).characters);
+  const reader = errorReader("speech", input);
   return {
     upstream: {
       path: upstreamPath("speech", backend.protocol),
@@ -32,7 +35,7 @@ export function createSpeechPassthrough({ body, backend, requestId }: Translatio
     response() {
       throw notSpeech();
     },
-    stream: (meter) => createPassthroughStream(createRules(meter, { requestId, maxBytes })),
+    stream: (meter) => createPassthroughStream(createRules(meter, { requestId, maxBytes, reader })),
   };
 }
 
@@ -43,8 +46,14 @@ function notSpeech(): GatewayError {
   return new GatewayError("upstream_error", "The model server's answer is not speech.");
 }
 
+interface SpeechFacts {
+  requestId: string;
+  maxBytes: number;
+  reader: ErrorReader;
+}
+
 /** OpenAI's events: `speech.audio.delta` with a piece in base64, and `speech.audio.done` with the usage. */
-function createRules(meter: Meter, { requestId, maxBytes }: { requestId: string; maxBytes: number }): StreamRules {
+function createRules(meter: Meter, { requestId, maxBytes, reader }: SpeechFacts): StreamRules {
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   let receivedBytes = 0;
   let hasSound = false;
@@ -56,8 +65,7 @@ function createRules(meter: Meter, { requestId, maxBytes }: { requestId: string;
 
   function read(json: JsonObject): EventEdit {
     const { type, error, audio } = json;
-    if (type === "error" || (error !== undefined && error !== null))
-      return failed(readUpstreamErrorPayload(json, { client: "speech" }));
+    if (type === "error" || (error !== undefined && error !== null)) return failed(readUpstreamErrorPayload(json, reader));
     hasSound ||= type === "speech.audio.delta" && typeof audio === "string" && audio !== "";
     if (type !== "speech.audio.done") return "keep";
     if (!hasSound) return failed(notSpeech());

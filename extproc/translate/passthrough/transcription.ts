@@ -7,8 +7,9 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { write } from "../../protocol/json/splice.ts";
 import { lastLineEnds, readReport, readTranscription } from "../../protocol/transcription/answer.ts";
 import { formOf, wantedText, wantsEvents, type TextFormat } from "../../protocol/transcription/request.ts";
-import { readUpstreamErrorPayload } from "../../protocol/upstream-error.ts";
+import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
+import { errorReader } from "./error-reader.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 
@@ -25,7 +26,8 @@ const DONE: ReadonlySet<string> = new Set(["transcript.text.done", "transcriptio
  * A request for a transcription and its answer: every byte passes unchanged, except for the model's name in the form. The request is
  * checked before, when it is measured (meter/transcription-measure.ts).
  */
-export function createTranscriptionPassthrough({ body, headers, model, backend, requestId }: TranslationInput): Translation {
+export function createTranscriptionPassthrough(input: TranslationInput): Translation {
+  const { body, headers, model, backend, requestId } = input;
   refusePriceModifiers(body);
   const form = formOf(body);
   const format = wantedText(body);
@@ -40,12 +42,18 @@ export function createTranscriptionPassthrough({ body, headers, model, backend, 
     ...(isTranslation && { optional: "translate recordings" }),
     dropped: [],
     wantsStream: wantsEvents(body),
-    ...createAnswer({ format, modelName: model.name, requestId }),
+    ...createAnswer({ format, modelName: model.name, requestId, reader: errorReader("transcription", input) }),
   };
 }
 
+interface AnswerFacts {
+  modelName: string;
+  requestId: string;
+  reader: ErrorReader;
+}
+
 /** Separate from the request's body, which its closures would retain. */
-function createAnswer({ format, ...facts }: { format: TextFormat | null; modelName: string; requestId: string }) {
+function createAnswer({ format, ...facts }: AnswerFacts & { format: TextFormat | null }) {
   return {
     answerType(given) {
       if (format === null) return "application/json";
@@ -53,7 +61,7 @@ function createAnswer({ format, ...facts }: { format: TextFormat | null; modelNa
     },
     response(received, meter) {
       if (format !== null && !isObjectText(received)) readText(received, { format, meter });
-      else readJson(received, meter);
+      else readJson(received, meter, facts.reader);
       return received;
     },
     stream: (meter) => createPassthroughStream(createRules(meter, facts)),
@@ -65,8 +73,8 @@ function isObjectText(answer: Buffer): boolean {
   return /^\s*\{/.test(answer.toString("latin1", 0, 64));
 }
 
-function readJson(received: Buffer, meter: Meter): void {
-  const { text, seconds, inputTokens, outputTokens } = readTranscription(received);
+function readJson(received: Buffer, meter: Meter, reader: ErrorReader): void {
+  const { text, seconds, inputTokens, outputTokens } = readTranscription(received, reader);
   meter.produced(text);
   meter.report({ units: seconds, inputTokens, outputTokens });
 }
@@ -85,7 +93,7 @@ function readText(received: Buffer, { format, meter }: { format: TextFormat; met
  * OpenAI's events: `transcript.text.delta` with a piece of the text, and `transcript.text.done` with all of it and the usage. Or
  * vLLM's: chunks as of chat completions, some with usage, and `[DONE]`.
  */
-function createRules(meter: Meter, { modelName, requestId }: { modelName: string; requestId: string }): StreamRules {
+function createRules(meter: Meter, { modelName, requestId, reader }: AnswerFacts): StreamRules {
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
   let hasChunks = false;
 
@@ -101,8 +109,7 @@ function createRules(meter: Meter, { modelName, requestId }: { modelName: string
         return "keep";
       }
       const { type, error, delta } = json;
-      if (type === "error" || (error !== undefined && error !== null))
-        return failed(readUpstreamErrorPayload(json, { client: "transcription" }));
+      if (type === "error" || (error !== undefined && error !== null)) return failed(readUpstreamErrorPayload(json, reader));
       if (Array.isArray(json["choices"])) {
         hasChunks = true;
         readChunk(json, json["choices"], meter);

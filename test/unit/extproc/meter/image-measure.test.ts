@@ -5,6 +5,7 @@ import { readImageAnswer } from "../../../../extproc/protocol/image-generation/a
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { chargeNanoUsd, type Price } from "../../../../ledger/money.ts";
 import { BY_QUALITY, EACH_PRICE } from "../../../support/servers/image-models.ts";
+import { READER } from "../error-reader.ts";
 
 const BY_TOKENS: Price = { ...EACH_PRICE, unitPicoUsd: 0n, inputPicoUsd: 5_000_000n, outputPicoUsd: 40_000_000n };
 
@@ -24,7 +25,7 @@ function chargeFor(request: object, answer: object, sized: Sized = {}) {
   const { hold, meter: createMeter } = sizeOf(request, sized);
   const meter = createMeter(0);
   const { n = 1 }: { n?: number } = request;
-  const { inputTokens, outputTokens, units, made } = readImageAnswer(Buffer.from(JSON.stringify(answer)), n);
+  const { inputTokens, outputTokens, units, made } = readImageAnswer(Buffer.from(JSON.stringify(answer)), n, READER);
   meter.report({ inputTokens, outputTokens, units, made });
   const { usage, unitPrice, isEstimated } = meter.final();
   const price = { ...(sized.price ?? EACH_PRICE), unitPicoUsd: unitPrice?.picoUsd ?? -1n };
@@ -183,7 +184,7 @@ describe("an answer with large pictures", () => {
 
   test("is read without them", () => {
     const body = Buffer.from(JSON.stringify({ data: [{ b64_json: large }, { b64_json: large }], usage: { output_tokens: 3 } }));
-    const { outline, units, outputTokens } = readImageAnswer(body, 2);
+    const { outline, units, outputTokens } = readImageAnswer(body, 2, READER);
     expect(outline.text.length).toBeLessThan(200);
     expect({ units, outputTokens }).toEqual({ units: 2, outputTokens: 3 });
   });
@@ -196,8 +197,8 @@ describe("an answer with large pictures", () => {
       { b64_json: "", url: large },
       { url: "https://example.com" },
     ];
-    expect(readImageAnswer(Buffer.from(JSON.stringify({ data })), 5).units).toBe(3);
-    expect(() => readImageAnswer(Buffer.from('{"data":[{"b64_json":""}]}'), 1)).toThrow("has no image");
+    expect(readImageAnswer(Buffer.from(JSON.stringify({ data })), 5, READER).units).toBe(3);
+    expect(() => readImageAnswer(Buffer.from('{"data":[{"b64_json":""}]}'), 1, READER)).toThrow("has no image");
   });
 
   test.for([
@@ -207,6 +208,6 @@ describe("an answer with large pictures", () => {
     ["half of it", `{"data":[{"b64_json":"${large}`, "no list of images"],
     ["an error", '{"error":{"message":"The server is full."}}', "no usable answer"],
   ] as const)("is an error if it has %s", ([, body, words]) => {
-    expect(() => readImageAnswer(Buffer.from(body), 1)).toThrow(words);
+    expect(() => readImageAnswer(Buffer.from(body), 1, READER)).toThrow(words);
   });
 });

@@ -2,12 +2,13 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../../contract/errors.ts";
 import { readEmbeddingsAnswer } from "../../../../../extproc/protocol/embeddings/answer.ts";
 import { editMembers, replace } from "../../../../../extproc/protocol/json/splice.ts";
+import { READER } from "../../error-reader.ts";
 
 const VECTOR = { object: "embedding", index: 0, embedding: [0.25, -1e-9] };
 const REST = { object: "list", model: "inner", usage: { prompt_tokens: 5, total_tokens: 5 } };
 
 function read(answer: object | string, inputs = 1) {
-  return readEmbeddingsAnswer(Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)), inputs);
+  return readEmbeddingsAnswer(Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)), inputs, READER);
 }
 
 describe("an answer is read without its vectors", () => {

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { readRerankAnswer } from "../../../../../extproc/protocol/rerank/answer.ts";
+import { READER } from "../../error-reader.ts";
 
-const tokensOf = (reported: object) => readRerankAnswer(Buffer.from(JSON.stringify({ results: [], ...reported })), 1).inputTokens;
+const tokensOf = (reported: object) =>
+  readRerankAnswer(Buffer.from(JSON.stringify({ results: [], ...reported })), 1, READER).inputTokens;
 
 test.for<[string, object, number | undefined]>([
   ["the total", { usage: { total_tokens: 9, prompt_tokens: 8 }, meta: { tokens: { input_tokens: 7 } } }, 9],

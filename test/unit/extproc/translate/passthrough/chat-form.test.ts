@@ -76,6 +76,9 @@ const ODD: Record<string, () => object[]> = {
   "no delta at the end": eachChoice((choice) => {
     if (choice["finish_reason"] !== null) Reflect.set(choice, "delta", null);
   }),
+  "an empty reason with every chunk": eachChoice((choice) => {
+    choice["finish_reason"] ??= "";
+  }),
   "calls without an index": eachCall((call) => {
     delete call["index"];
   }),
