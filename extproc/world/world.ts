@@ -68,6 +68,8 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
   /** Most requests come with a key that was used a moment ago: nothing is made for it again. */
   const recentKeys = createRecentMap<WorldKey>(MAX_RECENT_KEYS);
   const accounts = new Map<string, WorldAccount>();
+  /** It may come from another server, or from the same one restored, whose versions do not continue those that are known. */
+  let isReloading = false;
   const limits = createInterner<Limits>((value) => JSON.stringify(value));
   const byName = new Map<string, WorldModel>();
   let byNameOrAlias = new Map<string, WorldModel>();
@@ -118,7 +120,7 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
     if (known !== undefined) limits.release(known.limits);
     const shared = { ...account, accountId: known?.accountId ?? account.accountId, limits: limits.take(account.limits) };
     // A reading that began before a settlement may arrive after it.
-    const isOlder = known !== undefined && account.version < known.version;
+    const isOlder = !isReloading && known !== undefined && account.version < known.version;
     accounts.set(shared.accountId, isOlder ? { ...shared, ...balanceOf(known) } : shared);
   }
 
@@ -168,7 +170,8 @@ export function createWorld({ lastHeardMs }: WorldDeps): World {
       for (const row of change.unreadable) applyUnreadable(row);
     },
     reload(phase) {
-      if (phase === "begin") return keys.beginGeneration();
+      isReloading = phase === "begin";
+      if (isReloading) return keys.beginGeneration();
       for (const publicId of keys.deleteOlder()) recentKeys.delete(publicId);
     },
     applyBalances(balances) {

@@ -121,6 +121,18 @@ describe("the world", () => {
     expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 60n, version: 3n, isSuspended: true });
   });
 
+  test("takes an older balance from a server whose last changes are lost, and later ones in their order", () => {
+    const here = world();
+    here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 9n, postedNanoUsd: 0n })] });
+    here.reload("begin");
+    here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 5n, postedNanoUsd: 40n })] });
+    here.reload("end");
+    expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 40n, version: 5n });
+    here.applyBalances(new Map([["acme", { postedNanoUsd: 30n, version: 7n }]]));
+    here.apply({ ...NOTHING, accounts: [accountRow("acme", { version: 6n, postedNanoUsd: 35n })] });
+    expect(here.findAccount("acme")).toMatchObject({ postedNanoUsd: 30n, version: 7n });
+  });
+
   describe("with rows that a newer version wrote", () => {
     const unreadable = (kind: "account" | "key" | "model", id: string) => ({
       ...NOTHING,
