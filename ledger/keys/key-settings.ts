@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { ACCESS_NAMES, encodeAccess, type KeyAccess } from "../../contract/key-access.ts";
 import { LIMIT_NAMES, type Limits } from "../../contract/limits.ts";
+import { countEarlierSpend } from "../leases/earlier-spend.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { findKey, IS_MADE_BY_HAND } from "./key-list.ts";
 
@@ -47,7 +48,10 @@ export async function changeKey(
   { accountId, publicId }: { accountId: string; publicId: string },
   { name, allowedModels, expiresAt, limits, promptLogDays, isDisabled, allowedAddresses, allowedOrigins }: KeyChange,
 ): Promise<void> {
-  if (limits !== undefined) await checkLimitsAreKnown(database, { accountId, publicId });
+  if (limits !== undefined) {
+    await checkLimitsAreKnown(database, { accountId, publicId });
+    await countEarlierSpend(database, { noun: "key", id: publicId, limits });
+  }
   const changed = await database.execute(
     `UPDATE api_key SET name = coalesce($3, name),
        limits = CASE WHEN $4::jsonb IS NULL THEN limits ELSE limits - $10::text[] || $4::jsonb END - $11::text[] || $12::jsonb,

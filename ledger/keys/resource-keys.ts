@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { encodeAccess, storedKeyLimitsSchema, type KeyAccess } from "../../contract/key-access.ts";
 import type { Limits } from "../../contract/limits.ts";
+import { countEarlierSpend } from "../leases/earlier-spend.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { assignProject } from "../projects/project-keys.ts";
 import { hasRoomForResourceKey } from "./key-bounds.ts";
@@ -171,6 +172,7 @@ export async function changeResourceKey(
     });
     if (before === undefined) return;
     const { publicId, isDisabled } = before;
+    await countEarlierSpend(transaction, { noun: "key", id: publicId, limits: settings.limits });
     await transaction.execute(
       `UPDATE api_key SET name = $2, disabled_at = CASE WHEN $3 THEN coalesce(disabled_at, now()) END, expires_at = $4,
          allowed_models = $5, limits = $6, prompt_log_days = $7 WHERE public_id = $1`,

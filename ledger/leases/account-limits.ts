@@ -4,6 +4,7 @@ import { LIMIT_NAMES, limitsSchema, storedLimitsSchema, type Limits } from "../.
 import { parseNanoUsd } from "../money.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { countEarlierSpend } from "./earlier-spend.ts";
 
 /** Who set a limit of an account: its owners, or the operators of the service. */
 export type LimitSetter = "owner" | "operator";
@@ -48,6 +49,7 @@ export async function setAccountLimits(
     );
   if (by === "owner") await admitChange(transaction, "limits", accountId);
   const effective = lowestLimits(limits, (by === "owner" ? kept.operator : kept.owner).limits);
+  await countEarlierSpend(transaction, { noun: "account", id: accountId, limits: effective });
   await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [
     accountId,
     JSON.stringify(limits),

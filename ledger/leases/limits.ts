@@ -1,10 +1,12 @@
 import { LIMIT_NAMES, LIMITS, type Limits } from "../../contract/limits.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { countEarlierSpend } from "./earlier-spend.ts";
 import { RUNNING_TERM_MS } from "./limit-turns.ts";
 
 /** Replaces all limits of a key; where it may be used stays. @returns false if there is no such key. */
-export async function setKeyLimits(database: Queryable, publicId: string, limits: Limits): Promise<boolean> {
-  const changed = await database.execute("UPDATE api_key SET limits = limits - $3::text[] || $2::jsonb WHERE public_id = $1", [
+export async function setKeyLimits(transaction: Queryable, publicId: string, limits: Limits): Promise<boolean> {
+  await countEarlierSpend(transaction, { noun: "key", id: publicId, limits });
+  const changed = await transaction.execute("UPDATE api_key SET limits = limits - $3::text[] || $2::jsonb WHERE public_id = $1", [
     publicId,
     JSON.stringify(limits),
     LIMIT_NAMES,
