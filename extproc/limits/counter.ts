@@ -47,6 +47,8 @@ const REPORT_RUNNING_WITHIN_MS = 8_000;
 /** In a period in which it has not taken a turn yet: so that all have met in time. */
 const MEET_SOON_MS = 5_000;
 const IDLE_MS = MINUTE_MS;
+/** By so much clocks are set back now and then. */
+const CORRECTED_WITHIN_MS = MINUTE_MS;
 /** Longer than any counted request runs. */
 const FORGOTTEN_MS = 2 * 60 * MINUTE_MS;
 
@@ -73,8 +75,9 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
 
   function roll(nowMs: number): void {
     const start = startOf(period, nowMs);
-    // A clock that was set back stays in the current period.
-    if (start <= periodStartMs) return;
+    if (start === periodStartMs) return;
+    // A clock that is corrected by a little stays in the current period. One that was far ahead would stay there for long.
+    if (start < periodStartMs && periodStartMs - nowMs < CORRECTED_WITHIN_MS) return;
     periodStartMs = start;
     used = 0n;
     reported = 0n;

@@ -69,6 +69,22 @@ test("requests per minute: one too many is a 429 that names the limit and the se
   expect(begin(limits, caller, 10)).toBe(3);
 });
 
+test("a clock that is set back by seconds stays in its minute, and one that was an hour ahead does not stay there for an hour", () => {
+  const { limits, clock } = startOne();
+  const caller = callerWith({ requestsPerMinute: 3 });
+  clock.now += 56_000;
+  expect(begin(limits, caller, 10)).toBe(3);
+  clock.now -= 5_000;
+  expect(begin(limits, caller, 10)).toBe(0);
+  clock.now += 60 * 60_000;
+  expect(begin(limits, caller, 10)).toBe(3);
+  clock.now -= 60 * 60_000 - 10_000;
+  expect(begin(limits, caller, 10)).toBe(3);
+  expect(begin(limits, caller, 10)).toBe(0);
+  clock.now += 60_000;
+  expect(begin(limits, caller, 10)).toBe(3);
+});
+
 test("messages clients get their protocol's headers", () => {
   const { limits } = startOne();
   const { headers } = limits.begin(callerWith({ requestsPerMinute: 5, tokensPerMinute: 100 }), "messages", {
