@@ -12,10 +12,6 @@ import { createTickets } from "../ledger/batches/ticket.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
-import { readLabelsOf } from "../ledger/usage/request-labels.ts";
-import { readRequest } from "../ledger/usage/request-list.ts";
-import { labelUsageByModelAndDay, usageByLabel } from "../ledger/usage/label-reports.ts";
-import { usageByModelAndDay } from "../ledger/usage/reports.ts";
 import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
 import { endLeasesOf } from "../ledger/leases/leases.ts";
 import { createLabelBudget } from "./labels/label-budget.ts";
@@ -23,6 +19,7 @@ import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
 import { startNightly } from "../ledger/upkeep/nightly.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
+import { createUsageReport } from "./answers/usage-report.ts";
 import { createAddressCheck } from "./auth/address-check.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
 import { startBatches } from "./batches/start.ts";
@@ -238,12 +235,7 @@ export async function startExtproc(
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     responses: storedResponses.store,
-    readUsage: {
-      byModelAndDay: ({ keyId, fromDay, toDay }) => usageByModelAndDay(database, { keyId, fromDay, toDay }),
-      withLabel: (range) => labelUsageByModelAndDay(database, range),
-      byLabel: (range) => usageByLabel(database, range),
-      ofRequest: async (request) => readLabelsOf(database, request.accountId, await readRequest(database, request)),
-    },
+    readUsage: createUsageReport(database),
     newRequestId: createRequestIds(),
     random: Math.random,
     clock,

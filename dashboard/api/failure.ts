@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError, toGatewayError, type ErrorCode } from "../../contract/errors.ts";
+import { databaseAway } from "../../ledger/postgres/away.ts";
 import type { Logger } from "../../runtime/log.ts";
 import type { ApiError } from "./schemas/error.ts";
 import { fieldOf } from "./validation.ts";
@@ -53,7 +54,7 @@ function knownError(error: unknown): GatewayError {
       cause: error,
     });
   }
-  return fromFastify(error) ?? toGatewayError(error);
+  return fromFastify(error) ?? databaseAway(error) ?? toGatewayError(error);
 }
 
 const UNREADABLE: Readonly<Record<number, string>> = {

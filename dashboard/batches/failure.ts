@@ -3,6 +3,7 @@ import { encodeError, GatewayError, toGatewayError } from "../../contract/errors
 import { HEADERS } from "../../contract/headers.ts";
 import { hasVersion } from "../../contract/messages-version.ts";
 import type { Dialect } from "../../contract/protocol.ts";
+import { databaseAway } from "../../ledger/postgres/away.ts";
 import type { Logger } from "../../runtime/log.ts";
 
 /** Any failure in the caller's protocol, as extproc would answer it. */
@@ -11,7 +12,7 @@ export function answerBatchError(
   { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
 ) {
   const dialect = dialectOf(request);
-  const known = error instanceof GatewayError ? error : (fromFramework(error) ?? toGatewayError(error));
+  const known = error instanceof GatewayError ? error : (fromFramework(error) ?? databaseAway(error) ?? toGatewayError(error));
   if (known.status >= 500)
     log.error(
       { err: error, requestId: request.id, route: request.routeOptions.url },

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError, toGatewayError } from "../../contract/errors.ts";
+import { databaseAway } from "../../ledger/postgres/away.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { DeadLink } from "./dead-link.ts";
 import { readForm } from "./form.ts";
@@ -34,7 +35,7 @@ export function answerError({
   if (error instanceof FreshSignInNeeded)
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
   if (error instanceof SecondFactorNeeded) return reply.redirect(secondFactorPath(request), 303);
-  const known = error instanceof GatewayError ? error : (fromFastify(error) ?? unexpected(error));
+  const known = error instanceof GatewayError ? error : (fromFastify(error) ?? databaseAway(error) ?? unexpected(error));
   if (known.status >= 500)
     log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, "internal error on a page");
   return reply
