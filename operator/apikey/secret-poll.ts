@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { KubeClient } from "../kube/client.ts";
-import { isKubeError } from "../kube/kube-error.ts";
+import { isKubeError, KubeError } from "../kube/kube-error.ts";
 import { keyOf, type KubeObject } from "../kube/object.ts";
 import { objectPath } from "../kube/paths.ts";
 import { pause } from "../../runtime/wait.ts";
@@ -46,16 +46,22 @@ export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs 
     }
   }
 
-  /** Checks each Secret once. @throws if the API server does not answer. */
+  /** Checks each Secret once. @throws if the API server does not answer, and at the end if it could not give one of them. */
   return async function poll(signal: AbortSignal): Promise<void> {
     const next = new Map<string, string>();
     const all = [...objects()];
+    let failure: KubeError | undefined;
     for (let at = 0; at < all.length && isLeader() && !signal.aborted; at += AT_ONCE) {
       const batch = all.slice(at, at + AT_ONCE);
-      const found = await Promise.all(batch.map(look));
+      const found = await Promise.allSettled(batch.map(look));
       for (const [index, object] of batch.entries()) {
         const key = keyOf(object);
-        const version = found[index];
+        const result = found[index];
+        if (result?.status === "rejected") {
+          if (!(result.reason instanceof KubeError)) throw result.reason;
+          failure = result.reason;
+        }
+        const version = result?.status === "fulfilled" ? result.value : seen.get(key);
         if (version === undefined) continue;
         next.set(key, version);
         // The first time, too: it may have been edited since the ApiKey was reconciled.
@@ -64,5 +70,6 @@ export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs 
       await pause(pauseMs, signal);
     }
     seen = next;
+    if (failure !== undefined) throw failure;
   };
 }

@@ -44,7 +44,8 @@ export function encodeConditions({ wanted, before, generation, nowMs }: EncodeIn
       type,
       status,
       reason,
-      message: message.slice(0, LONGEST_MESSAGE),
+      // Half a character would be stored as another, and so be written again and again.
+      message: message.slice(0, LONGEST_MESSAGE).toWellFormed(),
       lastTransitionTime: old?.status === status ? old.lastTransitionTime : now,
       observedGeneration: generation,
     };

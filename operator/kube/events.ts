@@ -12,6 +12,8 @@ export interface KubeEvents {
   eventSeen(event: { kind: string }): void;
   /** An InferencePool could not be read, for another reason than that it is not there. */
   poolUnreadable(failure: { pool: string; error: unknown }): void;
+  /** A Model's Secret could not be read, for another reason than that it is not there or that rights are missing. */
+  secretUnreadable(failure: { secret: string; error: unknown }): void;
   reconciled(run: {
     name: string;
     key: string;
@@ -100,6 +102,9 @@ export function createKubeEvents({ log, metrics }: { log: Logger; metrics: Regis
     },
     poolUnreadable({ pool, error }) {
       log.warn({ pool, err: error }, `InferencePool ${pool} cannot be read; retrying`);
+    },
+    secretUnreadable({ secret, error }) {
+      log.warn({ secret, err: error }, `Secret ${secret} cannot be read; retrying`);
     },
     reconciled({ name, key, result, seconds, failure }) {
       reconciles.inc({ controller: name, result });

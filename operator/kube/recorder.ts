@@ -35,6 +35,7 @@ const QUIET_MS = 600_000;
 const MAX_REMEMBERED = 10_000;
 /** More than this at one time is a storm, which the API server is spared. */
 const MAX_WAITING = 200;
+/** Bytes, not characters. */
 const LONGEST_NOTE = 1_024;
 
 export function createRecorder({ client, apiVersion, instance, clock, events }: RecorderDeps): Recorder {
@@ -55,7 +56,7 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
       regarding: { apiVersion, kind, name, namespace, uid },
       type,
       reason,
-      note: note.slice(0, LONGEST_NOTE),
+      note: firstBytes(note, LONGEST_NOTE),
     };
     try {
       await client.send({ method: "POST", path: listPath("events", namespace), body: { type: "json", content } });
@@ -77,6 +78,12 @@ export function createRecorder({ client, apiVersion, instance, clock, events }: 
     },
     stop: () => last,
   };
+}
+
+/** The text without what exceeds so many bytes. */
+function firstBytes(text: string, limit: number): string {
+  // As a stream: a character that is cut is not replaced by another, which might be too long.
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, limit), { stream: true });
 }
 
 /** Truncating a name must not leave two consecutive dots, which the API server rejects. */

@@ -45,7 +45,7 @@ const SYSTEM_ROOTS = "roots/system";
 export interface ResolveInput {
   model: SourcedModel;
   secrets: ResourceSet["secrets"];
-  forbiddenSecrets: ResourceSet["forbiddenSecrets"];
+  unreadableSecrets: ResourceSet["unreadableSecrets"];
   pools: ResourceSet["pools"];
   /** Certificates in PEM for verifying public servers. */
   rootsPem: string;
@@ -58,7 +58,7 @@ export interface ResolveInput {
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, forbiddenSecrets, pools, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
+  { model, secrets, unreadableSecrets, pools, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -94,7 +94,7 @@ export function resolveBackend(
     const server: Endpoint = { host, port: 0, tls: null, credential: null, guard: null, connectTimeoutMs, pool };
     return { kind: "server", server } as const;
   }
-  const find: FindValue = (reference) => findSecret({ secrets, forbiddenSecrets }, namespace, reference);
+  const find: FindValue = (reference) => findSecret({ secrets, unreadableSecrets }, namespace, reference);
   const resolved = resolveCredential(resource, { find, serverAt, google: policy.google });
   if (resolved.kind === "missing") return unready(resolved.reason, resolved.message);
   const { credential } = resolved;

@@ -124,7 +124,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     resolveBackend(server, {
       model,
       secrets: set.secrets,
-      forbiddenSecrets: set.forbiddenSecrets,
+      unreadableSecrets: set.unreadableSecrets,
       pools: set.pools,
       rootsPem,
       policy,

@@ -1,11 +1,11 @@
-import type { ResourceSet } from "../source/source.ts";
+import type { ResourceSet, UnreadableSecret } from "../source/source.ts";
 
 /** A value of a Secret, or why there is none. */
 export type FoundSecret = { kind: "found"; name: string; value: string } | MissingSecret;
 
 export interface MissingSecret {
   kind: "missing";
-  reason: "SecretNotFound" | "SecretForbidden" | "KeyMissing";
+  reason: "SecretNotFound" | UnreadableSecret["reason"] | "KeyMissing";
   message: string;
 }
 
@@ -13,15 +13,15 @@ export interface MissingSecret {
 export type FindValue = (reference: { name: string; key: string }) => FoundSecret;
 
 export function findSecret(
-  { secrets, forbiddenSecrets }: Pick<ResourceSet, "secrets"> & { forbiddenSecrets: ResourceSet["forbiddenSecrets"] },
+  { secrets, unreadableSecrets }: Pick<ResourceSet, "secrets"> & { unreadableSecrets: ResourceSet["unreadableSecrets"] },
   namespace: string,
   reference: { name: string; key: string },
 ): FoundSecret {
   const name = `${namespace}/${reference.name}`;
   const values = secrets.get(name);
-  const refusal = forbiddenSecrets?.get(name);
+  const refusal = unreadableSecrets?.get(name);
   if (values === undefined && refusal !== undefined)
-    return { kind: "missing", reason: "SecretForbidden", message: `Secret ${name} cannot be read: ${refusal}` };
+    return { kind: "missing", reason: refusal.reason, message: `Secret ${name} cannot be read: ${refusal.message}` };
   if (values === undefined) return { kind: "missing", reason: "SecretNotFound", message: `there is no Secret ${name}` };
   const value = values.get(reference.key);
   if (value === undefined)

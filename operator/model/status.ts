@@ -32,6 +32,7 @@ export type ConditionReason =
   | "ResolvedRefs"
   | "SecretNotFound"
   | "SecretForbidden"
+  | "SecretUnreadable"
   | "KeyMissing"
   | "InvalidCredential"
   | "InvalidCertificate"

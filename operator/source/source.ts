@@ -15,14 +15,20 @@ export interface SourcedModel {
   servedNames?: readonly string[];
 }
 
+/** Why a Secret cannot be read. */
+export interface UnreadableSecret {
+  reason: "SecretForbidden" | "SecretUnreadable";
+  message: string;
+}
+
 /** All served resources, as one value. */
 export interface ResourceSet {
   /** Oldest first: if two claim one name, the earlier keeps it. */
   models: readonly SourcedModel[];
   /** Values by key, by `namespace/name` of the Secret. Never to be logged. */
   secrets: ReadonlyMap<string, ReadonlyMap<string, string>>;
-  /** Secrets that the source may not read, by the same names, and why. */
-  forbiddenSecrets?: ReadonlyMap<string, string>;
+  /** Secrets that the source cannot read, by the same names, and why. */
+  unreadableSecrets?: ReadonlyMap<string, UnreadableSecret>;
   /** InferencePools that Models name, by `namespace/name`; absent if the source can have none. */
   pools?: ReadonlyMap<string, SourcedPool>;
 }

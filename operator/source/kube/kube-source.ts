@@ -49,7 +49,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
   const stopping = new AbortController();
   const wakeUp = createWakeUp();
   const synced = Promise.withResolvers<void>();
-  const secrets = createSecretStore(client);
+  const secrets = createSecretStore({ client, events, clock });
   const pools = createPoolStore({ client, events, clock, onChange: wakeUp.wake });
   const readModels = createModelReader();
   const changed = new Set<string>();
@@ -154,7 +154,7 @@ function isSameSet(first: ResourceSet, second: ResourceSet): boolean {
   return (
     first.models.length === second.models.length &&
     first.models.every(({ resource }, at) => resource === second.models[at]?.resource) &&
-    isDeepStrictEqual(first.forbiddenSecrets, second.forbiddenSecrets) &&
+    isDeepStrictEqual(first.unreadableSecrets, second.unreadableSecrets) &&
     isDeepStrictEqual(first.pools, second.pools) &&
     first.secrets.size === second.secrets.size &&
     [...first.secrets].every(([name, values]) => isSameValues(values, second.secrets.get(name)))

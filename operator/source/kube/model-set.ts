@@ -55,12 +55,15 @@ export function createModelReader() {
 }
 
 /** As one value with the Models' Secrets. */
-export function toResourceSet({ models }: ModelReading, { get, forbidden }: Pick<SecretStore, "get" | "forbidden">): ResourceSet {
+export function toResourceSet(
+  { models }: ModelReading,
+  { get, unreadable }: Pick<SecretStore, "get" | "unreadable">,
+): ResourceSet {
   const values = [...namedSecrets(models)].flatMap((name) => {
     const found = get(name);
     return found === undefined ? [] : [[name, found] as const];
   });
-  return { models, secrets: new Map(values), forbiddenSecrets: new Map(forbidden) };
+  return { models, secrets: new Map(values), unreadableSecrets: new Map(unreadable) };
 }
 
 /** `namespace/name` of every Secret that they use. */

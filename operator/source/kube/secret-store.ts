@@ -1,11 +1,19 @@
 import * as z from "zod";
 import type { KubeClient } from "../../kube/client.ts";
-import { isKubeError } from "../../kube/kube-error.ts";
+import type { KubeEvents } from "../../kube/events.ts";
+import { isKubeError, KubeError } from "../../kube/kube-error.ts";
 import { splitKey } from "../../kube/object.ts";
 import { objectPath } from "../../kube/paths.ts";
+import type { UnreadableSecret } from "../source.ts";
 
-/** Values by key; undefined if there is no such Secret, or the operator may not read it. */
+/** Values by key; undefined if there is no such Secret, or it cannot be read. */
 type SecretValues = ReadonlyMap<string, string> | undefined;
+
+export interface SecretStoreDeps {
+  client: Pick<KubeClient, "send">;
+  events: Pick<KubeEvents, "secretUnreadable">;
+  clock: { nowMs(): number };
+}
 
 /**
  * The Models' Secrets, each requested by name: a watch would require the right to read every Secret of a namespace, including
@@ -13,43 +21,68 @@ type SecretValues = ReadonlyMap<string, string> | undefined;
  */
 export interface SecretStore {
   /**
-   * Reads the used ones that are not known, and all of `renew`; forgets the others.
-   * @throws if the API server does not answer; known values stay.
+   * Reads the used ones that are not known, and all of `renew`; forgets the others. One that cannot be read stays as it was known.
+   * @throws if the API server does not answer, or, for a while, if it cannot give one that was never read.
    */
   read(names: ReadonlySet<string>, renew?: ReadonlySet<string>): Promise<void>;
   get(name: string): SecretValues;
-  /** Names that the API server refused (403), with its message. A value that was read before stays known. */
-  readonly forbidden: ReadonlyMap<string, string>;
+  /** Those that cannot be read, and why. A value that was read before stays known. */
+  readonly unreadable: ReadonlyMap<string, UnreadableSecret>;
 }
 
 const AT_ONCE = 8;
+/** For one that was never read: the API server may be starting. After that its Models do without it, and all others go on. */
+const PATIENCE_MS = 20_000;
 
 const secretSchema = z.object({ data: z.record(z.string(), z.string()).nullish() });
 
-export function createSecretStore(client: Pick<KubeClient, "send">): SecretStore {
+export function createSecretStore({ client, events, clock }: SecretStoreDeps): SecretStore {
   const known = new Map<string, SecretValues>();
-  const forbidden = new Map<string, string>();
+  const unreadable = new Map<string, UnreadableSecret>();
+  const failingSinceMs = new Map<string, number>();
+  let hasReadAny = false;
 
   async function readOne(name: string): Promise<void> {
     try {
-      known.set(name, await fetchSecret(client, name));
-      forbidden.delete(name);
+      const values = await fetchSecret(client, name);
+      known.set(name, values);
+      hasReadAny ||= values !== undefined;
+      unreadable.delete(name);
+      failingSinceMs.delete(name);
     } catch (error) {
-      // One namespace without rights must not stop the Models of the others.
-      if (!isKubeError(error, 403)) throw error;
-      forbidden.set(name, error.message);
+      unreadable.set(name, whyUnreadable(name, error));
     }
+  }
+
+  /** @throws the error if it is about more than this Secret, or may be. */
+  function whyUnreadable(name: string, error: unknown): UnreadableSecret {
+    if (isKubeError(error, 403)) return { reason: "SecretForbidden", message: error.message };
+    // Such as one that was encrypted with a key that is lost: it must not stop the Models that do not use it.
+    if (!(error instanceof KubeError) || error.code < 500) throw error;
+    const now = clock.nowMs();
+    if (!failingSinceMs.has(name)) {
+      failingSinceMs.set(name, now);
+      events.secretUnreadable({ secret: name, error });
+    }
+    const isRecent = now - (failingSinceMs.get(name) ?? now) < PATIENCE_MS;
+    // If none was ever read, the fault is the API server's: giving up would withdraw every Model that has a Secret.
+    if (known.get(name) === undefined && (isRecent || !hasReadAny)) throw error;
+    return { reason: "SecretUnreadable", message: error.message };
   }
 
   return {
     async read(names, renew = new Set()) {
-      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
-      for (const name of forbidden.keys()) if (!names.has(name)) forbidden.delete(name);
+      for (const each of [known, unreadable, failingSinceMs])
+        for (const name of each.keys()) if (!names.has(name)) each.delete(name);
       const wanted = [...names].filter((name) => renew.has(name) || !known.has(name));
-      for (let at = 0; at < wanted.length; at += AT_ONCE) await Promise.all(wanted.slice(at, at + AT_ONCE).map(readOne));
+      const results: PromiseSettledResult<void>[] = [];
+      for (let at = 0; at < wanted.length; at += AT_ONCE)
+        results.push(...(await Promise.allSettled(wanted.slice(at, at + AT_ONCE).map(readOne))));
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
     },
     get: (name) => known.get(name),
-    forbidden,
+    unreadable,
   };
 }
 
