@@ -86,7 +86,7 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
 
   async function read(response: IncomingMessage): Promise<unknown> {
     const body = await text(response);
-    const parsed: unknown = isJson(response) && body !== "" ? JSON.parse(body) : undefined;
+    const parsed = isJson(response) && body !== "" ? parseJson(body) : undefined;
     const { statusCode = 0 } = response;
     if (statusCode < 200 || statusCode > 299) throw toKubeError(statusCode, parsed);
     return parsed;
@@ -106,8 +106,7 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
         if (response.statusCode !== 200) await read(response);
         response.on("data", () => timer.refresh());
         for await (const line of createInterface({ input: response })) {
-          const event: unknown = JSON.parse(line);
-          yield event;
+          yield parseJson(line);
         }
         // A line reader treats a broken connection as an end.
         if (!response.complete) throw new Error("A watch's connection broke.");
@@ -123,6 +122,15 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
       watchAgent.destroy();
     },
   };
+}
+
+/** The parser's own messages quote the text, which may be a Secret's. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("The Kubernetes API's answer is not JSON.");
+  }
 }
 
 function isJson(response: IncomingMessage): boolean {

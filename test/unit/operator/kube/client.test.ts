@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:https";
 import type { ServerResponse } from "node:http";
+import { inspect } from "node:util";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { createKubeClient, type KubeClient } from "../../../../operator/kube/client.ts";
 import { makeCertificates, type TlsCertificates } from "../../../support/servers/tls-certificates.ts";
@@ -65,6 +66,14 @@ test("requests one after another share a connection", async () => {
 test("an unsuccessful answer is an error with the server's message", async () => {
   await serve((response) => void response.writeHead(409, json).end('{"reason":"AlreadyExists","message":"it is there"}'));
   await expect(get()).rejects.toThrow("The Kubernetes API answered 409 AlreadyExists: it is there");
+});
+
+test("an answer that is not JSON is an error that does not quote it", async () => {
+  await serve((response) => void response.writeHead(200, json).end('{"data":{"api-key":c2VjcmV0}}'));
+  const error = await get().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(Error);
+  expect(inspect(error)).toContain("The Kubernetes API's answer is not JSON.");
+  expect(inspect(error)).not.toContain("c2V");
 });
 
 test("a server that does not answer is waited for no longer than the time limit, and counted", async () => {
