@@ -237,6 +237,17 @@ export async function revokeResourceKey(database: Database, uid: string): Promis
   });
 }
 
+/** How long ago the key of a resource was revoked, by the database's clock; null if it was not, or there is none. */
+export async function readRevokedForMs(database: Database, uid: string): Promise<number | null> {
+  const [row] = await database.query({
+    text: `SELECT extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000 AS "revokedForMs"
+           FROM resource_key JOIN api_key USING (public_id) WHERE uid = $1`,
+    values: [uid],
+    row: z.strictObject({ revokedForMs: z.number().nullable() }),
+  });
+  return row?.revokedForMs ?? null;
+}
+
 /** A key in use, and the resource that it came from. */
 export interface KnownResource {
   uid: string;

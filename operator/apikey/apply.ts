@@ -6,14 +6,13 @@ import {
   assignResourceKeyProject,
   changeResourceKey,
   readResourceKey,
-  revokeResourceKey,
   rotateResourceKey,
 } from "../../ledger/keys/resource-keys.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import { keyOf, type KubeObject } from "../kube/object.ts";
 import { listPath, objectPath } from "../kube/paths.ts";
-import { FINALIZER, setFinalizer } from "./finalizer.ts";
+import { addFinalizer, FINALIZER } from "./finalizer.ts";
 import { nextStep, type Observation, type SecretProblem, type Step } from "./reconcile.ts";
 import type { ApiKeyResource } from "./resource.ts";
 import { buildEndOfOverlap, buildRotation, buildSecret, observeSecret, secretReference } from "./secret-object.ts";
@@ -30,21 +29,19 @@ export interface ApplyDeps {
   isLeader(): boolean;
 }
 
-export type Applied =
-  | ({ kind: "done"; secretProblem: SecretProblem | null; hasRotated: boolean } & Pick<
-      Observation,
-      "key" | "hasAccount" | "hasProject"
-    >)
-  /** Retry in this many ms. */
-  | { kind: "wait"; ms: number }
-  /** The ApiKey is released, or this process no longer leads. */
-  | { kind: "gone" };
+export interface Applied extends Pick<Observation, "key" | "hasAccount" | "hasProject"> {
+  secretProblem: SecretProblem | null;
+  hasRotated: boolean;
+}
 
 /** More steps than any ApiKey needs. */
 const MAX_STEPS = 12;
 
-/** Reconciles an ApiKey step by step, each decided from the current state. */
-export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
+/**
+ * Reconciles an ApiKey step by step, each decided from the current state.
+ * @returns null if this process no longer leads.
+ */
+export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource: ApiKeyResource): Promise<Applied | null> {
   const { client, database, pepper, origin, clock } = deps;
   const { uid } = object.metadata;
   const { account: accountId, project } = resource.spec;
@@ -53,7 +50,6 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
   const identity = { uid, origin, namespace: object.metadata.namespace, resourceName: object.metadata.name };
   const observation: Observation = {
     resource,
-    isDeleting: object.metadata.deletionTimestamp !== undefined,
     hasFinalizer: object.metadata.finalizers.includes(FINALIZER),
     ...(await readResourceKey(database, { uid, accountId, project })),
     secret: { kind: "unread" },
@@ -95,13 +91,10 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     observe(await client.send({ method: "PATCH", path: secretPath, body: { type: "merge", content } }));
   }
 
-  async function take(step: Exclude<Step, { kind: "done" | "wait" | "drop finalizer" }>): Promise<void> {
+  async function take(step: Exclude<Step, { kind: "done" }>): Promise<void> {
     switch (step.kind) {
-      case "revoke":
-        await revokeResourceKey(database, uid);
-        return await rereadKey();
       case "add finalizer":
-        await setFinalizer(client, object, true);
+        await addFinalizer(client, object);
         observation.hasFinalizer = true;
         return;
       case "read secret":
@@ -141,17 +134,11 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
   }
 
   for (let steps = 0; steps < MAX_STEPS; steps++) {
-    if (!deps.isLeader()) return { kind: "gone" };
+    if (!deps.isLeader()) return null;
     const step = nextStep(observation);
-    if (step.kind === "wait") return step;
     if (step.kind === "done") {
-      const { key, hasAccount, hasProject, isDeleting } = observation;
-      if (isDeleting) return { kind: "gone" };
-      return { kind: "done", key, hasAccount, hasProject, secretProblem: step.secretProblem, hasRotated };
-    }
-    if (step.kind === "drop finalizer") {
-      await setFinalizer(client, object, false);
-      return { kind: "gone" };
+      const { key, hasAccount, hasProject } = observation;
+      return { key, hasAccount, hasProject, secretProblem: step.secretProblem, hasRotated };
     }
     await take(step);
   }

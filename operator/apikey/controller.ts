@@ -13,6 +13,7 @@ import { startWorkQueue } from "../kube/work-queue.ts";
 import { applyApiKey, type Applied } from "./apply.ts";
 import { ACTIVITY_FIELDS, writeActivity } from "./activity.ts";
 import { describeFailure, RECONCILE_FAILED } from "./failure.ts";
+import { releaseApiKey } from "./release.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
 import { createSecretPoll } from "./secret-poll.ts";
 import { decideConditions, encodeApiKeyStatus, type ApiKeyOutcome } from "./status.ts";
@@ -80,37 +81,31 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       record(object, describeOther(claim.lease));
       return recheckMs;
     }
+    try {
+      return await (object.metadata.deletionTimestamp === undefined ? apply(object) : releaseApiKey(deps, object));
+    } catch (error) {
+      // It was deleted or changed since it was read: the watch reports that.
+      if (isKubeError(error, 404) && find(key) === undefined) return null;
+      throw error;
+    }
+  }
+
+  async function apply(object: KubeObject): Promise<number | null> {
     const parsed = parseApiKeyResource(object);
     if (parsed.kind === "bad") {
       await report(object, { kind: "invalid", problems: parsed.problems });
       return null;
     }
-    const applied = await apply(object, parsed.resource);
-    switch (applied.kind) {
-      case "gone":
-        return null;
-      case "wait":
-        return applied.ms;
-      case "done":
-        if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "the Secret has a new value" });
-        await report(object, { ...applied, kind: "valid", resource: parsed.resource });
-        return untilNext(parsed.resource, applied);
-    }
-  }
-
-  async function apply(object: KubeObject, resource: ApiKeyResource): Promise<Applied> {
-    try {
-      return await applyApiKey(deps, object, resource);
-    } catch (error) {
-      // It was deleted or changed since it was read: the watch reports that.
-      const isGone = isKubeError(error, 404) && find(`${resource.metadata.namespace}/${resource.metadata.name}`) === undefined;
-      if (isGone) return { kind: "gone" };
-      throw error;
-    }
+    const { resource } = parsed;
+    const applied = await applyApiKey(deps, object, resource);
+    if (applied === null) return null;
+    if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "the Secret has a new value" });
+    await report(object, { ...applied, kind: "valid", resource });
+    return untilNext(resource, applied);
   }
 
   /** For changes that depend only on time. */
-  function untilNext({ spec }: ApiKeyResource, { key, hasAccount, hasProject }: Extract<Applied, { kind: "done" }>): number {
+  function untilNext({ spec }: ApiKeyResource, { key, hasAccount, hasProject }: Applied): number {
     const nowMs = clock.nowMs();
     const times = [Date.parse(spec.expiresAt ?? ""), key?.previousUntil?.getTime() ?? NaN].filter((time) => time > nowMs);
     // Spread out, so that ten thousand are not processed at one moment.

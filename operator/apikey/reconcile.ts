@@ -7,7 +7,6 @@ import { areSettingsSame, toSettings } from "./settings.ts";
 /** The input of a decision about an ApiKey. */
 export interface Observation {
   resource: ApiKeyResource;
-  isDeleting: boolean;
   hasFinalizer: boolean;
   /** Whether its account exists. */
   hasAccount: boolean;
@@ -29,9 +28,6 @@ export interface Observation {
 
 /** The next step; each can be repeated, so that a crash between any two loses nothing. */
 export type Step =
-  | { kind: "revoke" }
-  | { kind: "wait"; ms: number }
-  | { kind: "drop finalizer" }
   | { kind: "add finalizer" }
   | { kind: "read secret" }
   /** publicId null: of a new key. */
@@ -48,18 +44,11 @@ export type Step =
 export type SecretProblem = "NameTaken" | "SecretMissing" | "SecretChanged" | "TooManyKeys";
 
 /**
- * Deleting a key stops it everywhere within one second (S25). The finalizer stays for that long after the revocation is
- * committed, so that when `kubectl delete` has returned, the key is refused.
- */
-const PROPAGATION_MS = 1_000;
-
-/**
  * The next step for an ApiKey. A value is in its Secret before its hash is in the ledger: in the opposite order, a crash would
  * leave a key whose value nobody has.
  */
 export function nextStep(observation: Observation): Step {
-  const { resource, key, secret, isDeleting, hasFinalizer, hasAccount } = observation;
-  if (isDeleting) return stepToEnd(observation);
+  const { resource, key, secret, hasFinalizer, hasAccount } = observation;
   if (!hasAccount) return { kind: "done", secretProblem: null };
   if (!hasFinalizer) return { kind: "add finalizer" };
   const wanted = resource.spec.rotation?.generation ?? 0;
@@ -85,14 +74,6 @@ export function nextStep(observation: Observation): Step {
     case "owned":
       return stepWithSecret({ ...observation, key, secret }, wanted);
   }
-}
-
-function stepToEnd({ key, hasFinalizer }: Observation): Step {
-  if (!hasFinalizer) return { kind: "done", secretProblem: null };
-  if (key === null) return { kind: "drop finalizer" };
-  if (key.revokedForMs === null) return { kind: "revoke" };
-  if (key.revokedForMs < PROPAGATION_MS) return { kind: "wait", ms: Math.ceil(PROPAGATION_MS - key.revokedForMs) };
-  return { kind: "drop finalizer" };
 }
 
 /** The ledger does not have the key yet. */

@@ -4,7 +4,7 @@ import { createProject } from "../../../ledger/projects/projects.ts";
 import { parseApiKey } from "../../../ledger/keys/keys.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { eventually } from "../../support/eventually.ts";
-import { apiKey, model, secret } from "./resources.ts";
+import { apiKey, appliedSchema, model, secret } from "./resources.ts";
 import { TEAM } from "./install.ts";
 import { PATIENCE } from "./stage.ts";
 import { useStage } from "./use-stage.ts";
@@ -75,6 +75,48 @@ describe("an ApiKey", () => {
       await stage().team.remove("apikey", name);
       expect(await statusWith(value)).toBe(401);
     }
+  });
+
+  test("is let go when it is deleted, whoever gave it the finalizer", async () => {
+    const { team } = stage();
+    // As a backup has it: its finalizer is of the one who restores it.
+    const { metadata, ...rest } = appliedSchema.parse(apiKey("restored"));
+    const restored = { ...rest, metadata: { ...metadata, finalizers: ["modelgateway.dev/revoke", "example.com/other"] } };
+    await api().kubectl(["create", "--filename", "-"], { input: JSON.stringify(restored) });
+    await expectCondition("restored", "Ready", { status: "True" });
+    const value = (await team.value("restored")) ?? "";
+    await expectStatus(value, 200);
+    await team.run(["delete", "apikey", "restored", "--wait=false"]);
+    await until(async () => expect((await team.get("apikey", "restored")).metadata.finalizers).toEqual(["example.com/other"]));
+    expect(await statusWith(value)).toBe(401);
+    await team.patch("apikey", "restored", { metadata: { finalizers: null } });
+
+    await make("cleared");
+    const clear = '[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]';
+    await team.run(["patch", "apikey", "cleared", "--type=json", "--patch", clear]);
+    await team.remove("apikey", "cleared");
+  });
+
+  test("that another version wrote, and this one finds invalid, keeps its key until it is deleted, and no longer", async () => {
+    const { team } = stage();
+    const value = await make("newer");
+    const field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/region";
+    const definition = ["patch", "customresourcedefinition", "apikeys.modelgateway.dev", "--type=json", "--patch"];
+    await api().kubectl([...definition, JSON.stringify([{ op: "add", path: field, value: { type: "string" } }])]);
+    let changes = 0;
+    await until(async () => {
+      // Again and again: a watch that is older than the definition's change does not see the field.
+      await team.patch("apikey", "newer", { spec: { region: `north-${++changes}` } });
+      expect((await team.conditions("apikey", "newer"))["Ready"]).toMatchObject({
+        status: "False",
+        reason: "Invalid",
+        message: "spec.region is not a known field; remove it or correct its spelling",
+      });
+    });
+    expect(await statusWith(value)).toBe(200);
+    await team.remove("apikey", "newer");
+    expect(await statusWith(value)).toBe(401);
+    await api().kubectl([...definition, JSON.stringify([{ op: "remove", path: field }])]);
   });
 
   test("is in the project that it names, once there is one, and works before", async () => {

@@ -82,7 +82,12 @@ const COLLECTIONS = {
 
 type Named = Exclude<keyof typeof COLLECTIONS, "event">;
 
-const appliedSchema = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
+/** Of an object, what says where it is made. */
+export const appliedSchema = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+});
 
 /** What an administrator does in a namespace. */
 export function createTeam({ kubectl, read, send }: Pick<KubeApi, "kubectl" | "read" | "send">, namespace = TEAM) {

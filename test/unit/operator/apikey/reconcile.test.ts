@@ -47,7 +47,6 @@ function owned(changes: Partial<Extract<ObservedSecret, { kind: "owned" }>> = {}
 function step(changes: Partial<Observation>) {
   return nextStep({
     resource: resource(),
-    isDeleting: false,
     hasFinalizer: true,
     hasAccount: true,
     key: null,
@@ -175,23 +174,7 @@ describe("a rotation", () => {
   });
 });
 
-describe("a deleted ApiKey", () => {
-  test("is released when its key has been revoked for as long as every extproc needs to notice (S25)", () => {
-    const deleting = (changes: Partial<Observation>) => step({ isDeleting: true, ...changes });
-    expect(deleting({ key: stored() })).toEqual({ kind: "revoke" });
-    expect(deleting({ key: stored({ revokedForMs: 400.5 }) })).toEqual({ kind: "wait", ms: 600 });
-    expect(deleting({ key: stored({ revokedForMs: 1_000 }) })).toEqual({ kind: "drop finalizer" });
-    expect(deleting({ key: null })).toEqual({ kind: "drop finalizer" });
-    expect(deleting({ key: stored(), hasFinalizer: false })).toEqual({ kind: "done", secretProblem: null });
-  });
-
-  test("does not need its account for that", () => {
-    expect(step({ isDeleting: true, hasAccount: false, key: stored() })).toEqual({ kind: "revoke" });
-  });
-});
-
-test("limits set by a newer version are not overwritten, and such a key can be deleted", () => {
+test("limits set by a newer version are not overwritten", () => {
   const key = stored({ unknownLimits: ["imagesPerMinute"], settings: { ...toSettings(resource()), name: "before" } });
   expect(step({ key, secret: owned() })).toEqual({ kind: "done", secretProblem: null });
-  expect(step({ key, isDeleting: true })).toEqual({ kind: "revoke" });
 });
