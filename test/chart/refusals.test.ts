@@ -147,6 +147,16 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     message: /internalTls\.renewBefore must be less than internalTls\.duration/,
   },
   { name: "spans for nobody", values: { tracing: { enabled: true } }, message: /tracing\.enabled needs tracing\.host/ },
+  {
+    name: "several namespaces in one text",
+    values: { watchNamespaces: ["team-a,team-b"] },
+    message: /\/watchNamespaces\/0.*does not match/s,
+  },
+  {
+    name: "a name that no object can have",
+    values: { fullnameOverride: "My_Gateway" },
+    message: /\/fullnameOverride.*does not match/s,
+  },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
 ];
 

@@ -236,7 +236,7 @@ imagePullSecrets:
 {{- define "model-gateway.internalTls.volume" -}}
 - name: internal-tls
   secret:
-    secretName: {{ include "model-gateway.internalTls.secret" . }}
+    secretName: {{ include "model-gateway.internalTls.secret" . | quote }}
 {{- end -}}
 
 {{/* The Secret and key that hold the database's address. */}}
@@ -245,8 +245,8 @@ imagePullSecrets:
 name: {{ include "model-gateway.fullname" . }}-postgres
 key: uri
 {{- else -}}
-name: {{ .Values.database.existingSecret }}
-key: {{ .Values.database.key }}
+name: {{ .Values.database.existingSecret | quote }}
+key: {{ .Values.database.key | quote }}
 {{- end -}}
 {{- end -}}
 
@@ -278,10 +278,10 @@ key: {{ .Values.database.key }}
 {{- define "model-gateway.trustedCaVolume" -}}
 {{- if .Values.trustedCa.configMap -}}
 configMap:
-  name: {{ .Values.trustedCa.configMap }}
+  name: {{ .Values.trustedCa.configMap | quote }}
 {{- else if .Values.trustedCa.secret -}}
 secret:
-  secretName: {{ .Values.trustedCa.secret }}
+  secretName: {{ .Values.trustedCa.secret | quote }}
 {{- end -}}
 {{- end -}}
 
@@ -289,8 +289,8 @@ secret:
 - name: KEY_PEPPER
   valueFrom:
     secretKeyRef:
-      name: {{ include "model-gateway.pepperSecret" . }}
-      key: {{ .Values.pepper.key }}
+      name: {{ include "model-gateway.pepperSecret" . | quote }}
+      key: {{ .Values.pepper.key | quote }}
 {{- end -}}
 
 {{- define "model-gateway.providerKeysSecret" -}}
@@ -302,8 +302,8 @@ secret:
 - name: PROVIDER_KEYS_SECRET
   valueFrom:
     secretKeyRef:
-      name: {{ include "model-gateway.providerKeysSecret" . }}
-      key: {{ .Values.providerKeys.key }}
+      name: {{ include "model-gateway.providerKeysSecret" . | quote }}
+      key: {{ .Values.providerKeys.key | quote }}
 - { name: PROVIDER_KEYS_MAX_CLUSTERS, value: {{ .Values.providerKeys.maxClusters | quote }} }
 {{- end -}}
 
@@ -329,7 +329,7 @@ secret:
 {{- if .Values.database.tls.caSecret }}
 - name: database-ca
   secret:
-    secretName: {{ .Values.database.tls.caSecret }}
+    secretName: {{ .Values.database.tls.caSecret | quote }}
 {{- end }}
 {{- with include "model-gateway.trustedCaVolume" . }}
 - name: trusted-ca
@@ -365,7 +365,7 @@ capabilities:
 {{- with include "model-gateway.imagePullSecrets" $root }}
 {{- . }}
 {{ end }}{{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with $values.nodeSelector }}
 nodeSelector:
@@ -492,7 +492,7 @@ topologySpreadConstraints:
 {{- range $backends.allowNamespaces }}
 - namespaceSelector:
     matchLabels:
-      kubernetes.io/metadata.name: {{ . }}
+      kubernetes.io/metadata.name: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
