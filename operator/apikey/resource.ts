@@ -9,6 +9,7 @@ import { MAX_NETWORK_CHARACTERS, parseNetwork } from "../../runtime/ip-network.t
 import { MAX_ORIGIN_CHARACTERS, WEB_ORIGIN } from "../../runtime/web-origin.ts";
 import { durationSchema } from "../model/duration.ts";
 import { describeProblems, must } from "../model/field-message.ts";
+import { plainText, someText } from "../model/plain-text.ts";
 import { metadataSchema, modelName } from "../model/resource.ts";
 import { secretReference } from "../model/secret-reference.ts";
 
@@ -116,21 +117,9 @@ export const apiKeySpecSchema = z
         .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be the id of an account: lower-case letters, digits and -")
         .max(63, "must be at most 63 characters")
         .describe("Id of the account that pays. Immutable."),
-      displayName: z
-        .string(must("be a string"))
-        .min(1, "must not be empty")
-        .max(128, "must be at most 128 characters")
-        .optional()
-        .describe("Name of the key in the dashboard; metadata.name if absent."),
-      description: z
-        .string(must("be a string"))
-        .max(256, "must be at most 256 characters")
-        .optional()
-        .describe("What the key is for, as a note for people."),
-      project: z
-        .string(must("be the name of a project"))
-        .min(1, "must not be empty")
-        .max(PROJECT_NAME_LENGTH, `must be at most ${PROJECT_NAME_LENGTH} characters`)
+      displayName: someText(128).optional().describe("Name of the key in the dashboard; metadata.name if absent."),
+      description: plainText(256).optional().describe("What the key is for, as a note for people."),
+      project: someText(PROJECT_NAME_LENGTH, "be the name of a project")
         .optional()
         .describe(
           "Name of the account's project that the key belongs to, ignoring case; if absent, the project chosen in the dashboard.",

@@ -73,22 +73,24 @@ function readRules(json: z.core.JSONSchema.BaseSchema): Record<string, string>[]
 
 /** Zod's message for a text that does not match the pattern. */
 function messageOf(check: z.core.$ZodCheckRegex, pattern: RegExp): string {
-  const wrong = ["", "\0", "..\0"].find((text) => !pattern.test(text));
-  const message = z.string().check(check).safeParse(wrong).error?.issues[0]?.message;
+  const wrong = ["", "\0", "..\0", "1000000"].find((text) => !pattern.test(text));
+  const message = wrong === undefined ? undefined : z.string().check(check).safeParse(wrong).error?.issues[0]?.message;
   if (message === undefined) throw new Error(`No text is known that ${pattern.source} does not match.`);
   return message;
 }
 
 /** A record over known words is an object with those fields. */
 function spreadRecord(schema: z.core.$ZodRecord, json: z.core.JSONSchema.BaseSchema): void {
-  const { keyType } = schema._zod.def;
+  const { keyType, valueType } = schema._zod.def;
   if (!(keyType instanceof z.core.$ZodEnum)) throw new Error("A record needs keys that are known.");
   const { additionalProperties } = json;
   const words = Object.values(keyType._zod.def.entries).map(String);
-  if (typeof additionalProperties === "object")
-    json.properties = Object.fromEntries(
-      words.map((word) => [word, { ...additionalProperties, description: `Value sent for ${word}.` }]),
-    );
+  if (typeof additionalProperties === "object") {
+    const value = { ...additionalProperties };
+    // Zod visits it only after the record.
+    if (valueType instanceof z.core.$ZodString) convertPatterns(valueType, value);
+    json.properties = Object.fromEntries(words.map((word) => [word, { ...value, description: `Value sent for ${word}.` }]));
+  }
   delete json.additionalProperties;
 }
 

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { PROVIDER_NAME, PROVIDER_NAME_LENGTH } from "../../contract/provider-key.ts";
-import { PROFILE_NAMES, profileFlagsSchema } from "../../contract/profile.ts";
+import { EFFORTS, PROFILE_NAMES, profileFlagsSchema } from "../../contract/profile.ts";
 import { explain } from "../crd/explain.ts";
 import { cloudCredential } from "./cloud-credential.ts";
 import { credentialHeader } from "./credential-header.ts";
 import { durationSchema } from "./duration.ts";
 import { must } from "./field-message.ts";
+import { someText } from "./plain-text.ts";
 import { poolReference } from "./pool-reference.ts";
 import { secretReference } from "./secret-reference.ts";
 import { upstreamUrl } from "./upstream-url.ts";
@@ -62,6 +63,10 @@ const profile = z.strictObject(
         "Kind of server; if absent, generic for ChatCompletions, anthropic for Messages and openai for Responses. Flags next to it override the preset.",
       ),
     ...profileFlagsSchema.partial().shape,
+    efforts: z
+      .partialRecord(z.enum(EFFORTS), someText(256))
+      .optional()
+      .describe(profileFlagsSchema.shape.efforts.description ?? ""),
   },
   must("have preset or single flags"),
 );
@@ -116,12 +121,7 @@ export const backendResourceSchema = z
         ),
       url: upstreamUrl.optional(),
       pool: poolReference.optional(),
-      upstreamModel: z
-        .string(must("be a string"))
-        .min(1, "must not be empty")
-        .max(256, "must be at most 256 characters")
-        .optional()
-        .describe("Name of the model on the server; the Model's own if absent."),
+      upstreamModel: someText(256).optional().describe("Name of the model on the server; the Model's own if absent."),
       weight: z
         .int(must("be a whole number from 0 to 1000000"))
         .min(0, "must be 0 or more")

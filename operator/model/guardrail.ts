@@ -5,6 +5,7 @@ import { serverTls, type BackendResource } from "./backend-resource.ts";
 import { credentialHeader } from "./credential-header.ts";
 import { durationSchema } from "./duration.ts";
 import { must } from "./field-message.ts";
+import { someText } from "./plain-text.ts";
 import { secretReference } from "./secret-reference.ts";
 import { guardrailUrl } from "./upstream-url.ts";
 
@@ -42,10 +43,7 @@ export const guardrailResourceSchema = z
   .strictObject(
     {
       url: guardrailUrl,
-      model: z
-        .string(must("be a string"))
-        .min(1, "must not be empty")
-        .max(256, "must be at most 256 characters")
+      model: someText(256)
         .optional()
         .describe("Model that the hook should use, such as omni-moderation-latest; the hook chooses if absent."),
       credentialRef: secretReference({

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Capability } from "../../contract/capability.ts";
 import { explain } from "../crd/explain.ts";
 import { must } from "./field-message.ts";
+import { someText } from "./plain-text.ts";
 
 /** Each capability by its name in a Model resource. */
 export const CAPABILITY_OF = {
@@ -17,16 +18,8 @@ const LISTED = "Tools, Images, Files, Reasoning or StructuredOutputs";
 
 /** Presentation of a Model to people and in model lists. It enforces nothing. */
 export const presentation = {
-  displayName: z
-    .string(must("be a string"))
-    .min(1, "must not be empty")
-    .max(128, "must be at most 128 characters")
-    .optional()
-    .describe("Name of the Model in the dashboard and in model lists; modelName if absent."),
-  description: z
-    .string(must("be a string"))
-    .min(1, "must not be empty")
-    .max(1024, "must be at most 1024 characters")
+  displayName: someText(128).optional().describe("Name of the Model in the dashboard and in model lists; modelName if absent."),
+  description: someText(1024)
     .optional()
     .describe("What the Model is good for, in a few sentences of plain text, for people who choose one."),
   capabilities: z

@@ -9,6 +9,7 @@ import { describeProblems, must } from "./field-message.ts";
 import { anyOf, isInputInterfaceName } from "./input-interfaces.ts";
 import { INPUT_ONLY_RULES, inputOnlyProblems } from "./input-only-rules.ts";
 import { OWN_KEY_RULES, ownKeyProblems } from "./own-key-rules.ts";
+import { plainText } from "./plain-text.ts";
 import { presentation } from "./presentation.ts";
 import { BATCH_PRICE_RULES, batchPriceProblems } from "./pricing/batch-price-rules.ts";
 import { IMAGE_PRICE_RULES, imagePriceProblems } from "./pricing/image-price-rules.ts";
@@ -41,7 +42,7 @@ const deprecation = z
       deprecatedTime: time.optional().describe("When clients are first notified; it may be in the future."),
       sunsetTime: time.optional().describe("When the Model is no longer served."),
       replacement: modelName.optional().describe("The model to use instead."),
-      message: z.string(must("be a string")).max(512, "must be at most 512 characters").optional().describe("Note for people."),
+      message: plainText(512).optional().describe("Note for people."),
     },
     must("have deprecatedTime, sunsetTime, replacement or message"),
   )

@@ -21,6 +21,11 @@ const price = z
   .regex(/^(0|[1-9][0-9]{0,8})(\.[0-9]+)?$/, PRICE_EXAMPLE)
   .regex(/^[^.]*(\.[0-9]{0,6})?$/, "must have at most 6 decimal places");
 
+const UNIT_PRICE = "must be less than 1000000";
+
+/** Of an image, a minute or a request: the ledger keeps it in pico-USD, and could not keep a larger one. */
+const unitPrice = price.regex(/^[^.]{0,6}(\..*)?$/, UNIT_PRICE);
+
 const HAVE_PRICES = must(
   "have inputPerMillion and outputPerMillion; for Embeddings, inputPerMillion; for Rerank, inputPerMillion, searchPerThousand or both; for ImageGeneration, perImage, outputPerMillion or both; for Speech, charactersPerMillion, inputPerMillion or both; for Transcription, perMinute, or inputPerMillion and outputPerMillion, or all",
 );
@@ -58,13 +63,13 @@ const prices = {
     )
     .transform(parsePrice)
     .optional(),
-  perMinute: price
+  perMinute: unitPrice
     .describe(
       "USD per minute of audio, for Transcription alone: each second, or part of one, is charged a sixtieth of it. Instead of inputPerMillion and outputPerMillion, or in addition to them.",
     )
     .transform(parsePricePerMinute)
     .optional(),
-  perImage: price
+  perImage: unitPrice
     .describe("USD per image, for ImageGeneration alone. Instead of prices of tokens, or in addition to them.")
     .transform(parsePricePerImage)
     .optional(),
@@ -89,7 +94,7 @@ const imagePrice = z
         .max(32, IMAGE_QUALITY)
         .optional()
         .describe("Quality that the client asks for, or that the server reports; any if absent."),
-      perImage: price.describe("USD per image of this size and quality.").transform(parsePricePerImage),
+      perImage: unitPrice.describe("USD per image of this size and quality.").transform(parsePricePerImage),
     },
     must("have perImage, and size, quality or both"),
   )
@@ -188,7 +193,7 @@ const NO_FEE = "must have perRequest, percent or both";
 const providerKeyFee = z
   .strictObject(
     {
-      perRequest: price.describe("USD per charged request.").transform(parsePricePerImage).optional(),
+      perRequest: unitPrice.describe("USD per charged request.").transform(parsePricePerImage).optional(),
       percent: z
         .string(must(FEE_PERCENT.slice("must ".length)))
         .max(8, FEE_PERCENT)
