@@ -51,6 +51,8 @@ export function explainKey(credential: string): KeyMistake {
 }
 
 function explainOwn(text: string): KeyMistake {
+  // Of a header that is sent twice, Envoy makes one.
+  if (/,\s*(?:bearer\s|sk-mg-)/i.test(text)) return again("The request carries an API key twice in one header. Send it once");
   if (/\s|\\[nrt]|%0a|%20/i.test(text))
     return again("The API key contains white space or a line break. Send it as one word, with nothing before or after it");
   if (text.length !== KEY_LENGTH)

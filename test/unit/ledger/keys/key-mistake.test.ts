@@ -36,6 +36,8 @@ test.for([
   ["quotation marks", `"${KEY}"`, "quotation marks"],
   ["typographic quotation marks", sent(`“${KEY}”`), "quotation marks"],
   ["a space inside", `sk-mg-AbCd ${KEY.slice(10)}`, "white space"],
+  ["a header that is sent twice", `${KEY},Bearer ${KEY}`, "twice in one header"],
+  ["a header of another kind that is sent twice", `${KEY}, ${KEY}`, "twice in one header"],
   ["a line break that was escaped", `${KEY}\\n`, "white space or a line break"],
   ["a piece", KEY.slice(0, 30), "has 30 characters instead of 61"],
   ["too much", `${KEY}${KEY}`, "has 122 characters"],
