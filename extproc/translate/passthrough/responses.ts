@@ -20,6 +20,7 @@ import { limitEdits } from "./output-limit.ts";
 import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
+import { createResponseForm } from "./response-form.ts";
 import { createResponseSoFar } from "./response-so-far.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
 import { createPassthroughStream, type EventChange, type EventEdit, type StreamRules } from "./stream.ts";
@@ -49,8 +50,8 @@ interface AnswerRules {
 }
 
 /**
- * A Responses client, a Responses upstream: every byte passes unchanged, except for the model's name and the output limit. The
- * server is instructed to store nothing.
+ * A Responses client, a Responses upstream: every byte passes unchanged, except for the model's name, the output limit and
+ * what events lack (response-form.ts). The server is instructed to store nothing.
  * @throws GatewayError `invalid_request` for fields that the gateway itself must read, and for content that is stored elsewhere
  * (S21).
  */
@@ -136,11 +137,20 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
   const edited: EventChange | null = edits === null ? null : { members: { response: within(edits) } };
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
+  const form = createResponseForm();
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
-  function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
+  function read({ data, event }: SseEvent, received: JsonObject | null): EventEdit {
     // The protocol has no such line.
-    if (json === null) return "hide";
+    if (received === null) return "hide";
+    const isTyped = received["type"] !== undefined || event === null;
+    const edit = readTyped({ data, event }, isTyped ? received : { ...received, type: event });
+    if (isTyped || edit === "hide" || edit instanceof GatewayError) return edit;
+    return { members: { ...(edit === "keep" ? {} : edit.members), type: write(event) } };
+  }
+
+  /** @param json with its type, which some servers write as the event's name alone. */
+  function readTyped({ data, event }: Pick<SseEvent, "data" | "event">, json: JsonObject): EventEdit {
     const { response } = json;
     const type = json["type"] ?? event;
     // Proxies in front of a server send errors in their own shapes.
@@ -166,7 +176,10 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
     const wasOpen = outcome === "open";
     if (wasOpen && ENDINGS.has(type)) outcome = "complete";
     soFar.read(json, data);
-    if (!isObject(response)) return "keep";
+    if (!isObject(response)) {
+      const missing = form.complete(json);
+      return missing === null ? "keep" : { members: missing };
+    }
     // Once: a server could repeat a short event, and all items with it.
     const isEnd = wasOpen && outcome === "complete";
     return isEnd && isEmptyList(response["output"]) ? withItems() : (edited ?? "keep");
