@@ -94,12 +94,23 @@ function resolveGoogle({ metadata }: GoogleOptions): ResolvedCredential {
   };
 }
 
+/** No server takes a longer header, and each word of a value is kept as a fingerprint in the catalogue. */
+const MAX_CHARACTERS = 16_384;
+
 /** A value that fits into a header. */
 function findWord(find: FindValue, reference: { name: string; key: string }): FoundWord {
   const found = find(reference);
   if (found.kind === "missing") return found;
   const value = found.value.trim();
-  if (/^[\x21-\x7e]+$/.test(value)) return { kind: "word", name: found.name, value };
-  const message = `Secret ${found.name}, key ${reference.key}, must be printable text without spaces`;
+  const problem = problemOf(value);
+  if (problem === null) return { kind: "word", name: found.name, value };
+  const message = `Secret ${found.name}, key ${reference.key}, ${problem}`;
   return { kind: "missing", reason: "InvalidCredential", message };
+}
+
+/** Continues the sentence after the value's place. */
+function problemOf(value: string): string | null {
+  if (value === "") return "must not be empty";
+  if (value.length > MAX_CHARACTERS) return `must be at most ${MAX_CHARACTERS} characters`;
+  return /^[\x21-\x7e]+$/.test(value) ? null : "must be printable text without spaces";
 }
