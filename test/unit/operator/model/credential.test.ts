@@ -24,12 +24,12 @@ test("a key may end with line feeds, and is as long as a header can be", () => {
 });
 
 test.for([
-  ["\n", "must not be empty"],
-  ["two words", "must be printable text without spaces"],
-  ["one\r\nx-other: header", "must be printable text without spaces"],
-  ["schlüssel", "must be printable text without spaces"],
-  ["k".repeat(16_385), "must be at most 16384 characters"],
-] as const)("anything else is a problem of its backend: %s", ([value, problem]) => {
+  { name: "an empty value", value: "\n", problem: "must not be empty" },
+  { name: "two words", value: "two words", problem: "must be printable text without spaces" },
+  { name: "two lines", value: "one\r\nx-other: header", problem: "must be printable text without spaces" },
+  { name: "a letter that no header has", value: "schlüssel", problem: "must be printable text without spaces" },
+  { name: "a whole file", value: "k".repeat(16_385), problem: "must be at most 16384 characters" },
+])("anything else is a problem of its backend: $name", ({ value, problem }) => {
   expect(resolve(value)).toEqual({
     kind: "missing",
     reason: "InvalidCredential",
