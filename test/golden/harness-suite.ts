@@ -16,9 +16,9 @@ const LINE_ENDS = [
  * Larger transcripts are split at every n-th byte, so that a fixture costs at most this many runs. By day fewer: fed byte by
  * byte, a stream has each boundary already.
  */
-const MAX_SPLITS = inject("isNight") ? 1500 : 400;
+const MAX_SPLITS = inject("isNight") ? 1500 : 150;
 /** Of what differs by one line end or one cut. */
-const MAX_VARIED_SPLITS = inject("isNight") ? MAX_SPLITS : 120;
+const MAX_VARIED_SPLITS = inject("isNight") ? MAX_SPLITS : 50;
 
 /** Every check of every fixture of a pair. */
 export function testPair(pair: Pair): void {

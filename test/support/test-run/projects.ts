@@ -1,4 +1,4 @@
-import { totalmem } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
 import { LongestFirst } from "./longest-first.ts";
 
@@ -62,8 +62,11 @@ const PROJECTS = {
 /** Projects with tests of properties. */
 const SEEDED: readonly (keyof typeof PROJECTS)[] = ["unit", "postgres", "clients", "kube"];
 
-/** Most files wait for processes more than they compute. Each starts its own, which take up to 1 GiB: half of the machine's. */
-const FILES_AT_ONCE = Math.min(6, Math.max(2, Math.floor(totalmem() / (2 * 1024 ** 3))));
+/** Each file starts processes of its own, which take up to 1 GiB: half of the machine's. */
+const FITTING_FILES = Math.floor(totalmem() / (2 * 1024 ** 3));
+
+/** Most files wait for processes more than they compute. More at once would only load the product once more each. */
+const FILES_AT_ONCE = Math.max(2, Math.min(6, 2 * availableParallelism(), FITTING_FILES));
 
 /** Of a file whose tests say that they are concurrent. */
 const TESTS_AT_ONCE = 12;
