@@ -59,7 +59,7 @@ test("helm test runs in the namespace of the key's Secret", async () => {
   const values = { ...EXTERNAL_DATABASE, test: { keySecret: "my-key", namespace: "team-a" } };
   const parameters = ["template", RELEASE, CHART, ...inNamespace, "--show-only", "templates/tests/smoke.yaml", "--values", "-"];
   const pod = await api().helm(parameters, { input: stringify(values) });
-  expect(pod).toMatch(/^ {2}namespace: team-a$/m);
+  expect(pod).toMatch(/^ {2}namespace: "?team-a"?$/m);
   expect(pod).toContain("name: my-key");
   expect(pod).toContain(`value: http://${NAME}.${NAMESPACE}.svc:80`);
 });
