@@ -67,7 +67,7 @@ export function createChunkForm(requestId: string): ChunkForm {
   return {
     complete(json, head) {
       isSingular = false;
-      const members = merged(completeHead(json, { ...head, object: "chat.completion.chunk" }), completeList(json["choices"]));
+      const members = merged(completeHead(json, "chat.completion.chunk", head), completeList(json["choices"]));
       return members === null ? null : { members, isSingular };
     },
   };
@@ -81,7 +81,7 @@ export function createChunkForm(requestId: string): ChunkForm {
 export function completeCompletion(json: JsonObject, head: AnswerHead, requestId: string): Edits | null {
   const { choices } = json;
   const list = Array.isArray(choices) ? completeElements(choices, completeChoice) : null;
-  return merged(completeHead(json, { ...head, object: "chat.completion" }), editsOf("choices", list));
+  return merged(completeHead(json, "chat.completion", head), editsOf("choices", list));
 
   function completeChoice(choice: JsonObject, position: number): Edits | null {
     const { index, message } = choice;
@@ -107,7 +107,9 @@ function completeElements(
   complete: (element: JsonObject, position: number) => Edits | null,
 ): (Edits | null)[] | null {
   let edits: (Edits | null)[] | null = null;
-  for (const [position, element] of list.entries()) {
+  // An iterator over entries would allocate for each chunk.
+  for (let position = 0; position < list.length; position += 1) {
+    const element = list[position];
     const edit = isObject(element) ? complete(element, position) : null;
     if (edit === null) continue;
     edits ??= Array.from(list, () => null);
@@ -120,16 +122,18 @@ function editsOf(name: string, elements: (Edits | null)[] | null): Edits | null 
   return elements === null ? null : { [name]: withinElements(elements) };
 }
 
-function completeHead(json: JsonObject, head: AnswerHead & { object: string }): Edits | null {
-  let edits: Record<string, MemberEdit> | null = null;
-  for (const name of HEAD_TEXTS) {
-    const value = json[name];
-    const isComplete = name === "object" ? value === head.object : value !== undefined && value !== null;
-    if (!isComplete) (edits ??= {})[name] = write(head[name]);
-  }
-  const { created } = json;
-  if (typeof created === "number" && Number.isInteger(created)) return edits;
-  return { ...edits, created: write(typeof created === "number" ? Math.floor(created) : head.created) };
+function completeHead(json: JsonObject, object: string, head: AnswerHead): Edits | null {
+  const { id, object: written, model, created } = json;
+  const isCreated = typeof created === "number" && Number.isInteger(created);
+  if (isWritten(id) && written === object && isWritten(model) && isCreated) return null;
+  return {
+    ...(!isWritten(id) && { id: write(head.id) }),
+    ...(written !== object && { object: write(object) }),
+    ...(!isWritten(model) && { model: write(head.model) }),
+    ...(!isCreated && { created: write(typeof created === "number" ? Math.floor(created) : head.created) }),
+  };
 }
 
-const HEAD_TEXTS = ["id", "object", "model"] as const;
+function isWritten(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
