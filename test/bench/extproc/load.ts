@@ -19,7 +19,9 @@ const CHUNKS = 100;
 const PROMPT = "word ".repeat(205);
 
 export function loadsFor(apiKey: string): ExtprocLoad[] {
-  const events = [...Array<string>(CHUNKS).fill(event({ delta: { content: " token" }, finish_reason: null })), ...ending()];
+  const first = event({ delta: { role: "assistant", content: "" }, finish_reason: null });
+  const tokens = Array<string>(CHUNKS).fill(event({ delta: { content: " token" }, finish_reason: null }));
+  const events = [first, ...tokens, ...ending()];
   const stream = { before: beginning(apiKey, true), connections: 32 };
   return [
     {
