@@ -17,6 +17,7 @@ import { insertedKeyId, insertKeys } from "../../support/dashboard/many-keys.ts"
 import { createPerson } from "../../support/dashboard/people.ts";
 import { eventually } from "../../support/eventually.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
+import { resourceKey } from "../../support/billing/resource-key.ts";
 
 const postgres = usePostgres();
 const { keys: MAX_KEYS } = ACCOUNT_BOUNDS;
@@ -124,27 +125,7 @@ describe("an account's keys", () => {
       `INSERT INTO resource_key (uid, public_id, origin, namespace, name)
        SELECT gen_random_uuid(), public_id, 'here', 'team', name FROM api_key`,
     );
-    const settings = {
-      name: "ci",
-      isDisabled: false,
-      expiresAt: null,
-      allowedModels: null,
-      limits: {},
-      allowedAddresses: null,
-      allowedOrigins: null,
-      promptLogDays: null,
-    };
-    const resource = { uid: "0190f5f0-0000-7000-8000-000000000001", origin: "here", namespace: "team", resourceName: "ci" };
-    const key = {
-      ...resource,
-      accountId,
-      publicId: "AbCd5678WxYz",
-      secret: "s".repeat(43),
-      pepper: PEPPER,
-      rotation: 0,
-      settings,
-    };
-    expect(await addResourceKey(database, key)).toBe("no room");
+    expect(await addResourceKey(database, resourceKey({ accountId }))).toBe("no room");
     const made = database.transaction((transaction) =>
       createApiKey(transaction, { accountId, name: "a page's", pepper: PEPPER }),
     );

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { createAccount } from "../../../ledger/accounts/accounts.ts";
-import { mintApiKey } from "../../../ledger/keys/keys.ts";
 import { addResourceKey, readResourceKey } from "../../../ledger/keys/resource-keys.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { releaseApiKey } from "../../../operator/apikey/release.ts";
 import type { KubeObject } from "../../../operator/kube/object.ts";
 import { eventually } from "../../support/eventually.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
+import { resourceKey } from "../../support/billing/resource-key.ts";
 
 /** How an ApiKey ends; test/kube/operator has a real API server. */
 const postgres = usePostgres();
@@ -17,19 +17,7 @@ const uid = "11111111-1111-4111-8111-111111111111";
 async function startWithKey(): Promise<Database> {
   const { database } = await postgres.migrated();
   await createAccount(database, { id: ACCOUNT, name: "Team A" });
-  const settings = {
-    name: "client",
-    isDisabled: false,
-    expiresAt: null,
-    allowedModels: null,
-    limits: {},
-    allowedAddresses: null,
-    allowedOrigins: null,
-    promptLogDays: null,
-  };
-  const { publicId, secret } = mintApiKey((size) => Buffer.alloc(size, 7));
-  const key = { publicId, secret, pepper: Buffer.alloc(32, 1), rotation: 0, accountId: ACCOUNT, settings };
-  await addResourceKey(database, { uid, origin: "here", namespace: "team-a", resourceName: "client", ...key });
+  await addResourceKey(database, resourceKey({ uid, accountId: ACCOUNT }));
   return database;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createAccount } from "../../../ledger/accounts/accounts.ts";
 import { keptKey, readChanges } from "../../support/billing/changes.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
-import { createApiKey, hashSecret, mintApiKey } from "../../../ledger/keys/keys.ts";
+import { createApiKey, hashSecret } from "../../../ledger/keys/keys.ts";
 import {
   addResourceKey,
   assignResourceKeyProject,
@@ -12,13 +12,13 @@ import {
   readResourceKey,
   revokeResourceKey,
   rotateResourceKey,
-  type NewResourceKey,
 } from "../../../ledger/keys/resource-keys.ts";
 import { createProject } from "../../../ledger/projects/projects.ts";
+import { PEPPER } from "../../support/billing/ledger.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
+import { resourceKey } from "../../support/billing/resource-key.ts";
 
 const postgres = useOwnPostgres();
-const PEPPER = Buffer.alloc(32, 1);
 const UID = "11111111-1111-4111-8111-111111111111";
 const OTHER_UID = "22222222-2222-4222-8222-222222222222";
 const ACCOUNT = "team-a";
@@ -29,38 +29,12 @@ async function start(): Promise<Database> {
   return database;
 }
 
-function newKey(changes: Partial<NewResourceKey> = {}): NewResourceKey {
-  const { publicId, secret } = mintApiKey((size) => Buffer.alloc(size, 7));
-  return {
-    uid: UID,
-    origin: "here",
-    namespace: "team-a",
-    resourceName: "client",
-    accountId: ACCOUNT,
-    publicId,
-    secret,
-    pepper: PEPPER,
-    rotation: 0,
-    settings: {
-      name: "client",
-      isDisabled: false,
-      expiresAt: null,
-      allowedModels: null,
-      limits: {},
-      allowedAddresses: null,
-      allowedOrigins: null,
-      promptLogDays: null,
-    },
-    ...changes,
-  };
-}
-
 const read = (database: Database, { project, ...key }: { uid: string; accountId: string; project?: string }) =>
   readResourceKey(database, { ...key, project });
 
 test("a resource's key is stored once, however often it is added", async () => {
   const database = await start();
-  const key = newKey({ rotation: 3 });
+  const key = resourceKey({ rotation: 3 });
   expect(await read(database, { uid: UID, accountId: ACCOUNT })).toEqual({ hasAccount: true, key: null });
   expect(await addResourceKey(database, key)).toBe("stored");
   const stored = (await read(database, { uid: UID, accountId: ACCOUNT })).key;
@@ -84,18 +58,20 @@ test("a resource's key is stored once, however often it is added", async () => {
 
 test("another key's public id is not taken over, whoever owns it", async () => {
   const database = await start();
-  await addResourceKey(database, newKey());
-  const stolen = newKey({ uid: OTHER_UID, resourceName: "thief", secret: "x".repeat(43) });
+  await addResourceKey(database, resourceKey());
+  const stolen = resourceKey({ uid: OTHER_UID, resourceName: "thief", secret: "x".repeat(43) });
   expect(await addResourceKey(database, stolen)).toBe("foreign");
   const { publicId } = await createApiKey(database, { accountId: ACCOUNT, name: "by hand", pepper: PEPPER });
   expect(await addResourceKey(database, { ...stolen, publicId })).toBe("foreign");
-  expect((await read(database, { uid: UID, accountId: ACCOUNT })).key?.secretHash).toEqual(hashSecret(PEPPER, newKey().secret));
+  expect((await read(database, { uid: UID, accountId: ACCOUNT })).key?.secretHash).toEqual(
+    hashSecret(PEPPER, resourceKey().secret),
+  );
   expect((await read(database, { uid: OTHER_UID, accountId: ACCOUNT })).key).toBeNull();
 });
 
 test("its settings become those of the resource, and reach every follower of the changes", async () => {
   const database = await start();
-  await addResourceKey(database, newKey());
+  await addResourceKey(database, resourceKey());
   const { seen } = await readChanges(database);
   const settings = {
     name: "renamed",
@@ -115,8 +91,8 @@ test("its settings become those of the resource, and reach every follower of the
 
 test("a rotation is stored once: repeated, it does not move the end of the overlap", async () => {
   const database = await start();
-  const { publicId, secret } = newKey();
-  await addResourceKey(database, newKey());
+  const { publicId, secret } = resourceKey();
+  await addResourceKey(database, resourceKey());
   const next = "y".repeat(43);
   const until = new Date("2027-01-01T00:00:00.000Z");
   const rotation = { uid: UID, publicId, secret: next, pepper: PEPPER, rotation: 1 };
@@ -131,7 +107,7 @@ test("a rotation is stored once: repeated, it does not move the end of the overl
 test("a key enters the project that its resource names, whatever the name's case, if its account has one", async () => {
   const database = await start();
   await createAccount(database, { id: "other", name: "Other" });
-  await addResourceKey(database, newKey());
+  await addResourceKey(database, resourceKey());
   const personId = await createPerson(database);
   await createProject(database, { accountId: "other", personId, tokenId: null }, "Nightly");
   const project = "nightly";
@@ -153,7 +129,7 @@ async function createPerson(database: Database): Promise<string> {
 
 test("a revoked key reports since when, stays revoked, and is no longer listed", async () => {
   const database = await start();
-  await addResourceKey(database, newKey());
+  await addResourceKey(database, resourceKey());
   const resource = { namespace: "team-a", name: "client" };
   expect(await listResourceKeys(database, { origin: "here" })).toEqual([{ uid: UID, ...resource }]);
   expect(await listResourceKeys(database, { origin: "here", resource })).toHaveLength(1);
@@ -165,14 +141,14 @@ test("a revoked key reports since when, stays revoked, and is no longer listed",
   expect(await revokeResourceKey(database, UID)).toBe(false);
   const { key } = await read(database, { uid: UID, accountId: ACCOUNT });
   expect(key?.revokedForMs).toBeGreaterThanOrEqual(0);
-  await changeResourceKey(database, { uid: UID, origin: "here", settings: { ...newKey().settings, name: "renamed" } });
+  await changeResourceKey(database, { uid: UID, origin: "here", settings: { ...resourceKey().settings, name: "renamed" } });
   expect((await read(database, { uid: UID, accountId: ACCOUNT })).key?.settings.name).toBe("client");
   expect(await listResourceKeys(database, { origin: "here" })).toEqual([]);
 });
 
 test("a key's spending is counted by UTC day and month, and shown once it was used", async () => {
   const database = await start();
-  const key = newKey();
+  const key = resourceKey();
   await addResourceKey(database, key);
   expect(await readKeyActivity(database, "here")).toEqual([]);
   const spend = (day: string, charge: bigint) =>

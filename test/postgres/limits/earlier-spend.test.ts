@@ -12,14 +12,14 @@ import { createLimitTurns } from "../../../ledger/leases/limit-turns.ts";
 import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
-import { PEPPER, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
+import { seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
+import { resourceKey } from "../../support/billing/resource-key.ts";
 import { worldKey } from "../../support/billing/world-key.ts";
 
 const postgres = usePostgres();
 const ONE_USD = 1_000_000_000n;
 const nothing = { tokens: 0, nanoUsd: 0n };
-const UID = "11111111-1111-4111-8111-111111111111";
 
 interface Limited {
   database: Database;
@@ -53,18 +53,6 @@ async function leftUsd({ database, publicId, accountId }: Limited, limits: { key
   }
 }
 
-const asResource = { uid: UID, origin: "here", namespace: "team-a", resourceName: "client" };
-const settings = {
-  name: "client",
-  isDisabled: false,
-  expiresAt: null,
-  allowedModels: null,
-  limits: {},
-  allowedAddresses: null,
-  allowedOrigins: null,
-  promptLogDays: null,
-};
-
 type Set = (limited: Limited, limits: LimitSettings) => Promise<unknown>;
 
 const byAccount =
@@ -72,24 +60,15 @@ const byAccount =
   ({ database, accountId }, limits) =>
     database.transaction((transaction) => setAccountLimits(transaction, { accountId, by, limits }));
 const byKey: Set = ({ database, accountId, publicId }, limits) => changeKey(database, { accountId, publicId }, { limits });
-const byResource: Set = ({ database }, limits) =>
-  changeResourceKey(database, { ...asResource, settings: { ...settings, limits } });
+const byResource: Set = ({ database }, limits) => changeResourceKey(database, resourceKey({ settings: { limits } }));
 
 async function start(isResource: boolean): Promise<Limited> {
   const { database } = await postgres.migrated();
   const { accountId, keyId } = await seedLedger(database);
   if (!isResource) return { database, accountId, publicId: keyId };
-  const publicId = "AbCd5678WxYz";
-  await addResourceKey(database, {
-    ...asResource,
-    accountId,
-    publicId,
-    secret: "secret",
-    pepper: PEPPER,
-    rotation: 0,
-    settings,
-  });
-  return { database, accountId, publicId };
+  const key = resourceKey({ accountId });
+  await addResourceKey(database, key);
+  return { database, accountId, publicId: key.publicId };
 }
 
 describe.for([

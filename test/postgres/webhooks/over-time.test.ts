@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { DAY_MS } from "../../../contract/days.ts";
@@ -11,6 +11,7 @@ import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
+import { resourceKey } from "../../support/billing/resource-key.ts";
 import { startReceiver } from "../../support/servers/webhook-receiver.ts";
 import { dataOf, openWebhooks, typesOf } from "./harness.ts";
 
@@ -111,24 +112,13 @@ test("changes of an ApiKey resource to its key are events too", async () => {
   const { database, accountId, add, deliver } = await openWebhooks((await postgres.migrated()).database);
   const receiver = await startReceiver(200);
   await add(receiver.url);
-  const { publicId, secret } = mintApiKey(randomBytes);
-  const settings = {
-    name: "ci",
-    isDisabled: false,
-    expiresAt: null,
-    allowedModels: null,
-    limits: {},
-    allowedAddresses: null,
-    allowedOrigins: null,
-    promptLogDays: null,
-  };
-  const identity = { uid: randomUUID(), origin: "here", namespace: "team", resourceName: "ci" };
-  const key = { ...identity, accountId, publicId, secret, pepper: PEPPER, rotation: 0, settings };
+  const key = resourceKey({ accountId });
+  const { uid, publicId, settings } = key;
   for (let each = 0; each < 2; each++) await addResourceKey(database, key);
   for (const isDisabled of [true, true, false])
-    await changeResourceKey(database, { ...identity, settings: { ...settings, isDisabled } });
+    await changeResourceKey(database, { ...key, settings: { ...settings, isDisabled } });
   const rotation = {
-    uid: identity.uid,
+    uid,
     publicId,
     pepper: PEPPER,
     rotation: 1,
@@ -136,13 +126,13 @@ test("changes of an ApiKey resource to its key are events too", async () => {
     secret: mintApiKey(randomBytes).secret,
   };
   for (let each = 0; each < 2; each++) await rotateResourceKey(database, rotation);
-  for (let each = 0; each < 2; each++) await revokeResourceKey(database, identity.uid);
+  for (let each = 0; each < 2; each++) await revokeResourceKey(database, uid);
   await deliver();
   expect(typesOf(receiver)).toEqual(["key.created", "key.disabled", "key.enabled", "key.rotated", "key.deleted"]);
   expect(dataOf(receiver)[0]).toEqual({
     account_id: accountId,
     key_id: publicId,
-    key_name: "ci",
+    key_name: "client",
     by_member_id: null,
     by_token_id: null,
   });
