@@ -26,12 +26,17 @@ export function parseSentKey(credential: string, keysUrl: string): SentKey {
   const parsed = parseApiKey(credential);
   if (parsed.kind === "key") return parsed;
   const { sentence, needsKey } = explainKey(credential);
-  throw new GatewayError("invalid_api_key", needsKey ? `${sentence} ${remedyAt(keysUrl)}` : sentence);
+  throw incorrect(`. ${sentence}${needsKey ? ` ${remedyAt(keysUrl)}` : ""}`);
 }
 
 /** Deleted keys are not kept in memory, so they cannot be distinguished from keys that never existed. */
 export function notValid(keysUrl: string): GatewayError {
-  return new GatewayError("invalid_api_key", `The API key is not valid: it was deleted, or it is mistyped. ${remedyAt(keysUrl)}`);
+  return incorrect(`: it was deleted, or it is mistyped. ${remedyAt(keysUrl)}`);
+}
+
+/** Starts as OpenAI's message does: LiteLLM, and what is built on it, takes a 401 for a bad request without these words. */
+function incorrect(rest: string): GatewayError {
+  return new GatewayError("invalid_api_key", `Incorrect API key provided${rest}`);
 }
 
 /** The stored data that decide whether a key may be used. */
@@ -76,10 +81,9 @@ export function checkKeyState(
   key: Pick<KeyInForce, "isDisabled" | "expiresAt">,
   { nowMs, keysUrl }: { nowMs: number; keysUrl: string },
 ): void {
-  if (key.isDisabled)
-    throw new GatewayError("invalid_api_key", "The API key is disabled. Enable it in the dashboard or use another.");
+  if (key.isDisabled) throw incorrect(": it is disabled. Enable it in the dashboard or use another.");
   if (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs)
-    throw new GatewayError("invalid_api_key", `The API key expired on ${key.expiresAt.toISOString()}. ${remedyAt(keysUrl)}`);
+    throw incorrect(`: it expired on ${key.expiresAt.toISOString()}. ${remedyAt(keysUrl)}`);
 }
 
 /** @throws GatewayError `permission_denied` if the account is suspended or closed. */

@@ -86,7 +86,7 @@ test.for(["openai", "anthropic"] as const)("the %s SDK in a page reads the gatew
   const unknown = await ask(page, { sdk, apiKey, model: "none" });
   expect([unknown.status, unknown.message]).toEqual([404, expect.stringContaining("modelx-v4-pro")]);
   const wrong = await ask(page, { sdk, apiKey: `${apiKey.slice(0, -1)}${apiKey.endsWith("0") ? "1" : "0"}` });
-  expect([wrong.status, wrong.message]).toEqual([401, expect.stringContaining("The API key is not valid")]);
+  expect([wrong.status, wrong.message]).toEqual([401, expect.stringContaining("Incorrect API key provided")]);
 });
 
 test.for([["https://elsewhere.example"], null])("a page gets nothing with a key for %j", async (allowedOrigins) => {
