@@ -102,7 +102,7 @@ describe.for(INTERFACES)("on the $name interface", ({ name, path }) => {
 
   test.for([
     ["no key", null, "carries no API key"],
-    ["a wrong key", "sk-mg-000000000000" + "0".repeat(43), "not valid"],
+    ["a wrong key", "sk-mg-000000000000" + "0".repeat(43), "it was deleted, or it is mistyped"],
     ["another provider's key", "sk-proj-abcdefgh", "another provider (OpenAI)"],
     ["a masked key", "sk-mg-AbCd****WxYz", "masked display form"],
     ["a management token", "mgmt_" + "0".repeat(43), "it works only with the API under /api/v1"],
