@@ -49,6 +49,9 @@ export interface ResourceIdentity {
   resourceName: string;
 }
 
+/** null if it was not revoked. */
+const REVOKED_FOR_MS = "extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000";
+
 const keyRow = z.strictObject({
   publicId: z.string(),
   accountId: z.string(),
@@ -83,7 +86,7 @@ export async function readResourceKey(
   });
   const [row] = await database.query({
     text: `SELECT public_id AS "publicId", account_id AS "accountId", secret_hash AS "secretHash", previous_until AS "previousUntil",
-             rotation, origin, extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000 AS "revokedForMs", api_key.name,
+             rotation, origin, ${REVOKED_FOR_MS} AS "revokedForMs", api_key.name,
              disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt", allowed_models AS "allowedModels", limits,
              prompt_log_days AS "promptLogDays",
              "dayNanoUsd", "monthNanoUsd",
@@ -240,7 +243,7 @@ export async function revokeResourceKey(database: Database, uid: string): Promis
 /** How long ago the key of a resource was revoked, by the database's clock; null if it was not, or there is none. */
 export async function readRevokedForMs(database: Database, uid: string): Promise<number | null> {
   const [row] = await database.query({
-    text: `SELECT extract(epoch FROM clock_timestamp() - revoked_at)::float8 * 1000 AS "revokedForMs"
+    text: `SELECT ${REVOKED_FOR_MS} AS "revokedForMs"
            FROM resource_key JOIN api_key USING (public_id) WHERE uid = $1`,
     values: [uid],
     row: z.strictObject({ revokedForMs: z.number().nullable() }),

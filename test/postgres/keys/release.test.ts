@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAccount } from "../../../ledger/accounts/accounts.ts";
-import { addResourceKey, readResourceKey } from "../../../ledger/keys/resource-keys.ts";
+import { addResourceKey, readRevokedForMs } from "../../../ledger/keys/resource-keys.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { releaseApiKey } from "../../../operator/apikey/release.ts";
 import type { KubeObject } from "../../../operator/kube/object.ts";
@@ -33,8 +33,7 @@ function server() {
   return { written, client: { send } };
 }
 
-const revokedForMs = async (database: Database) =>
-  (await readResourceKey(database, { uid, accountId: ACCOUNT, project: undefined })).key?.revokedForMs ?? null;
+const revokedForMs = (database: Database) => readRevokedForMs(database, uid);
 
 test("a deleted ApiKey is released when its key has been revoked for as long as every extproc needs to notice (S25)", async () => {
   const database = await startWithKey();
