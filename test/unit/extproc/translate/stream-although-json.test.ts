@@ -5,6 +5,7 @@ import { createMeter, type MeteredUsage } from "../../../../extproc/meter/meter.
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { messageArbitrary, toTranscript } from "./chat-via-messages/messages.ts";
 import { inputFor } from "./input.ts";
+import { emptyMessage } from "./empty-message.ts";
 
 interface Pair {
   client: Protocol;
@@ -157,14 +158,7 @@ test("citations, usage and stop details of a stream are in the complete message"
   const events = [
     {
       type: "message_start",
-      message: {
-        id: "msg_1",
-        type: "message",
-        role: "assistant",
-        model: "m",
-        content: [],
-        usage: { input_tokens: 3, output_tokens: 1 },
-      },
+      message: emptyMessage(3),
     },
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
     { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } },

@@ -4,6 +4,7 @@ import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 import { replayMessages } from "../replay.ts";
 import { CHAT, play } from "./play.ts";
+import { emptyMessage } from "../empty-message.ts";
 
 /** Events and messages that lack what clients' libraries require. */
 type Json = Record<string, unknown>;
@@ -31,14 +32,7 @@ function events(): Event[] {
   return [
     {
       type: "message_start",
-      message: {
-        id: "msg_1",
-        type: "message",
-        role: "assistant",
-        model: "m",
-        content: [],
-        usage: { input_tokens: 5, output_tokens: 1 },
-      },
+      message: emptyMessage(5),
     },
     ...block(0, { type: "thinking", thinking: "", signature: "" }, delta(0, "thinking_delta", { thinking: "Hmm." })),
     ...block(1, { type: "text", text: "" }, ...["Good ", "day", ". ", "Bye."].map((text) => delta(1, "text_delta", { text }))),

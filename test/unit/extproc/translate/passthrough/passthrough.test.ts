@@ -6,6 +6,7 @@ import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts
 import { inputFor, type InputOptions } from "../input.ts";
 import { CHAT, DONE, chunk, play } from "./play.ts";
 import { replayChat, replayMessages } from "../replay.ts";
+import { emptyMessage } from "../empty-message.ts";
 
 const MESSAGES = { ...CHAT, max_tokens: 10 };
 const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
@@ -185,14 +186,7 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
     model: fc.constantFrom("m", "other", 5),
     error: fc.constantFrom(undefined, null, { message: "x" }),
   });
-  const start = {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "m",
-    content: [],
-    usage: { input_tokens: 1, output_tokens: 1 },
-  };
+  const start = emptyMessage(1);
   /** What each event of messages must have. */
   const required: Record<string, object> = {
     message_start: { message: start },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { replayMessages } from "../replay.ts";
 import { CHAT, play } from "./play.ts";
+import { emptyMessage } from "../empty-message.ts";
 
 /** What a passthrough changes of a stream whose server writes errors in its own words, or events without their names. */
 const MESSAGES = { ...CHAT, max_tokens: 10 };
@@ -45,14 +46,7 @@ test.for<["chat" | "messages" | "responses", string, object]>([
 });
 
 test("events of messages get the names that their server leaves out", async () => {
-  const start = {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "m",
-    content: [],
-    usage: { input_tokens: 3, output_tokens: 1 },
-  };
+  const start = emptyMessage(3);
   const named = [
     ["message_start", { message: start }],
     ["content_block_start", { index: 0, content_block: { type: "text", text: "" } }],
