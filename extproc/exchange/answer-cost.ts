@@ -1,6 +1,6 @@
 import type { Interface } from "../../contract/protocol.ts";
 import { formatNanoUsd } from "../../ledger/money.ts";
-import { applyCuts, editMembers, within, withinObject, write, type Cut, type MemberEdit } from "../protocol/json/splice.ts";
+import { applyCuts, editMembers, within, withinObject, write, type Cut, type MemberEdits } from "../protocol/json/splice.ts";
 import { createSseParser, encodeSseEvent, type SseEvent } from "../protocol/sse.ts";
 import { changeOutput } from "../translate/change-output.ts";
 import type { StreamTranslation } from "../translate/translation.ts";
@@ -31,9 +31,7 @@ export function addCostToEvents(output: Buffer, client: Interface, nanoUsd: () =
   return cuts.length === 0 ? output : applyCuts(output, cuts);
 }
 
-type Edits = Readonly<Record<string, MemberEdit>>;
-
-const NONE: Edits = {};
+const NONE: MemberEdits = {};
 
 /** Messages begins with the usage of the prompt alone, and Responses with none. */
 const EDITS = {
@@ -47,18 +45,18 @@ const EDITS = {
   speech: (_event, nanoUsd) => usageWith(nanoUsd()),
   // A form has no place to ask for it.
   transcription: () => NONE,
-} as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => Edits>;
+} as const satisfies Record<Interface, (event: SseEvent, nanoUsd: () => bigint) => MemberEdits>;
 
 /** Usage that is null stays so. */
-function usageWith(nanoUsd: bigint): Edits {
+function usageWith(nanoUsd: bigint): MemberEdits {
   return { usage: within(costOf(nanoUsd)) };
 }
 
-function costOf(nanoUsd: bigint): Edits {
+function costOf(nanoUsd: bigint): MemberEdits {
   return { cost: write(Number(formatNanoUsd(nanoUsd))) };
 }
 
-function cutsOf({ data, dataRange, event, start, end }: SseEvent, edits: Edits): Cut[] {
+function cutsOf({ data, dataRange, event, start, end }: SseEvent, edits: MemberEdits): Cut[] {
   const before = Buffer.from(data);
   const after = editMembers(before, edits);
   if (after === before) return [];

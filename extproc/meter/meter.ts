@@ -1,6 +1,7 @@
 import type { ImageTraits } from "../../contract/units.ts";
 import type { UnitPrice } from "../../ledger/settlement/settlement.ts";
 import { NO_USAGE, promptTokensOf, type Usage } from "../../contract/usage.ts";
+import { isCount } from "../protocol/json/count.ts";
 import { countCharacters } from "./characters.ts";
 
 /** The known usage of a request. */
@@ -312,8 +313,4 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       return ANOMALIES.filter((anomaly) => found.has(anomaly));
     },
   };
-}
-
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { ImageTraits } from "../../contract/units.ts";
-import type { MemberEdit } from "./json/splice.ts";
+import type { MemberEdits } from "./json/splice.ts";
 import { isObject, type JsonObject } from "./json/object.ts";
 import type { Outline } from "./json/outline.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "./upstream-error.ts";
@@ -18,7 +18,7 @@ export interface InputAnswer {
   /** Of the images that it has. */
   readonly made?: ImageTraits;
   /** What clients cannot read as it is written. */
-  readonly edits?: Readonly<Record<string, MemberEdit>>;
+  readonly edits?: MemberEdits;
 }
 
 /** Why a 2xx answer is none: the server's own error, which some send with a 200, or the sentence. */

@@ -4,7 +4,7 @@ import { noAnswer, type InputAnswer } from "../input-answer.ts";
 import { ExcessiveStructure, REQUEST_BOUNDS } from "../json/bounds.ts";
 import { count, member } from "../json/count.ts";
 import { parseObject, type JsonObject } from "../json/object.ts";
-import { editElements, editMembers, type MemberEdit } from "../json/splice.ts";
+import { editElements, editMembers, type MemberEdits } from "../json/splice.ts";
 import { rawMember, scanElements } from "../json/scan.ts";
 import { ExcessiveOutline, outlineOf, type Outline } from "../json/outline.ts";
 import type { ErrorReader } from "../upstream-error.ts";
@@ -52,7 +52,7 @@ const COMMA = 44;
 const LONGEST_LEAD = 128;
 
 /** Some servers write the address of the data where clients decode base64. */
-const PLAIN_PICTURES: Readonly<Record<string, MemberEdit>> = {
+const PLAIN_PICTURES: MemberEdits = {
   data: (images) => images && editElements(images, (image) => editMembers(image, { b64_json: withoutLead })),
 };
 

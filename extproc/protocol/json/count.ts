@@ -3,9 +3,13 @@ export function member(holder: unknown, name: string): unknown {
   return typeof holder === "object" && holder !== null && Object.hasOwn(holder, name) ? Reflect.get(holder, name) : undefined;
 }
 
+export function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
 /** NaN if the server wrote something other than a count: the meter distinguishes that from a missing number. */
 export function count(holder: unknown, name: string): number | undefined {
   const value = member(holder, name);
   if (value === undefined || value === null) return undefined;
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : Number.NaN;
+  return isCount(value) ? value : Number.NaN;
 }

@@ -19,3 +19,8 @@ export function parseObject(text: string): JsonObject | null {
     return null;
   }
 }
+
+/** Many servers write null for a member that they leave out. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

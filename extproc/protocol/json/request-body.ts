@@ -3,7 +3,7 @@ import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import { itself, type Outline } from "./outline.ts";
 import type { Member } from "./scan.ts";
-import { editMembers, memberAsWritten, type MemberEdit } from "./splice.ts";
+import { editMembers, memberAsWritten, type MemberEdits } from "./splice.ts";
 
 /** A request's body, a JSON object or a form, parsed only as far as needed: passthrough parts need not be parsed. */
 export interface RequestBody {
@@ -26,7 +26,7 @@ export interface RequestBody {
   /** The same with the bytes of each value as written. */
   sizes(): readonly { readonly name: string; readonly bytes: number }[];
   /** The body with changed members, as editMembers does it; the same buffer if nothing changes. */
-  edit(edits: Readonly<Record<string, MemberEdit>>): Buffer;
+  edit(edits: MemberEdits): Buffer;
 }
 
 interface Source {

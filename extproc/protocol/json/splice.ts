@@ -7,6 +7,9 @@ import { insideObject, scanElements, type Member } from "./scan.ts";
  */
 export type MemberEdit = (value: Buffer | undefined) => Buffer | undefined;
 
+/** Of an object's members, by name. */
+export type MemberEdits = Readonly<Record<string, MemberEdit>>;
+
 export type EditedValue = Buffer | "unchanged" | "removed";
 
 /** Replacement bytes for a range, `end` excluded. */
@@ -22,7 +25,7 @@ export interface Cut {
  * in front. The same buffer comes back where nothing changed, and where the text is no object.
  * @param outline of it, where it is known: members are looked for there.
  */
-export function editMembers(json: Buffer, edits: Readonly<Record<string, MemberEdit>>, outline: Outline = itself(json)): Buffer {
+export function editMembers(json: Buffer, edits: MemberEdits, outline: Outline = itself(json)): Buffer {
   const { text, toOriginal } = outline;
   const inside = insideObject(text);
   if (inside === null) return json;
@@ -89,27 +92,33 @@ export function remove(): undefined {
 }
 
 /** An edit of the members of the member's own value; null and other scalars are left unchanged. */
-export function within(edits: Readonly<Record<string, MemberEdit>>): MemberEdit {
+export function within(edits: MemberEdits): MemberEdit {
   return (current) => (current === undefined ? undefined : editMembers(current, edits));
 }
 
 /** The same, of a member that becomes an object if it is absent or null. */
-export function withinObject(edits: Readonly<Record<string, MemberEdit>>): MemberEdit {
+export function withinObject(edits: MemberEdits): MemberEdit {
   return (current) => editMembers(current === undefined || current.equals(NULL) ? EMPTY_OBJECT : current, edits);
 }
 
 const NULL = Buffer.from("null");
 const EMPTY_OBJECT = Buffer.from("{}");
 
+/** Both; null for none. */
+export function mergeEdits(some: MemberEdits | null, others: MemberEdits | null): MemberEdits | null {
+  if (some === null || others === null) return some ?? others;
+  return { ...some, ...others };
+}
+
 /** An edit of the objects in the member's array: the members of each by its position, null for one that is left unchanged. */
-export function withinElements(edits: readonly (Readonly<Record<string, MemberEdit>> | null)[]): MemberEdit {
+export function withinElements(edits: readonly (MemberEdits | null)[]): MemberEdit {
   return (current) =>
     current === undefined
       ? undefined
       : editElements(current, (element, position) => editMembers(element, edits[position] ?? NO_EDITS));
 }
 
-const NO_EDITS: Readonly<Record<string, MemberEdit>> = {};
+const NO_EDITS: MemberEdits = {};
 
 /** An array with its elements edited; the same buffer where none changed. An element that is undefined is left out. */
 export function editElements(array: Buffer, edit: (element: Buffer, position: number) => Buffer | undefined): Buffer {
@@ -124,7 +133,7 @@ function joinElements(elements: readonly Buffer[]): Buffer {
   return Buffer.from(`[${elements.map((element) => element.toString("utf8")).join(",")}]`);
 }
 
-function addedMembers(members: readonly Member[], edits: Readonly<Record<string, MemberEdit>>): string[] {
+function addedMembers(members: readonly Member[], edits: MemberEdits): string[] {
   return Object.entries(edits).flatMap(([name, edit]) => {
     if (members.some((member) => member.name === name)) return [];
     const value = edit(undefined);

@@ -1,6 +1,7 @@
 import { encodeError, type GatewayError } from "../../../contract/errors.ts";
+import type { Usage } from "../../../contract/usage.ts";
 import { encodeSseEvent } from "../sse.ts";
-import type { EncodedUsage } from "./encode-usage.ts";
+import { encodeMessagesUsage, type EncodedUsage } from "./encode-usage.ts";
 
 /** The events of a messages stream in wire form: those that a translated answer needs. */
 export type MessagesEvent =
@@ -40,6 +41,23 @@ export interface Stop {
   stop_sequence: string | null;
   /** Only with a refusal. */
   stop_details?: { type: "refusal"; category: null; explanation: string | null };
+}
+
+/** The start of a message that has no content yet. */
+export function messageStart({ id, model, usage }: { id: string; model: string; usage: Usage }): MessagesEvent {
+  return {
+    type: "message_start",
+    message: {
+      id,
+      type: "message",
+      role: "assistant",
+      model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: encodeMessagesUsage(usage),
+    },
+  };
 }
 
 /** SDKs dispatch on the `event:` line; `data.type` repeats the name. */

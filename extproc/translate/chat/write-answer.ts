@@ -2,6 +2,7 @@ import { createChunkEncoder, encodeCompletion, type AnswerHead, type Ending as W
 import { encodeChatErrorEvent } from "../../protocol/error-event.ts";
 import type { AnswerWriter, StreamWriter, TextFrame } from "../conversation/answer.ts";
 import type { AnswerEvent, Ending } from "../conversation/answer-event.ts";
+import { completionId } from "../conversation/ids.ts";
 import { createMessageSum } from "./message-sum.ts";
 import { createMessageDeltas, type MessageDeltas } from "./message-deltas.ts";
 import { writeFinishReason } from "./stop-reason.ts";
@@ -69,12 +70,6 @@ function createStreamWriter(context: WriteContext): StreamWriter {
 
 function headOf(id: string, { requestId, nowSeconds, model }: WriteContext): AnswerHead {
   return { id: completionId(id, requestId), created: nowSeconds, model };
-}
-
-/** `msg_abc` ⇒ `chatcmpl-abc`, and any other id after `chatcmpl-`; one of ours if the server gave none. */
-function completionId(id: string, requestId: string): string {
-  if (id === "" || id.length > 256) return `chatcmpl-${requestId.replaceAll("-", "")}`;
-  return `chatcmpl-${id.startsWith("msg_") ? id.slice("msg_".length) : id}`;
 }
 
 function endingOf({ reason, stopSequence }: Ending, deltas: MessageDeltas, { asked }: WriteContext): WireEnding {

@@ -32,6 +32,12 @@ export function saltedToolId(id: string, salt: { requestId: string; index: numbe
   return `${MARKER}${SALTED}${digest(`${salt.requestId}:${salt.index}`, SALT_LENGTH)}${messagesToolId(id)}`;
 }
 
+/** `msg_abc` ⇒ `chatcmpl-abc`, and any other id after `chatcmpl-`; one of ours if the server gave none. */
+export function completionId(messageId: string, requestId: string): string {
+  if (messageId === "" || messageId.length > 256) return `chatcmpl-${requestId.replaceAll("-", "")}`;
+  return `chatcmpl-${messageId.startsWith("msg_") ? messageId.slice("msg_".length) : messageId}`;
+}
+
 /** The id inside one of ours; any other id unchanged. */
 export function originalToolId(id: string): string {
   const salted = SALTED_ID.exec(id);

@@ -1,8 +1,10 @@
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
+import { isCount } from "../../protocol/json/count.ts";
 import { encodeMessage } from "../../protocol/messages/encode-message.ts";
 import {
   encodeMessagesErrorEvent,
   encodeMessagesEvent,
+  messageStart,
   type BlockStart,
   type MessagesEvent,
 } from "../../protocol/messages/encode-event.ts";
@@ -95,25 +97,13 @@ function createEventWriter({ model, requestId }: WriteContext): (event: AnswerEv
   }
 
   function start({ id, usage }: Extract<AnswerEvent, { type: "start" }>): MessagesEvent {
-    return {
-      type: "message_start",
-      message: {
-        id: messageId(id, requestId),
-        type: "message",
-        role: "assistant",
-        model,
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        // Zero until the server has counted, or if its count is implausible: clients keep a number that is too high.
-        usage: encodeMessagesUsage({ ...NO_USAGE, ...(isCounted(usage) ? usage : {}) }),
-      },
-    };
+    // Zero until the server has counted, or if its count is implausible: clients keep a number that is too high.
+    return messageStart({ id: messageId(id, requestId), model, usage: { ...NO_USAGE, ...(isCounted(usage) ? usage : {}) } });
   }
 }
 
 function isCounted(usage: Partial<Usage>): boolean {
-  return Object.values(usage).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0);
+  return Object.values(usage).every(isCount);
 }
 
 function blockStart(block: OpenedBlock): BlockStart {

@@ -1,15 +1,14 @@
 import { checkCalls } from "../../protocol/answer-bounds.ts";
+import { isCount } from "../../protocol/json/count.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { remove, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { mergeEdits, remove, within, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { createCallIds } from "../conversation/call-ids.ts";
 import { createObjectScan, type ObjectScan } from "../conversation/object-scan.ts";
-
-type Edits = Readonly<Record<string, MemberEdit>>;
 
 /** Completes the tool calls of one chat answer. */
 export interface CallForm {
   /** @returns null for a call, or a piece of one, that has what clients require. */
-  complete(call: JsonObject): Edits | null;
+  complete(call: JsonObject): MemberEdits | null;
 }
 
 interface Call {
@@ -50,22 +49,22 @@ export function createCallPieces(requestId: string): CallForm {
   return {
     complete(piece) {
       const { index: written, function: described } = piece;
-      const index = isIndex(written) ? written : null;
+      const index = isCount(written) ? written : null;
       const id = textOf(piece["id"]);
       const known = find(index, id, isObject(described) && textOf(described["name"]) !== "");
       const call = known ?? start(index, id);
       if (isObject(described)) call.scan?.take(textOf(described["arguments"]));
       const isUnchanged = call.position === written;
-      return merged(
+      return mergeEdits(
         isUnchanged ? null : { index: write(call.position) },
         known === undefined ? begun(piece, call) : later(piece),
       );
     },
   };
 
-  function begun(piece: JsonObject, { id: given, position }: Call): Edits | null {
+  function begun(piece: JsonObject, { id: given, position }: Call): MemberEdits | null {
     const id = callId(given, position);
-    return merged(id === given ? null : { id: write(id) }, completeCall(piece));
+    return mergeEdits(id === given ? null : { id: write(id) }, completeCall(piece));
   }
 }
 
@@ -78,39 +77,29 @@ export function createWholeCalls(requestId: string): CallForm {
       const given = textOf(call["id"]);
       const id = callId(given, count);
       count += 1;
-      return merged(id === given ? null : { id: write(id) }, completeCall(call));
+      return mergeEdits(id === given ? null : { id: write(id) }, completeCall(call));
     },
   };
 }
 
-export function isIndex(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-}
-
-/** Of both; null for none. */
-export function merged(some: Edits | null, others: Edits | null): Edits | null {
-  if (some === null || others === null) return some ?? others;
-  return { ...some, ...others };
-}
-
 /** Ollama and others send the arguments as an object. */
-export function textArguments(described: unknown): Edits | null {
+export function textArguments(described: unknown): MemberEdits | null {
   return isObject(described) && isObject(described["arguments"]) ? ARGUMENTS_AS_TEXT : null;
 }
 
-const ARGUMENTS_AS_TEXT: Edits = {
+const ARGUMENTS_AS_TEXT: MemberEdits = {
   arguments: (written) => written && Buffer.from(JSON.stringify(written.toString("utf8"))),
 };
 
-function completeCall({ type, function: described }: JsonObject): Edits | null {
+function completeCall({ type, function: described }: JsonObject): MemberEdits | null {
   const isTyped = typeof type === "string" && type !== "";
-  return merged(isTyped || !isObject(described) ? null : { type: write("function") }, later({ function: described }));
+  return mergeEdits(isTyped || !isObject(described) ? null : { type: write("function") }, later({ function: described }));
 }
 
 /** SDKs for Python reject a type that is null. */
-function later({ type, function: described }: JsonObject): Edits | null {
+function later({ type, function: described }: JsonObject): MemberEdits | null {
   const edits = textArguments(described);
-  return merged(type === null ? { type: remove } : null, edits === null ? null : { function: within(edits) });
+  return mergeEdits(type === null ? { type: remove } : null, edits === null ? null : { function: within(edits) });
 }
 
 function textOf(value: unknown): string {

@@ -1,10 +1,9 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import type { AnswerHead } from "../../protocol/chat/encode.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { remove, within, withinElements, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
-import { createCallPieces, createWholeCalls, isIndex, merged, textArguments, type CallForm } from "./call-form.ts";
-
-type Edits = Readonly<Record<string, MemberEdit>>;
+import { isCount } from "../../protocol/json/count.ts";
+import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { mergeEdits, remove, within, withinElements, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import { createCallPieces, createWholeCalls, textArguments, type CallForm } from "./call-form.ts";
 
 /**
  * Members that clients' libraries require and some servers leave out, or write in another form: a stream helper throws at a choice
@@ -12,7 +11,7 @@ type Edits = Readonly<Record<string, MemberEdit>>;
  */
 export interface ChunkForm {
   /** Null for a chunk that has all. @param head for what is missing. */
-  complete(json: JsonObject, head: AnswerHead): { members: Edits; isSingular: boolean } | null;
+  complete(json: JsonObject, head: AnswerHead): { members: MemberEdits; isSingular: boolean } | null;
 }
 
 interface Choice {
@@ -34,9 +33,9 @@ export function createChunkForm(requestId: string): ChunkForm {
     return choice;
   }
 
-  function completeChoice(choice: JsonObject, position: number): Edits | null {
-    const index = isIndex(choice["index"]) ? choice["index"] : position;
-    const edits = merged(
+  function completeChoice(choice: JsonObject, position: number): MemberEdits | null {
+    const index = isCount(choice["index"]) ? choice["index"] : position;
+    const edits = mergeEdits(
       index === choice["index"] ? null : { index: write(index) },
       // SDKs for Java take an empty reason for the end.
       choice["finish_reason"] === "" ? { finish_reason: write(null) } : null,
@@ -49,12 +48,12 @@ export function createChunkForm(requestId: string): ChunkForm {
     return delta === undefined || delta === null ? { ...edits, delta: withinObject({}) } : edits;
   }
 
-  function completeDelta(delta: JsonObject, choice: Choice): Edits | null {
-    return merged(completeRole(delta["role"], choice), completeCalls(delta, choice.calls));
+  function completeDelta(delta: JsonObject, choice: Choice): MemberEdits | null {
+    return mergeEdits(completeRole(delta["role"], choice), completeCalls(delta, choice.calls));
   }
 
   /** Only the first piece needs one. */
-  function completeRole(role: unknown, choice: Choice): Edits | null {
+  function completeRole(role: unknown, choice: Choice): MemberEdits | null {
     if (typeof role === "string" && role !== "") choice.hasRole = true;
     else if (!choice.hasRole) {
       choice.hasRole = true;
@@ -67,46 +66,46 @@ export function createChunkForm(requestId: string): ChunkForm {
   return {
     complete(json, head) {
       isSingular = false;
-      const members = merged(completeHead(json, "chat.completion.chunk", head), completeList(json["choices"]));
+      const members = mergeEdits(completeHead(json, "chat.completion.chunk", head), completeList(json["choices"]));
       return members === null ? null : { members, isSingular };
     },
   };
 
-  function completeList(list: unknown): Edits | null {
+  function completeList(list: unknown): MemberEdits | null {
     return Array.isArray(list) ? editsOf("choices", completeElements(list, completeChoice)) : { choices: write([]) };
   }
 }
 
 /** The same of a complete answer. */
-export function completeCompletion(json: JsonObject, head: AnswerHead, requestId: string): Edits | null {
+export function completeCompletion(json: JsonObject, head: AnswerHead, requestId: string): MemberEdits | null {
   const { choices } = json;
   const list = Array.isArray(choices) ? completeElements(choices, completeChoice) : null;
-  return merged(completeHead(json, "chat.completion", head), editsOf("choices", list));
+  return mergeEdits(completeHead(json, "chat.completion", head), editsOf("choices", list));
 
-  function completeChoice(choice: JsonObject, position: number): Edits | null {
+  function completeChoice(choice: JsonObject, position: number): MemberEdits | null {
     const { index, message } = choice;
-    const edits = isIndex(index) ? null : { index: write(position) };
+    const edits = isCount(index) ? null : { index: write(position) };
     if (!isObject(message)) return edits;
     const { role } = message;
     const roleEdits = typeof role === "string" && role !== "" ? null : { role: write("assistant") };
-    const inside = merged(roleEdits, completeCalls(message, createWholeCalls(requestId)));
+    const inside = mergeEdits(roleEdits, completeCalls(message, createWholeCalls(requestId)));
     return inside === null ? edits : { ...edits, message: within(inside) };
   }
 }
 
-function completeCalls(message: JsonObject, calls: CallForm): Edits | null {
+function completeCalls(message: JsonObject, calls: CallForm): MemberEdits | null {
   const { tool_calls: list, function_call: legacy } = message;
   const listed = Array.isArray(list) ? completeElements(list, calls.complete) : null;
   const text = textArguments(legacy);
-  return merged(editsOf("tool_calls", listed), text === null ? null : { function_call: within(text) });
+  return mergeEdits(editsOf("tool_calls", listed), text === null ? null : { function_call: within(text) });
 }
 
 /** @returns null if no element changes. */
 function completeElements(
   list: readonly unknown[],
-  complete: (element: JsonObject, position: number) => Edits | null,
-): (Edits | null)[] | null {
-  let edits: (Edits | null)[] | null = null;
+  complete: (element: JsonObject, position: number) => MemberEdits | null,
+): (MemberEdits | null)[] | null {
+  let edits: (MemberEdits | null)[] | null = null;
   // An iterator over entries would allocate for each chunk.
   for (let position = 0; position < list.length; position += 1) {
     const element = list[position];
@@ -118,22 +117,18 @@ function completeElements(
   return edits;
 }
 
-function editsOf(name: string, elements: (Edits | null)[] | null): Edits | null {
+function editsOf(name: string, elements: (MemberEdits | null)[] | null): MemberEdits | null {
   return elements === null ? null : { [name]: withinElements(elements) };
 }
 
-function completeHead(json: JsonObject, object: string, head: AnswerHead): Edits | null {
+function completeHead(json: JsonObject, object: string, head: AnswerHead): MemberEdits | null {
   const { id, object: written, model, created } = json;
   const isCreated = typeof created === "number" && Number.isInteger(created);
-  if (isWritten(id) && written === object && isWritten(model) && isCreated) return null;
+  if (isGiven(id) && written === object && isGiven(model) && isCreated) return null;
   return {
-    ...(!isWritten(id) && { id: write(head.id) }),
+    ...(!isGiven(id) && { id: write(head.id) }),
     ...(written !== object && { object: write(object) }),
-    ...(!isWritten(model) && { model: write(head.model) }),
+    ...(!isGiven(model) && { model: write(head.model) }),
     ...(!isCreated && { created: write(typeof created === "number" ? Math.floor(created) : head.created) }),
   };
-}
-
-function isWritten(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

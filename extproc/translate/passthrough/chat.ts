@@ -15,6 +15,7 @@ import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { createArgumentGrowth, type ArgumentGrowth } from "../chat/argument-growth.ts";
 import { findChunkText, isFinished } from "../chat/chunk-text.ts";
+import { completionId } from "../conversation/ids.ts";
 import { errorReader } from "./error-reader.ts";
 import { completeCompletion, createChunkForm } from "./chat-form.ts";
 import { limitEdits } from "./output-limit.ts";
@@ -59,7 +60,7 @@ export function createChatPassthrough(input: TranslationInput): Translation {
     usagePerChunk: isObject(options) && options["continuous_usage_stats"] === true,
     answers: request.n ?? 1,
   };
-  const head = { id: `chatcmpl-${requestId.replaceAll("-", "")}`, created: nowSeconds, model: request.model };
+  const head = { id: completionId("", requestId), created: nowSeconds, model: request.model };
   const rules: AnswerRules = { wishes, profile, requestId, reader, head };
   return {
     upstream: { path: UPSTREAM_PATHS.chat, body: translateBody(request, input), headers: {} },

@@ -1,13 +1,10 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { encodeMessagesEvent, type BlockStart } from "../../protocol/messages/encode-event.ts";
-import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
-import { within, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
+import { within, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { NO_USAGE } from "../../../contract/usage.ts";
-import { completeBlock, completeMessage, completeUsage, type MessageFacts } from "./message-form.ts";
+import { completeBlock, completeMessage, completeUsage, ownMessageId, type MessageFacts } from "./message-form.ts";
 import type { EventChange } from "./stream.ts";
-
-type Edits = Readonly<Record<string, MemberEdit>>;
 
 /**
  * What clients' libraries require of the events of a messages stream, and some servers leave out. They keep blocks by `index`: a
@@ -35,7 +32,7 @@ const PIECES: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** @param renamed what changes of every message; null for nothing. */
-export function createEventForm(facts: MessageFacts, renamed: Edits | null): EventForm {
+export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null): EventForm {
   const startChange: EventChange | null = renamed === null ? null : { members: { message: within(renamed) } };
   /** By the server's own numbers, the latest of each. */
   const positions = new Map<unknown, number>();
@@ -70,21 +67,7 @@ export function createEventForm(facts: MessageFacts, renamed: Edits | null): Eve
 
   function beginMessage(): string {
     hasBegun = true;
-    const { requestId, model } = facts;
-    const id = `msg_${requestId.replaceAll("-", "")}`;
-    return encodeMessagesEvent({
-      type: "message_start",
-      message: {
-        id,
-        type: "message",
-        role: "assistant",
-        model,
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage: encodeMessagesUsage(NO_USAGE),
-      },
-    });
+    return encodeMessagesEvent(messageStart({ id: ownMessageId(facts), model: facts.model, usage: NO_USAGE }));
   }
 
   function startBlock({ index, content_block: block }: JsonObject): EventChange | null {
@@ -149,11 +132,11 @@ function withLead(missing: string, change: EventChange | null): EventChange | nu
   return missing === "" ? change : { members: change?.members ?? {}, missing, isSingular: true };
 }
 
-function numbered(index: unknown, position: number): Edits {
+function numbered(index: unknown, position: number): MemberEdits {
   return index === position ? {} : { index: write(position) };
 }
 
-function completeDelta(delta: unknown, kind: unknown): Edits | null {
+function completeDelta(delta: unknown, kind: unknown): MemberEdits | null {
   const name = PIECES.get(kind);
   if (name === undefined || !isObject(delta)) return null;
   const piece = delta[name];
@@ -168,8 +151,7 @@ function asText(written: Buffer | undefined): Buffer {
 }
 
 function endMessage({ delta, usage }: JsonObject, outputTokens: () => number): EventChange | null {
-  const isCounted = isObject(usage) && typeof usage["output_tokens"] === "number";
-  const counts = isCounted ? null : completeUsage(usage, { output_tokens: outputTokens() });
+  const counts = completeUsage(usage, { output_tokens: outputTokens });
   if (isObject(delta) && counts === null) return null;
   return { members: { ...(!isObject(delta) && { delta: write(NO_STOP) }), ...(counts !== null && { usage: counts }) } };
 }

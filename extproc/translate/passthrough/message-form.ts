@@ -1,9 +1,7 @@
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { withinElements, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { withinElements, withinObject, write, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
 import { inputText } from "../../protocol/messages/answer-block.ts";
-import { mintToolId } from "../conversation/ids.ts";
-
-type Edits = Readonly<Record<string, MemberEdit>>;
+import { messageId, mintToolId } from "../conversation/ids.ts";
 
 /** In place of what a server leaves out. */
 export interface MessageFacts {
@@ -18,7 +16,7 @@ export interface MessageFacts {
  * @param tokens for missing counts; none of a message that begins.
  * @returns null for one that has all.
  */
-export function completeMessage(message: JsonObject, facts: MessageFacts, tokens: Counts = NO_TOKENS): Edits | null {
+export function completeMessage(message: JsonObject, facts: MessageFacts, tokens: Counts = NO_TOKENS): MemberEdits | null {
   const { content, usage } = message;
   const blocks = Array.isArray(content) ? completeBlocks(content, facts) : write([]);
   const counts = completeUsage(usage, tokens);
@@ -27,18 +25,25 @@ export function completeMessage(message: JsonObject, facts: MessageFacts, tokens
   return { ...head, ...(blocks !== null && { content: blocks }), ...(counts !== null && { usage: counts }) };
 }
 
-type Counts = Readonly<Record<string, number>>;
-const NO_TOKENS: Counts = { input_tokens: 0, output_tokens: 0 };
+/** Computed where one is missing. */
+type Counts = Readonly<Record<string, () => number>>;
+const NO_TOKENS: Counts = { input_tokens: () => 0, output_tokens: () => 0 };
 
 /** @returns null if it has these counts. */
 export function completeUsage(usage: unknown, counts: Counts): MemberEdit | null {
   const known = isObject(usage) ? usage : {};
   const missing = Object.entries(counts).filter(([name]) => typeof known[name] !== "number");
-  return missing.length === 0 ? null : withinObject(Object.fromEntries(missing.map(([name, value]) => [name, write(value)])));
+  return missing.length === 0
+    ? null
+    : withinObject(Object.fromEntries(missing.map(([name, counted]) => [name, write(counted())])));
 }
 
 /** A content block, or the start of one. @param position in its message. */
-export function completeBlock(block: JsonObject, position: number, { requestId }: Pick<MessageFacts, "requestId">): Edits | null {
+export function completeBlock(
+  block: JsonObject,
+  position: number,
+  { requestId }: Pick<MessageFacts, "requestId">,
+): MemberEdits | null {
   switch (block["type"]) {
     case "text":
       return typeof block["text"] === "string" ? null : { text: write("") };
@@ -63,17 +68,18 @@ function completeBlocks(content: readonly unknown[], facts: MessageFacts): Membe
   return edits.every((edit) => edit === null) ? null : withinElements(edits);
 }
 
-function completeHead(message: JsonObject, { requestId, model }: MessageFacts): Edits | null {
+function completeHead(message: JsonObject, facts: MessageFacts): MemberEdits | null {
   if (HEAD.every((name) => isGiven(message[name]))) return null;
-  const missing = { id: `msg_${requestId.replaceAll("-", "")}`, type: "message", role: "assistant", model };
+  const missing = { id: ownMessageId(facts), type: "message", role: "assistant", model: facts.model };
   return Object.fromEntries(HEAD.flatMap((name) => (isGiven(message[name]) ? [] : [[name, write(missing[name])]])));
 }
 
-const HEAD = ["id", "type", "role", "model"] as const;
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
+/** In place of an id that the server leaves out. */
+export function ownMessageId({ requestId }: Pick<MessageFacts, "requestId">): string {
+  return messageId("", requestId);
 }
+
+const HEAD = ["id", "type", "role", "model"] as const;
 
 function asObject(written: Buffer | undefined): Buffer {
   return Buffer.from(inputText(written));

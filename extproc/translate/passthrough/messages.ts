@@ -160,8 +160,9 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reade
   for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));
   countUnread(meter, findUnread(answer, { json, countedBytes }));
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
-  const { input_tokens, output_tokens } = encodeMessagesUsage(meter.final().usage);
-  const missing = completeMessage(json, facts, { input_tokens, output_tokens });
+  const counted = () => encodeMessagesUsage(meter.final().usage);
+  const tokens = { input_tokens: () => counted().input_tokens, output_tokens: () => counted().output_tokens };
+  const missing = completeMessage(json, facts, tokens);
   if (model === null && missing === null) return answer;
   return editMembers(answer, { ...(model !== null && { model: replace(model) }), ...missing });
 }
@@ -185,14 +186,12 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     if (json === null) return outcome === "failed" ? "hide" : "keep";
     if (outcome === "failed" || json["type"] === "error" || event === "error" || isObject(json["error"])) return fail(json);
-    const typed = json["type"] === undefined && event !== null ? { ...json, type: event } : json;
-    const countedBytes = countEvent(typed);
-    countUnread(meter, unread.find({ data, json: typed, countedBytes }));
-    report(typed);
-    const change = form.complete(typed, () => meter.final().usage.outputTokens);
-    if (typed["type"] === "message_stop" && outcome === "open") outcome = "complete";
-    if (typed === json) return change ?? "keep";
-    return { ...change, members: { ...change?.members, type: write(event) } };
+    const countedBytes = countEvent(json);
+    countUnread(meter, unread.find({ data, json, countedBytes }));
+    report(json);
+    const change = form.complete(json, () => meter.final().usage.outputTokens);
+    if (json["type"] === "message_stop" && outcome === "open") outcome = "complete";
+    return change ?? "keep";
   }
 
   /** Proxies in front of a server send errors in other shapes. Behind one, the client has its ending. */
@@ -233,6 +232,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
 
   return {
     read,
+    isTyped: true,
     // Anthropic's SDKs read events by their names alone.
     nameOf: ({ type }) => (typeof type === "string" && EVENT_NAME.test(type) ? type : null),
     findText: findDeltaText,

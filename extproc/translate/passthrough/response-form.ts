@@ -1,9 +1,7 @@
+import { isCount } from "../../protocol/json/count.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { mergeEdits, within, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { createItemPositions } from "../responses/item-positions.ts";
-import { isIndex, merged } from "./call-form.ts";
-
-type Edits = Readonly<Record<string, MemberEdit>>;
 
 /**
  * What clients' libraries require of the events of a response, and some servers leave out (llama.cpp): they keep items and parts
@@ -11,7 +9,7 @@ type Edits = Readonly<Record<string, MemberEdit>>;
  */
 export interface ResponseForm {
   /** @param json with its type. Null for an event that has all. */
-  complete(json: JsonObject): Edits | null;
+  complete(json: JsonObject): MemberEdits | null;
 }
 
 /** Events of a part of an item. */
@@ -28,33 +26,33 @@ export function createResponseForm(): ResponseForm {
     complete(json) {
       const { type, item } = json;
       if (typeof type !== "string" || isObject(json["response"]) || !OF_AN_ITEM.test(type)) return null;
-      const index = isIndex(json["output_index"]) ? json["output_index"] : null;
+      const index = isCount(json["output_index"]) ? json["output_index"] : null;
       if (type === "response.output_item.added") return itemEdits(json, index, positions.begin(index, item));
       if (type === "response.output_item.done") return itemEdits(json, index, positions.finish(index, item));
       return pieceEdits(json, type, index);
     },
   };
 
-  function itemEdits({ item }: JsonObject, index: number | null, position: number): Edits | null {
+  function itemEdits({ item }: JsonObject, index: number | null, position: number): MemberEdits | null {
     if (!isObject(item)) return numbered("output_index", index, position);
     if (typeof item["id"] === "string") ids.set(position, item["id"]);
     const isEmpty = item["type"] === "message" && (item["content"] ?? null) === null;
-    return merged(numbered("output_index", index, position), isEmpty ? { item: within({ content: write([]) }) } : null);
+    return mergeEdits(numbered("output_index", index, position), isEmpty ? { item: within({ content: write([]) }) } : null);
   }
 
-  function pieceEdits(json: JsonObject, type: string, index: number | null): Edits | null {
+  function pieceEdits(json: JsonObject, type: string, index: number | null): MemberEdits | null {
     const { item_id: id } = json;
     const isNamed = typeof id === "string" && id !== "";
     const position = positions.piece(index, isNamed ? id : null);
     const known = isNamed ? undefined : ids.get(position);
     const part = OF_A_PART.test(type) ? "content_index" : OF_A_SUMMARY.test(type) ? "summary_index" : null;
-    return merged(
-      merged(numbered("output_index", index, position), known === undefined ? null : { item_id: write(known) }),
-      part === null || isIndex(json[part]) ? null : { [part]: write(0) },
+    return mergeEdits(
+      mergeEdits(numbered("output_index", index, position), known === undefined ? null : { item_id: write(known) }),
+      part === null || isCount(json[part]) ? null : { [part]: write(0) },
     );
   }
 }
 
-function numbered(name: string, index: number | null, position: number): Edits | null {
+function numbered(name: string, index: number | null, position: number): MemberEdits | null {
   return index === null ? { [name]: write(position) } : null;
 }

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
-import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, type MemberEdits } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
 import { createItemPositions } from "../responses/item-positions.ts";
@@ -38,7 +38,7 @@ const NOTHING = Buffer.alloc(0);
 const NO_RESPONSE: Record<string, RawJson> = { object: new RawJson('"response"') };
 
 /** @param edits differences from the server's own response; null if there are none. */
-export function createResponseSoFar(edits: Readonly<Record<string, MemberEdit>> | null): ResponseSoFar {
+export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
   let response = NO_RESPONSE;
   let next = 0;
   /** By position. */

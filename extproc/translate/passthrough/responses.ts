@@ -6,7 +6,7 @@ import { eventsInBody } from "../../protocol/body-sniffer.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { scanElements } from "../../protocol/json/scan.ts";
-import { editMembers, replace, within, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, replace, within, write, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
@@ -43,7 +43,7 @@ const NULL = Buffer.from("null");
 
 interface AnswerRules {
   /** Differences from the server's own response; null if there are none. */
-  edits: Readonly<Record<string, MemberEdit>> | null;
+  edits: MemberEdits | null;
   /** A count for one answer, complete or streamed. */
   createCount(meter: Meter): ResponseCount;
   reader: ErrorReader;
@@ -140,17 +140,9 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
   const form = createResponseForm();
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
-  function read({ data, event }: SseEvent, received: JsonObject | null): EventEdit {
+  function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     // The protocol has no such line.
-    if (received === null) return "hide";
-    const isTyped = received["type"] !== undefined || event === null;
-    const edit = readTyped({ data, event }, isTyped ? received : { ...received, type: event });
-    if (isTyped || edit === "hide" || edit instanceof GatewayError) return edit;
-    return { members: { ...(edit === "keep" ? {} : edit.members), type: write(event) } };
-  }
-
-  /** @param json with its type, which some servers write as the event's name alone. */
-  function readTyped({ data, event }: Pick<SseEvent, "data" | "event">, json: JsonObject): EventEdit {
+    if (json === null) return "hide";
     const { response } = json;
     const type = json["type"] ?? event;
     // Proxies in front of a server send errors in their own shapes.
@@ -198,6 +190,7 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
 
   return {
     read,
+    isTyped: true,
     // Each event has its own number: none differs from another only by its text.
     findText: () => undefined,
     skimmed: meter.producedBytes,

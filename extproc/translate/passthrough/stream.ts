@@ -2,7 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { createByteBuffer } from "../../protocol/byte-buffer.ts";
 import { countLead } from "../../protocol/body-sniffer.ts";
 import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
-import { editMembers, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import {
   createSseParser,
   encodeSseEvent,
@@ -20,7 +20,7 @@ export type EventEdit = "keep" | "hide" | GatewayError | EventChange;
 
 export interface EventChange {
   /** Of its data. */
-  members: Readonly<Record<string, MemberEdit>>;
+  members: MemberEdits;
   /** Events that its server left out before it. */
   missing?: string;
   /** Later events of the same form change in another way. */
@@ -31,6 +31,8 @@ export interface EventChange {
 export interface StreamRules {
   /** Reads one event for the meter and the outcome. @param json the event's data, null if that is not an object. */
   read(event: SseEvent, json: JsonObject | null): EventEdit;
+  /** Its events have a `type`, which some servers write as the event's name alone: `read` gets it, and so does the client. */
+  isTyped?: true;
   /** The name that clients know an event by, if its server leaves it out; null if they need none. */
   nameOf?(json: JsonObject): string | null;
   /** Of an event in which only one text is read: that text (event-template.ts). */
@@ -182,11 +184,20 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 
   function readEvent(event: SseEvent, json: JsonObject | null): EventEdit {
     if (isClosed) return "hide";
+    if (json !== null && rules.isTyped === true && json["type"] === undefined && event.event !== null)
+      return readNamed(event, { ...json, type: event.event });
     if (json !== null || event.data.trim() === "[DONE]") return rules.read(event, json);
     if (rules.outcome() !== "open") return "hide";
     isClosed = true;
     ending = "failed";
     return new GatewayError("upstream_error", "The model server sent an event that is not a JSON object.");
+  }
+
+  function readNamed(event: SseEvent, json: JsonObject): EventEdit {
+    const edit = rules.read(event, json);
+    if (edit === "hide" || edit instanceof GatewayError) return edit;
+    const change = edit === "keep" ? NO_CHANGE : edit;
+    return { ...change, members: { ...change.members, type: write(json["type"]) } };
   }
 
   function isStripped(): boolean {
