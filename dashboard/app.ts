@@ -66,7 +66,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   setSecurityHeaders(app, deps);
   app.addHook("onRequest", refuseNul);
   app.addHook("onSend", stayOpen);
-  await serveAssets(app);
+  serveAssets(app);
   const inFlight = boundInFlight(app);
   guard(app, { ...deps, inFlight });
   app.setErrorHandler((error, request, reply) =>

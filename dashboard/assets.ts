@@ -2,50 +2,79 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import fastifyStatic from "@fastify/static";
-import type { FastifyInstance } from "fastify";
+import { promisify } from "node:util";
+import { brotliCompress, gzip } from "node:zlib";
+import { negotiate } from "@fastify/accept-negotiator";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 
 const FOLDER = path.join(import.meta.dirname, "assets");
 const PREFIX = "/dashboard/assets/";
 
-/** Files that are built from others, or come from a package. */
-const MADE = {
-  /** The design system's files joined in order, so that a page loads one style sheet. */
-  "style.css": { type: "text/css", text: filesOf(path.join(import.meta.dirname, "styles")).join("\n") },
-  /** Reads Markdown for the playground. */
-  "marked.js": { type: "text/javascript", text: readFileSync(fileURLToPath(import.meta.resolve("marked")), "utf8") },
-} as const;
+const TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** What browsers load, by name. */
+const ASSETS = new Map<string, Asset>([
+  ...namesOf(FOLDER).map((file) => [path.relative(FOLDER, file), createAsset(file, readFileSync(file, "utf8"))] as const),
+  // The design system's files joined in order, so that a page loads one style sheet.
+  ["style.css", createAsset("style.css", filesOf(path.join(import.meta.dirname, "styles")).join("\n"))],
+  // Reads Markdown for the playground.
+  ["marked.js", createAsset("marked.js", readFileSync(fileURLToPath(import.meta.resolve("marked")), "utf8"))],
+]);
 
 /** Changes with any file, so browsers may cache it indefinitely. */
-const VERSION = [
-  ...Object.values(MADE).map(({ text }) => text),
-  ...namesOf(FOLDER).map((file) => path.relative(FOLDER, file)),
-  ...filesOf(FOLDER),
-]
-  .reduce((hash, text) => hash.update(text), createHash("sha256"))
+const VERSION = [...ASSETS]
+  .reduce((hash, [name, { text }]) => hash.update(name).update(text), createHash("sha256"))
   .digest("hex")
   .slice(0, 12);
 
-const YEAR_SECONDS = 365 * 24 * 60 * 60;
+const FOREVER = `public, max-age=${365 * 24 * 60 * 60}, immutable`;
 
-export async function serveAssets(app: FastifyInstance): Promise<void> {
-  await app.register(fastifyStatic, {
-    root: FOLDER,
-    prefix: `${PREFIX}${VERSION}/`,
-    index: false,
-    immutable: true,
-    maxAge: "1y",
+type AssetRequest = FastifyRequest<{ Params: { version: string; "*": string } }>;
+
+/** Assets are in memory and compressed once: to serve one costs less than to find out who asks, so they are for everybody. */
+export function serveAssets(app: FastifyInstance): void {
+  app.get(`${PREFIX}:version/*`, { config: { isAsset: true } }, async (request: AssetRequest, reply) => {
+    const { version, "*": name } = request.params;
+    const found = ASSETS.get(name);
+    if (found === undefined) return reply.status(404).type("text/plain; charset=utf-8").send("This file does not exist.\n");
+    // During an update, pages of the other version ask here, too: nearly the right file, but not to be kept under that address.
+    reply
+      .header("cache-control", version === VERSION ? FOREVER : "no-store")
+      .header("vary", "accept-encoding")
+      .type(found.type);
+    const encoding = negotiate(request.headers["accept-encoding"] ?? "", ENCODINGS);
+    if (encoding === null) return reply.send(found.text);
+    return reply.header("content-encoding", encoding).send(await found.compressed(encoding));
   });
-  for (const [name, { type, text }] of Object.entries(MADE)) {
-    app.get(asset(name), (_request, reply) =>
-      reply.type(`${type}; charset=utf-8`).header("cache-control", `public, max-age=${YEAR_SECONDS}, immutable`).send(text),
-    );
-  }
 }
 
 /** The address of a file in assets/, of the style sheet, or of a library. */
 export function asset(name: string): string {
   return `${PREFIX}${VERSION}/${name}`;
+}
+
+const COMPRESS = { br: promisify<string, Buffer>(brotliCompress), gzip: promisify<string, Buffer>(gzip) };
+
+type Encoding = keyof typeof COMPRESS;
+
+const ENCODINGS: Encoding[] = ["br", "gzip"];
+
+interface Asset {
+  type: string;
+  text: string;
+  /** When it is first asked for. */
+  compressed(encoding: Encoding): Promise<Buffer>;
+}
+
+function createAsset(file: string, text: string): Asset {
+  const type = TYPES[path.extname(file)];
+  if (type === undefined) throw new Error(`${file} has no content type`);
+  const made: Partial<Record<Encoding, Promise<Buffer>>> = {};
+  return { type, text, compressed: (encoding) => (made[encoding] ??= COMPRESS[encoding](text)) };
 }
 
 /** Files of a folder, recursively. */
@@ -58,4 +87,11 @@ function namesOf(folder: string): string[] {
 
 function filesOf(folder: string): string[] {
   return namesOf(folder).map((file) => readFileSync(file, "utf8"));
+}
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** A file that every visitor's browser loads. */
+    isAsset?: boolean;
+  }
 }

@@ -71,13 +71,14 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
   app.decorateRequest("visitor", null);
 
   app.addHook("preHandler", async (request) => {
-    if (request.routeOptions.config.isApi === true) return;
+    const { isApi, isAsset, isWebhook } = request.routeOptions.config;
+    if (isApi === true || isAsset === true) return;
     const token = cookies.read(request);
     const known = token === undefined ? null : await inFlight.identify(request, () => readVisitor(deps, token));
     const visitor = known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request, known.person) };
     request.visitor = visitor;
     await inFlight.enter(request, visitor?.membership.accountId);
-    const isForm = request.method !== "GET" && request.method !== "HEAD" && request.routeOptions.config.isWebhook !== true;
+    const isForm = request.method !== "GET" && request.method !== "HEAD" && isWebhook !== true;
     const session = visitor === null || token === undefined ? undefined : { token, accountId: visitor.membership.accountId };
     if (isForm) checkForm(request, { publicBaseUrl, session });
   });

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { asset } from "../../../dashboard/assets.ts";
 import { createUsageReport } from "../../../extproc/answers/usage-report.ts";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { seedLedger } from "../../support/billing/ledger.ts";
@@ -11,6 +12,8 @@ const postgres = useOwnPostgres();
 interface Service {
   /** A page, its form, the management API, and the files of batches. */
   ask(): Promise<{ statusCode: number; retryAfter: unknown; body: string }[]>;
+  /** What the error's page needs to look like one. */
+  readStyles(): Promise<{ statusCode: number }>;
   /** For `GET /v1/usage`. */
   readUsage(): Promise<unknown>;
 }
@@ -36,15 +39,17 @@ async function open() {
       ];
       return answers.map(({ statusCode, headers, body }) => ({ statusCode, retryAfter: headers["retry-after"], body }));
     },
+    readStyles: () => client({ cookie }).get(asset("style.css")),
     readUsage: () => report.byModelAndDay({ accountId, keyId, fromDay: "2026-11-01", toDay: "2026-11-30" }),
   };
   return { database, service };
 }
 
-async function expectAway({ ask, readUsage }: Service): Promise<void> {
+async function expectAway({ ask, readStyles, readUsage }: Service): Promise<void> {
   const body = expect.stringContaining("Accounts and usage are temporarily unavailable. Try again in a few seconds.");
   const away = { statusCode: 503, retryAfter: "5", body };
   expect(await ask()).toEqual([away, away, away, away]);
+  expect(await readStyles()).toMatchObject({ statusCode: 200 });
   await expect(readUsage()).rejects.toMatchObject({ code: "billing_unavailable", headers: { "retry-after": "5" } });
 }
 

@@ -16,9 +16,7 @@ const ATTEMPT = "0199d8a0-0000-4000-8000-00000000000";
 
 export const ACCESS: Readonly<Record<string, Access>> = {
   // For everyone.
-  "GET /dashboard/assets/*": forAll(200, { ids: { "*": { text: "icon.svg" } } }),
-  "GET /dashboard/assets/style.css": forAll(200),
-  "GET /dashboard/assets/marked.js": forAll(200),
+  "GET /dashboard/assets/:version/*": forAll(200, { ids: { version: { text: "0" }, "*": { text: "icon.svg" } } }),
   "GET /dashboard/models": forAll(200),
   "GET /dashboard/docs": forAll(200),
   "GET /dashboard/docs/api": forAll(200),
