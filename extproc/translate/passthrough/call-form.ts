@@ -14,6 +14,7 @@ export interface CallForm {
 interface Call {
   position: number;
   id: string;
+  name: string;
   /** Of arguments whose end tells where the next call begins; null if an id does. */
   scan: ObjectScan | null;
 }
@@ -36,8 +37,8 @@ export function createCallPieces(requestId: string): CallForm {
     return isOther ? undefined : known;
   }
 
-  function start(index: number | null, id: string): Call {
-    const call = { position: count, id, scan: id === "" ? createObjectScan() : null };
+  function start(index: number | null, id: string, name: string): Call {
+    const call = { position: count, id, name, scan: id === "" ? createObjectScan() : null };
     count += 1;
     checkCalls(count);
     latest = call;
@@ -51,13 +52,14 @@ export function createCallPieces(requestId: string): CallForm {
       const { index: written, function: described } = piece;
       const index = isCount(written) ? written : null;
       const id = textOf(piece["id"]);
-      const known = find(index, id, isObject(described) && textOf(described["name"]) !== "");
-      const call = known ?? start(index, id);
+      const name = isObject(described) ? textOf(described["name"]) : "";
+      const known = find(index, id, name !== "");
+      const call = known ?? start(index, id, name);
       if (isObject(described)) call.scan?.take(textOf(described["arguments"]));
       const isUnchanged = call.position === written;
       return mergeEdits(
         isUnchanged ? null : { index: write(call.position) },
-        known === undefined ? begun(piece, call) : later(piece),
+        known === undefined ? begun(piece, call) : later(piece, call),
       );
     },
   };
@@ -93,13 +95,24 @@ const ARGUMENTS_AS_TEXT: MemberEdits = {
 
 function completeCall({ type, function: described }: JsonObject): MemberEdits | null {
   const isTyped = typeof type === "string" && type !== "";
-  return mergeEdits(isTyped || !isObject(described) ? null : { type: write("function") }, later({ function: described }));
+  const text = textArguments(described);
+  return mergeEdits(
+    isTyped || !isObject(described) ? null : { type: write("function") },
+    text === null ? null : { function: within(text) },
+  );
 }
 
-/** SDKs for Python reject a type that is null. */
-function later({ type, function: described }: JsonObject): MemberEdits | null {
-  const edits = textArguments(described);
-  return mergeEdits(type === null ? { type: remove } : null, edits === null ? null : { function: within(edits) });
+/**
+ * SDKs for Python reject a type that is null, and join ids and names as they join arguments: some servers (NVIDIA NIM, Fireworks)
+ * repeat them with every piece.
+ */
+function later({ type, id, function: described }: JsonObject, call: Call): MemberEdits | null {
+  const repeatsName = isObject(described) && call.name !== "" && described["name"] === call.name;
+  const edits = mergeEdits(textArguments(described), repeatsName ? { name: remove } : null);
+  return mergeEdits(
+    mergeEdits(type === null ? { type: remove } : null, call.id !== "" && id === call.id ? { id: remove } : null),
+    edits === null ? null : { function: within(edits) },
+  );
 }
 
 function textOf(value: unknown): string {

@@ -12,6 +12,8 @@ import { createCallPieces, createWholeCalls, textArguments, type CallForm } from
 export interface ChunkForm {
   /** Null for a chunk that has all. @param head for what is missing. */
   complete(json: JsonObject, head: AnswerHead): { members: MemberEdits; isSingular: boolean } | null;
+  /** Did the latest chunk give a role that later ones must not give? */
+  gaveRole(): boolean;
 }
 
 interface Choice {
@@ -23,6 +25,7 @@ interface Choice {
 export function createChunkForm(requestId: string): ChunkForm {
   const choices = new Map<number, Choice>();
   let isSingular = false;
+  let gaveRole = false;
 
   function choiceAt(index: number): Choice {
     const known = choices.get(index);
@@ -52,20 +55,26 @@ export function createChunkForm(requestId: string): ChunkForm {
     return mergeEdits(completeRole(delta["role"], choice), completeCalls(delta, choice.calls));
   }
 
-  /** Only the first piece needs one. */
+  /**
+   * Only the first piece needs one. Ollama and OpenRouter repeat it with every piece, and OpenAI's SDK for Python joins the pieces
+   * of any text: "assistantassistant".
+   */
   function completeRole(role: unknown, choice: Choice): MemberEdits | null {
-    if (typeof role === "string" && role !== "") choice.hasRole = true;
-    else if (!choice.hasRole) {
-      choice.hasRole = true;
-      isSingular = true;
-      return { role: write("assistant") };
+    if (choice.hasRole) return typeof role === "string" ? { role: remove } : null;
+    choice.hasRole = true;
+    if (typeof role === "string" && role !== "") {
+      gaveRole = true;
+      return null;
     }
-    return role === "" ? { role: remove } : null;
+    isSingular = true;
+    return { role: write("assistant") };
   }
 
   return {
+    gaveRole: () => gaveRole,
     complete(json, head) {
       isSingular = false;
+      gaveRole = false;
       const members = mergeEdits(completeHead(json, "chat.completion.chunk", head), completeList(json["choices"]));
       return members === null ? null : { members, isSingular };
     },

@@ -236,7 +236,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
 
   return {
     read,
-    findText: (data) => findChunkText(data, profile),
+    // Chunks of the same form that follow lose their role.
+    findText: (data) => (form.gaveRole() ? undefined : findChunkText(data, profile)),
     skimmed: meter.producedBytes,
     outcome: () => outcome,
     // The answer is complete once it has its finish_reason, and clients wait for this line.

@@ -72,6 +72,17 @@ const ODD: Record<string, () => object[]> = {
   "empty roles": eachChoice(({ delta }) => {
     delta["role"] = "";
   }),
+  "the role with every chunk": eachChoice(({ delta }) => {
+    delta["role"] = "assistant";
+  }),
+  "the id, type and name with every piece of a call": () => {
+    const all = chunks();
+    for (const piece of all.flatMap((chunk) => chunk.choices).flatMap(({ delta }) => delta.tool_calls ?? [])) {
+      const { id, function: described } = call(Number(piece["index"]), `call_${Number(piece["index"]) + 1}`, "");
+      Object.assign(piece, { id, type: "function", function: { ...described, ...Object(piece["function"]) } });
+    }
+    return all;
+  },
   "no choices beside the usage": () => chunks().map((chunk) => (chunk.choices.length > 0 ? chunk : { ...chunk, choices: null })),
   "no delta at the end": eachChoice((choice) => {
     if (choice["finish_reason"] !== null) Reflect.set(choice, "delta", null);
@@ -143,6 +154,8 @@ describe.for(Object.entries(ODD))("a chat stream with %s", ([, make]) => {
     const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
     expect(play(request, bytes, { protocol: "chat" }).text).toBe(whole);
     expect(whole.match(/"role"/g)).toHaveLength(1);
+    // OpenAI's SDK for Python joins what is repeated.
+    expect(whole.match(/"id":"call_|"name"/g)).toHaveLength(4);
   });
 });
 
