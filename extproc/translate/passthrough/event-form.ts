@@ -1,18 +1,23 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { brokenOff } from "../../protocol/broken-answer.ts";
+import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
 import { within, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { NO_USAGE } from "../../../contract/usage.ts";
 import { completeBlock, completeMessage, completeUsage, ownMessageId, type MessageFacts } from "./message-form.ts";
-import type { EventChange } from "./stream.ts";
+import type { EventChange, EventEdit } from "./stream.ts";
 
 /**
- * What clients' libraries require of the events of a messages stream, and some servers leave out. They keep blocks by `index`: a
- * piece of a block that never began is lost, or throws.
+ * What clients' libraries require of the events of a messages stream, and some servers leave out or repeat. They keep blocks by
+ * `index`: a piece of a block that never began is lost, or throws. At a second start of the message they throw, and a block that
+ * ends twice is a tool that is called twice.
  */
 export interface EventForm {
-  /** @param json with its type. @param outputTokens so far. Null for an event that has all. */
-  complete(json: JsonObject, outputTokens: () => number): EventChange | null;
+  /**
+   * @param json with its type. @param outputTokens so far.
+   * @returns an error in place of another message's start: its pieces would be added to those of the first.
+   */
+  complete(json: JsonObject, outputTokens: () => number): EventEdit;
   /** The blocks that have not ended, by position. */
   open(): ReadonlySet<number>;
 }
@@ -39,11 +44,18 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   const open = new Set<number>();
   let blocks = 0;
   let hasBegun = false;
+  let id: unknown;
+  let stop: JsonObject | undefined;
 
-  function complete(json: JsonObject, outputTokens: () => number): EventChange | null {
+  function complete(json: JsonObject, outputTokens: () => number): EventEdit {
     const { type } = json;
-    if (type === "message_start") return start(json);
-    if (!OF_A_MESSAGE.has(type)) return null;
+    if (type === "message_start") return hasBegun ? startAgain(json) : start(json);
+    return (OF_A_MESSAGE.has(type) ? completeStep(json, outputTokens) : null) ?? "keep";
+  }
+
+  function completeStep(json: JsonObject, outputTokens: () => number): EventChange | "hide" | null {
+    const { type } = json;
+    if (type === "content_block_stop" && !isOpen(json)) return "hide";
     const lead = hasBegun ? "" : beginMessage();
     switch (type) {
       case "content_block_start":
@@ -59,10 +71,17 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     }
   }
 
-  function start({ message }: JsonObject): EventChange | null {
+  function start({ message }: JsonObject): EventEdit {
     hasBegun = true;
+    id = isObject(message) ? message["id"] : undefined;
     const edits = completeMessage(isObject(message) ? message : {}, facts);
-    return edits === null ? startChange : { members: { message: withinObject({ ...renamed, ...edits }) } };
+    return edits === null ? (startChange ?? "keep") : { members: { message: withinObject({ ...renamed, ...edits }) } };
+  }
+
+  /** LiteLLM, Bifrost and Kimi begin one message twice. Behind a proxy that tries again, another one begins in its middle. */
+  function startAgain({ message }: JsonObject): EventEdit {
+    const isOther = isObject(message) && isGiven(id) && isGiven(message["id"]) && message["id"] !== id;
+    return isOther ? brokenOff() : "hide";
   }
 
   function beginMessage(): string {
@@ -103,11 +122,30 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     return withLead(before, Object.keys(edits).length === 0 ? null : { members: edits });
   }
 
+  function isOpen({ index }: JsonObject): boolean {
+    const position = positions.get(index);
+    return position !== undefined && open.has(position);
+  }
+
   function stopBlock({ index }: JsonObject): EventChange | null {
     const position = positions.get(index);
     if (position === undefined) return null;
     open.delete(position);
     return position === index ? null : { members: numbered(index, position) };
+  }
+
+  /** A later event that only reports usage would take back the reason: clients keep the latest. */
+  function endMessage({ delta, usage }: JsonObject, outputTokens: () => number): EventChange | null {
+    const given = isObject(delta) ? delta : {};
+    if (isGiven(given["stop_reason"])) stop = { stop_reason: given["stop_reason"], stop_sequence: given["stop_sequence"] ?? null };
+    const missing = isGiven(given["stop_reason"]) ? undefined : stop;
+    const counts = completeUsage(usage, { output_tokens: outputTokens });
+    const edits = {
+      ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),
+      ...(isObject(delta) && missing !== undefined && { delta: within(written(missing)) }),
+      ...(counts !== null && { usage: counts }),
+    };
+    return Object.keys(edits).length === 0 ? null : { members: edits };
   }
 
   /** Some servers never end a block. */
@@ -150,10 +188,8 @@ function asText(written: Buffer | undefined): Buffer {
   return written === undefined ? EMPTY_TEXT : Buffer.from(JSON.stringify(written.toString("utf8")));
 }
 
-function endMessage({ delta, usage }: JsonObject, outputTokens: () => number): EventChange | null {
-  const counts = completeUsage(usage, { output_tokens: outputTokens });
-  if (isObject(delta) && counts === null) return null;
-  return { members: { ...(!isObject(delta) && { delta: write(NO_STOP) }), ...(counts !== null && { usage: counts }) } };
+function written(members: JsonObject): MemberEdits {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, write(value)]));
 }
 
 const NO_STOP = { stop_reason: null, stop_sequence: null };

@@ -189,17 +189,22 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
     const countedBytes = countEvent(json);
     countUnread(meter, unread.find({ data, json, countedBytes }));
     report(json);
-    const change = form.complete(json, () => meter.final().usage.outputTokens);
+    const edit = form.complete(json, () => meter.final().usage.outputTokens);
+    if (edit instanceof GatewayError) return failWith(edit);
     if (json["type"] === "message_stop" && outcome === "open") outcome = "complete";
-    return change ?? "keep";
+    return edit;
   }
 
   /** Proxies in front of a server send errors in other shapes. Behind one, the client has its ending. */
   function fail(json: JsonObject): EventEdit {
     report(json);
+    return outcome === "open" ? failWith(readUpstreamErrorPayload(json, reader)) : "hide";
+  }
+
+  function failWith(error: GatewayError): EventEdit {
     if (outcome !== "open") return "hide";
     outcome = "failed";
-    return readUpstreamErrorPayload(json, reader);
+    return error;
   }
 
   /** @returns bytes of its strings that are accounted for. */

@@ -92,6 +92,21 @@ const ODD: Record<string, () => string> = {
     ({ content_block: block }) => block?.["type"] === "text" || block?.["type"] === "thinking",
   ),
   "no ends of blocks": without(({ type }) => type === "content_block_stop"),
+  "a start that is sent twice": () => write(events().flatMap((event) => (event.type === "message_start" ? [event, event] : [event]))),
+  "ends of blocks that are sent twice": () =>
+    write(events().flatMap((event) => (event.type === "content_block_stop" ? [event, event] : [event]))),
+  "a report of usage after the reason": () =>
+    write(
+      events().flatMap((event) =>
+        event.type === "message_delta"
+          ? [
+              event,
+              { type: event.type, delta: { stop_reason: null }, usage: { output_tokens: 9 } },
+              { type: event.type, usage: { output_tokens: 9 } },
+            ]
+          : [event],
+      ),
+    ),
   "types only in the names of events": () => write(events()).replaceAll(/data: \{"type":"\w+",?/g, "data: {"),
   "null for a piece": () => {
     const more = { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: null } };
@@ -138,7 +153,17 @@ describe.for(Object.entries(ODD))("a messages stream with %s", ([, make]) => {
     expect(play(REQUEST, pieces, { protocol: "messages" }).text).toBe(whole);
     const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
     expect(play(REQUEST, bytes, { protocol: "messages" }).text).toBe(whole);
+    // Claude Code calls a tool at each end of its block.
+    expect(whole.match(/event: content_block_stop/g)).toHaveLength(3);
   });
+});
+
+test("a messages stream in which another message begins ends with an error", () => {
+  const [start, ...rest] = events();
+  const again = { ...start, message: { ...start?.message, id: "msg_other" }, type: "message_start" };
+  const { text, outcome } = play(REQUEST, [Buffer.from(write([...events().slice(0, 4), again, ...rest]))], { protocol: "messages" });
+  expect(outcome).toBe("failed");
+  expect(text).toMatch(/event: error\ndata: .*stopped in the middle.*\n\n$/);
 });
 
 test("a messages stream in proper form passes without a copy", () => {
