@@ -51,6 +51,11 @@ export function mintToolId(prefix: "toolu_" | "call_", salt: { requestId: string
   return prefix + digest(`tool:${salt.requestId}:${salt.index}`, 24);
 }
 
+/** An id for an item of a response to which the upstream gave none. */
+export function mintItemId(salt: { requestId: string; position: number }): string {
+  return `item_${digest(`item:${salt.requestId}:${salt.position}`, 24)}`;
+}
+
 const OPENAI_ID_LENGTH = 40;
 
 /** OpenAI rejects tool ids over 40 characters. A longer one can't be restored, but always maps to the same id. */

@@ -137,7 +137,8 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   /** A later event that only reports usage would take back the reason: clients keep the latest. */
   function endMessage({ delta, usage }: JsonObject, outputTokens: () => number): EventChange | null {
     const given = isObject(delta) ? delta : {};
-    if (isGiven(given["stop_reason"])) stop = { stop_reason: given["stop_reason"], stop_sequence: given["stop_sequence"] ?? null };
+    if (isGiven(given["stop_reason"]))
+      stop = { stop_reason: given["stop_reason"], stop_sequence: given["stop_sequence"] ?? null };
     const missing = isGiven(given["stop_reason"]) ? undefined : stop;
     const counts = completeUsage(usage, { output_tokens: outputTokens });
     const edits = {

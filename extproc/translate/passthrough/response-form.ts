@@ -1,58 +1,223 @@
 import { isCount } from "../../protocol/json/count.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { mergeEdits, within, write, type MemberEdits } from "../../protocol/json/splice.ts";
-import { createItemPositions } from "../responses/item-positions.ts";
+import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { mergeEdits, within, withinElements, write, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
+import { createResponseItems, namesOf, type ItemParts, type ResponseItem } from "./response-items.ts";
 
 /**
- * What clients' libraries require of the events of a response, and some servers leave out (llama.cpp): they keep items and parts
- * by their positions, and throw without one.
+ * What clients' libraries require of the events of a response, and some servers leave out or write in another way. OpenAI's keep
+ * items and parts by their positions, and throw at a piece of one that has not begun, at another id and at an unknown event.
  */
 export interface ResponseForm {
-  /** @param json with its type. Null for an event that has all. */
-  complete(json: JsonObject): MemberEdits | null;
+  /** @param json with its type. @returns null for an event that has all; `hide` for one that repeats another. */
+  complete(json: JsonObject): CompletedEvent | "hide" | null;
 }
 
-/** Events of a part of an item. */
-const OF_A_PART = /^response\.(?:content_part|output_text|refusal|reasoning_text)\./;
-const OF_A_SUMMARY = /^response\.reasoning_summary_(?:part|text)\./;
+export interface CompletedEvent {
+  members: MemberEdits;
+  /** Events that its server left out before it. */
+  missing: readonly JsonObject[];
+  /** Its type in the protocol, if that is another one. */
+  type?: string;
+  /** Of its response. */
+  output?: MemberEdit;
+}
+
+/** What an event says about its item. */
+interface Piece {
+  kind: string | null;
+  /** The list of parts that it belongs to, and a part that is empty. */
+  list: "content" | "summary" | null;
+  part: JsonObject;
+}
+
+const NO_PART: JsonObject = {};
+const TEXT: Piece = { kind: "message", list: "content", part: { type: "output_text", text: "", annotations: [], logprobs: [] } };
+const SUMMARY: Piece = { kind: "reasoning", list: "summary", part: { type: "summary_text", text: "" } };
+const REASONING: Piece = { kind: "reasoning", list: "content", part: { type: "reasoning_text", text: "" } };
+
+const PIECES: ReadonlyMap<string, Piece> = new Map<string, Piece>([
+  ["output_text", TEXT],
+  ["refusal", { kind: "message", list: "content", part: { type: "refusal", refusal: "" } }],
+  ["reasoning_text", REASONING],
+  ["reasoning_part", REASONING],
+  ["reasoning_summary_text", SUMMARY],
+  ["reasoning_summary_part", SUMMARY],
+  ["function_call_arguments", { kind: "function_call", list: null, part: NO_PART }],
+  ["custom_tool_call_input", { kind: "custom_tool_call", list: null, part: NO_PART }],
+]);
+const UNKNOWN: Piece = { kind: null, list: null, part: NO_PART };
+
+/** Items that begin with nothing but their name. */
+const EMPTY_ITEMS: ReadonlyMap<string | null, JsonObject> = new Map([
+  ["message", { type: "message", role: "assistant", status: "in_progress", content: [] }],
+  ["reasoning", { type: "reasoning", summary: [], content: [] }],
+]);
+
+/** By type, the members that an item begins without. */
+const EMPTIED: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
+  ["message", { content: [], status: "in_progress" }],
+  ["reasoning", { summary: [], content: [] }],
+  ["function_call", { arguments: "", status: "in_progress" }],
+  ["custom_tool_call", { input: "", status: "in_progress" }],
+]);
+
 /** Events of an item. */
-const OF_AN_ITEM = /\.(?:delta|done|added)$/;
+const OF_AN_ITEM = /^response\.([a-z_]+)\.(?:annotation\.)?(?:delta|done|added)$/;
 
-export function createResponseForm(): ResponseForm {
-  const positions = createItemPositions();
-  const ids = new Map<number, string>();
+export function createResponseForm(requestId: string): ResponseForm {
+  const items = createResponseItems(requestId);
+  const number = createNumbering();
 
-  return {
-    complete(json) {
-      const { type, item } = json;
-      if (typeof type !== "string" || isObject(json["response"]) || !OF_AN_ITEM.test(type)) return null;
-      const index = isCount(json["output_index"]) ? json["output_index"] : null;
-      if (type === "response.output_item.added") return itemEdits(json, index, positions.begin(index, item));
-      if (type === "response.output_item.done") return itemEdits(json, index, positions.finish(index, item));
-      return pieceEdits(json, type, index);
-    },
-  };
-
-  function itemEdits({ item }: JsonObject, index: number | null, position: number): MemberEdits | null {
-    if (!isObject(item)) return numbered("output_index", index, position);
-    if (typeof item["id"] === "string") ids.set(position, item["id"]);
-    const isEmpty = item["type"] === "message" && (item["content"] ?? null) === null;
-    return mergeEdits(numbered("output_index", index, position), isEmpty ? { item: within({ content: write([]) }) } : null);
+  function complete(json: JsonObject): CompletedEvent | "hide" | null {
+    if (!String(json["type"]).startsWith("response.")) return null;
+    const change = isObject(json["response"]) ? completeOutput(json["response"]) : completeItem(json);
+    if (change === "hide") return "hide";
+    const { own, before } = number(json, change?.missing.length ?? 0);
+    const members = mergeEdits(change?.members ?? null, own === json["sequence_number"] ? null : { sequence_number: write(own) });
+    if (members === null && change === null) return null;
+    return {
+      ...change,
+      members: members ?? {},
+      missing: (change?.missing ?? []).map((event, at) => ({ ...event, sequence_number: before[at] })),
+    };
   }
 
-  function pieceEdits(json: JsonObject, type: string, index: number | null): MemberEdits | null {
+  /** Clients know the items by the ids with which they began. */
+  function completeOutput({ output }: JsonObject): CompletedEvent | null {
+    if (!Array.isArray(output)) return null;
+    const ids = output.map((item, position) => (isObject(item) ? items.idOf(item, position) : null));
+    if (ids.every((id) => id === null)) return null;
+    return { members: {}, missing: [], output: withinElements(ids.map((id) => (id === null ? null : { id: write(id) }))) };
+  }
+
+  function completeItem(json: JsonObject): CompletedEvent | "hide" | null {
+    const { type, item } = json;
+    const name = typeof type === "string" ? OF_AN_ITEM.exec(type)?.[1] : undefined;
+    if (name === undefined) return null;
+    const index = isCount(json["output_index"]) ? json["output_index"] : null;
+    if (name !== "output_item") return completePiece(json, pieceOf(name, json), index);
+    if (!isObject(item)) return null;
+    return type === "response.output_item.added" ? beginItem(item, index) : endItem(item, index);
+  }
+
+  function beginItem(item: JsonObject, index: number | null): CompletedEvent | "hide" | null {
+    const begun = items.begin(index, item);
+    if (begun === null) return "hide";
+    beginParts(begun.content, item["content"]);
+    beginParts(begun.summary, item["summary"]);
+    const isEmpty = item["type"] === "message" && !isGiven(item["content"]);
+    const inside = mergeEdits(idEdit("id", item["id"], begun), isEmpty ? { content: write([]) } : null);
+    return changed(mergeEdits(positionEdit(index, begun), inside === null ? null : { item: within(inside) }));
+  }
+
+  function endItem(item: JsonObject, index: number | null): CompletedEvent | "hide" | null {
+    const names = namesOf(item);
+    const known = items.find({ index, names, kind: item["type"] });
+    if (known?.isDone === true && names.length > 0) return "hide";
+    const begun = known ?? items.begin(index, item);
+    if (begun === null) return "hide";
+    begun.isDone = true;
+    const renamed = idEdit("id", item["id"], begun);
+    const members = mergeEdits(positionEdit(index, begun), renamed === null ? null : { item: within(renamed) });
+    return changed(members, known === undefined ? [added(begun, { ...item, ...EMPTIED.get(item["type"]) })] : []);
+  }
+
+  function completePiece(json: JsonObject, piece: Piece, index: number | null): CompletedEvent | null {
     const { item_id: id } = json;
-    const isNamed = typeof id === "string" && id !== "";
-    const position = positions.piece(index, isNamed ? id : null);
-    const known = isNamed ? undefined : ids.get(position);
-    const part = OF_A_PART.test(type) ? "content_index" : OF_A_SUMMARY.test(type) ? "summary_index" : null;
-    return mergeEdits(
-      mergeEdits(numbered("output_index", index, position), known === undefined ? null : { item_id: write(known) }),
-      part === null || isCount(json[part]) ? null : { [part]: write(0) },
+    const names = namesOf({ id });
+    const known = items.find({ index, names, kind: piece.kind });
+    const empty = known === undefined ? EMPTY_ITEMS.get(piece.kind) : undefined;
+    const begun = known ?? (empty === undefined ? null : items.begin(index, { ...empty, id }));
+    // Nothing tells the name of a call that has not begun.
+    if (begun === null) return changed(index === null ? { output_index: write(items.latest()) } : null);
+    const missing = known === undefined ? [added(begun, { ...empty })] : [];
+    const members = mergeEdits(positionEdit(index, begun), idEdit("item_id", id, begun));
+    return completePart(json, { piece, item: begun, members, missing });
+  }
+
+  function completePart(json: JsonObject, { piece, item, members, missing }: PartOf): CompletedEvent | null {
+    const { list, part } = piece;
+    if (list === null) return changed(members, missing);
+    const { type } = json;
+    const name = list === "content" ? "content_index" : "summary_index";
+    const index = isCount(json[name]) ? json[name] : null;
+    const parts = item[list];
+    const begins = isPart(type) && String(type).endsWith(".added");
+    const known = begins ? undefined : parts.find(index);
+    const position = known ?? parts.begin(index);
+    const event = { item_id: item.id, output_index: item.position, [name]: position, part };
+    const partType = list === "content" ? "response.content_part.added" : "response.reasoning_summary_part.added";
+    return changed(
+      [index === position ? null : { [name]: write(position) }, formEdits(json, item)].reduce(mergeEdits, members),
+      known === undefined && !begins ? [...missing, { type: partType, ...event }] : missing,
+      isReasoningPart(type) ? type.replace("reasoning_part", "content_part") : undefined,
     );
   }
+
+  return { complete };
 }
 
-function numbered(name: string, index: number | null, position: number): MemberEdits | null {
-  return index === null ? { [name]: write(position) } : null;
+interface PartOf {
+  piece: Piece;
+  item: ResponseItem;
+  members: MemberEdits | null;
+  missing: readonly JsonObject[];
+}
+
+function pieceOf(name: string, { part }: JsonObject): Piece {
+  const described = name === "content_part" && isObject(part) ? part["type"] : name;
+  return (typeof described === "string" ? PIECES.get(described) : undefined) ?? UNKNOWN;
+}
+
+function changed(members: MemberEdits | null, missing: readonly JsonObject[] = [], type?: string): CompletedEvent | null {
+  if (members === null && missing.length === 0 && type === undefined) return null;
+  return {
+    members: { ...members, ...(type !== undefined && { type: write(type) }) },
+    missing,
+    ...(type !== undefined && { type }),
+  };
+}
+
+/** SDKs for Python read log probabilities of every piece of text. vLLM has an event of its own for parts of reasoning. */
+function formEdits({ type, logprobs, part }: JsonObject, item: ResponseItem): MemberEdits | null {
+  const isText = type === "response.output_text.delta" || type === "response.output_text.done";
+  if (isText) return logprobs === undefined ? { logprobs: write([]) } : null;
+  const isOther = item.kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
+  return isOther ? { part: within({ type: write("reasoning_text") }) } : null;
+}
+
+function isPart(type: unknown): boolean {
+  return typeof type === "string" && /_part\.(?:added|done)$/.test(type);
+}
+
+function isReasoningPart(type: unknown): type is string {
+  return typeof type === "string" && type.startsWith("response.reasoning_part.");
+}
+
+function added({ position, id }: ResponseItem, item: JsonObject): JsonObject {
+  return { type: "response.output_item.added", output_index: position, item: { ...item, id } };
+}
+
+function beginParts(parts: ItemParts, list: unknown): void {
+  if (Array.isArray(list)) for (const index of list.keys()) parts.begin(index);
+}
+
+function positionEdit(index: number | null, { position }: ResponseItem): MemberEdits | null {
+  return index === position ? null : { output_index: write(position) };
+}
+
+function idEdit(name: string, written: unknown, { id }: ResponseItem): MemberEdits | null {
+  return written === id ? null : { [name]: write(id) };
+}
+
+/** The numbers of an event and of those before it that its server left out, in the order in which the client gets them. */
+function createNumbering(): (json: JsonObject, missing: number) => { own: number; before: readonly number[] } {
+  let next = 0;
+  let inserted = 0;
+  return ({ sequence_number: given }, missing) => {
+    const first = isCount(given) ? Math.max(given + inserted, next) : next;
+    inserted += missing;
+    next = first + missing + 1;
+    return { own: first + missing, before: Array.from({ length: missing }, (_, at) => first + at) };
+  };
 }

@@ -3,15 +3,23 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody } from "../../protocol/body-sniffer.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { scanElements } from "../../protocol/json/scan.ts";
-import { editMembers, replace, within, write, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
+import {
+  editMembers,
+  mergeEdits,
+  replace,
+  within,
+  write,
+  type MemberEdit,
+  type MemberEdits,
+} from "../../protocol/json/splice.ts";
 import { requestError } from "../../protocol/request-error.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
 import { encodeError } from "../../protocol/responses/response.ts";
-import type { SseEvent } from "../../protocol/sse.ts";
+import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { refuseStored } from "../responses/stored.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
@@ -20,10 +28,10 @@ import { limitEdits } from "./output-limit.ts";
 import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
-import { createResponseForm } from "./response-form.ts";
+import { createResponseForm, type CompletedEvent } from "./response-form.ts";
 import { createResponseSoFar } from "./response-so-far.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
-import { createPassthroughStream, type EventChange, type EventEdit, type StreamRules } from "./stream.ts";
+import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
 import { eventsOfResponse, responseOf } from "./streamed-response.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
 import { parseWhole } from "./whole-answer.ts";
@@ -42,6 +50,7 @@ const OPEN_BRACKET = 91;
 const NULL = Buffer.from("null");
 
 interface AnswerRules {
+  requestId: string;
   /** Differences from the server's own response; null if there are none. */
   edits: MemberEdits | null;
   /** A count for one answer, complete or streamed. */
@@ -56,7 +65,7 @@ interface AnswerRules {
  * (S21).
  */
 export function createResponsesPassthrough(input: TranslationInput): Translation {
-  const { body, backend } = input;
+  const { body, backend, requestId } = input;
   // A stored prompt may stand in place of the input.
   refuseStored(body.outline);
   const request = parseEnvelope(body);
@@ -64,7 +73,8 @@ export function createResponsesPassthrough(input: TranslationInput): Translation
   refuseUnpriced(body, backend);
   refuseSeveralAnswers(body);
   const createCount = createResponseCount(body);
-  const rules: AnswerRules = { edits: responseEdits(input, request.model), createCount, reader: errorReader("responses", input) };
+  const edits = responseEdits(input, request.model);
+  const rules: AnswerRules = { requestId, edits, createCount, reader: errorReader("responses", input) };
   return {
     upstream: { path: UPSTREAM_PATHS.responses, body: translateBody(input), headers: {} },
     dropped: [],
@@ -133,11 +143,10 @@ function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
   return json;
 }
 
-function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules): StreamRules {
-  const edited: EventChange | null = edits === null ? null : { members: { response: within(edits) } };
+function createRules(meter: Meter, { requestId, edits, createCount, reader }: AnswerRules): StreamRules {
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
-  const form = createResponseForm();
+  const form = createResponseForm(requestId);
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
@@ -167,14 +176,24 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
     }
     const wasOpen = outcome === "open";
     if (wasOpen && ENDINGS.has(type)) outcome = "complete";
-    soFar.read(json, data);
-    if (!isObject(response)) {
-      const missing = form.complete(json);
-      return missing === null ? "keep" : { members: missing };
-    }
+    const completed = form.complete(json);
+    if (completed === "hide") return "hide";
+    remember(json, data, completed);
     // Once: a server could repeat a short event, and all items with it.
     const isEnd = wasOpen && outcome === "complete";
-    return isEnd && isEmptyList(response["output"]) ? withItems() : (edited ?? "keep");
+    const items = isObject(response) && isEnd && isEmptyList(response["output"]) ? { output: itemsSoFar() } : null;
+    return changeOf(completed, isObject(response) ? mergeEdits(edits, items) : null);
+  }
+
+  /** As the client gets it. */
+  function remember(json: JsonObject, data: string, completed: CompletedEvent | null): void {
+    if (completed === null) {
+      soFar.read(json, data);
+      return;
+    }
+    for (const event of completed.missing) soFar.read(event, JSON.stringify(event));
+    const written = editMembers(Buffer.from(data), completed.members).toString("utf8");
+    soFar.read(parseObject(written) ?? json, written);
   }
 
   function failureOf(response: unknown): GatewayError {
@@ -183,9 +202,17 @@ function createRules(meter: Meter, { edits, createCount, reader }: AnswerRules):
   }
 
   /** Some servers send the items in their own events only: clients read the last response, and the gateway stores it. */
-  function withItems(): EventEdit {
+  function itemsSoFar(): MemberEdit {
     const output = Buffer.from(soFar.output());
-    return { members: { response: within({ ...edits, output: () => output }) } };
+    return () => output;
+  }
+
+  function changeOf(completed: CompletedEvent | null, response: MemberEdits | null): EventEdit {
+    const inside = mergeEdits(completed?.output === undefined ? null : { output: completed.output }, response);
+    const members = mergeEdits(completed?.members ?? null, inside === null ? null : { response: within(inside) });
+    if (members === null) return "keep";
+    const missing = (completed?.missing ?? []).map((event) => encodeSseEvent(String(event["type"]), JSON.stringify(event)));
+    return { members, missing: missing.join(""), ...(completed?.type !== undefined && { name: completed.type }) };
   }
 
   return {

@@ -23,6 +23,8 @@ export interface EventChange {
   members: MemberEdits;
   /** Events that its server left out before it. */
   missing?: string;
+  /** In place of its own. */
+  name?: string;
   /** Later events of the same form change in another way. */
   isSingular?: boolean;
 }
@@ -204,6 +206,11 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     return parser.otherBytes() > MAX_UNCOUNTED_BYTES;
   }
 
+  /** Without its own bytes around its data. */
+  function isRewritten(renamed: string | undefined): boolean {
+    return renamed !== undefined || isStripped();
+  }
+
   /** Everything settled, with edits in place. */
   function release(edits: readonly Edited[]): Buffer {
     const bytes = held.view();
@@ -212,7 +219,8 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     for (const { event, edit, name } of edits) {
       keep(at, event.start - heldFrom);
       // An event that is hidden or rewritten takes with it the LF of its own last CR LF.
-      if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null || isStripped()) replacedEnd = event.end;
+      if (edit === "hide" || edit instanceof GatewayError || event.dataRange === null || isRewritten(edit.name))
+        replacedEnd = event.end;
       if (edit instanceof GatewayError) parts.push(errorEvent(edit));
       else if (edit !== "hide") parts.push(...editEvent(event, { edit, name }));
       at = event.end - heldFrom;
@@ -234,10 +242,12 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     /** The event's own bytes around the edited JSON; data over several lines is rewritten. */
     function editEvent(
       { event, data, start, end, dataRange }: SseEvent,
-      { edit: { members, missing = "" }, name }: { edit: EventChange; name: string | null },
+      { edit: { members, missing = "", name: renamed }, name }: { edit: EventChange; name: string | null },
     ): Buffer[] {
-      if (dataRange === null || isStripped())
-        return [Buffer.from(missing + encodeSseEvent(event ?? name, editMembers(Buffer.from(data), members).toString("utf8")))];
+      if (dataRange === null || isRewritten(renamed)) {
+        const edited = editMembers(Buffer.from(data), members).toString("utf8");
+        return [Buffer.from(missing + encodeSseEvent(renamed ?? event ?? name, edited))];
+      }
       const [dataStart, dataEnd] = [dataRange.start - heldFrom, dataRange.end - heldFrom];
       return [
         Buffer.from(missing),

@@ -92,7 +92,8 @@ const ODD: Record<string, () => string> = {
     ({ content_block: block }) => block?.["type"] === "text" || block?.["type"] === "thinking",
   ),
   "no ends of blocks": without(({ type }) => type === "content_block_stop"),
-  "a start that is sent twice": () => write(events().flatMap((event) => (event.type === "message_start" ? [event, event] : [event]))),
+  "a start that is sent twice": () =>
+    write(events().flatMap((event) => (event.type === "message_start" ? [event, event] : [event]))),
   "ends of blocks that are sent twice": () =>
     write(events().flatMap((event) => (event.type === "content_block_stop" ? [event, event] : [event]))),
   "a report of usage after the reason": () =>
@@ -161,7 +162,9 @@ describe.for(Object.entries(ODD))("a messages stream with %s", ([, make]) => {
 test("a messages stream in which another message begins ends with an error", () => {
   const [start, ...rest] = events();
   const again = { ...start, message: { ...start?.message, id: "msg_other" }, type: "message_start" };
-  const { text, outcome } = play(REQUEST, [Buffer.from(write([...events().slice(0, 4), again, ...rest]))], { protocol: "messages" });
+  const { text, outcome } = play(REQUEST, [Buffer.from(write([...events().slice(0, 4), again, ...rest]))], {
+    protocol: "messages",
+  });
   expect(outcome).toBe("failed");
   expect(text).toMatch(/event: error\ndata: .*stopped in the middle.*\n\n$/);
 });

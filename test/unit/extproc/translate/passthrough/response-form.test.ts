@@ -29,8 +29,8 @@ function events(): Event[] {
     { type: "response.created", response: response("in_progress", []) },
     { type: "response.output_item.added", output_index: 0, item: message([]) },
     { type: "response.content_part.added", ...ofPart, part: { ...text, text: "" } },
-    ...["Good ", "day."].map((delta) => ({ type: "response.output_text.delta", ...ofPart, delta })),
-    { type: "response.output_text.done", ...ofPart, text: "Good day." },
+    ...["Good ", "day."].map((delta) => ({ type: "response.output_text.delta", ...ofPart, delta, logprobs: [] })),
+    { type: "response.output_text.done", ...ofPart, text: "Good day.", logprobs: [] },
     { type: "response.content_part.done", ...ofPart, part: text },
     { type: "response.output_item.done", output_index: 0, item: message([text]) },
     { type: "response.output_item.added", output_index: 1, item: call("") },
@@ -57,8 +57,123 @@ const ODD: Record<string, () => string> = {
     for (const { type, item } of all) if (item?.["type"] === "message" && type.endsWith(".added")) item["content"] = null;
     return write(all);
   },
+  "no logprobs": without("logprobs"),
+  "no sequence_number": without("sequence_number"),
+  "no starts of messages and their parts": () =>
+    write(
+      events().filter(
+        ({ type, item }) =>
+          type !== "response.content_part.added" && !(type.endsWith("item.added") && item?.["type"] === "message"),
+      ),
+    ),
+  "no starts at all": () => write(events().filter(({ type }) => !type.endsWith(".added") && !type.includes("arguments"))),
+  "one output_index for all": () => {
+    const all = events();
+    for (const event of all) if ("output_index" in event) event["output_index"] = 0;
+    return write(all);
+  },
+  "parts that are counted on from item to item": () => {
+    const all = events();
+    for (const event of all) if ("content_index" in event) event["content_index"] = 3;
+    return write(all);
+  },
+  "another item_id with each piece": () => {
+    const all = events();
+    for (const [at, event] of all.entries()) if ("item_id" in event) event["item_id"] = `other_${at}`;
+    return write(all);
+  },
+  "ends of items that are sent twice": () =>
+    write(events().flatMap((event) => (event.type === "response.output_item.done" ? [event, event] : [event]))),
+  "calls that have a call_id alone": () => {
+    const all = events();
+    for (const event of all) {
+      if (event["item_id"] === "fc_1") event["item_id"] = "call_1";
+      if (event.item?.["type"] === "function_call") delete event.item["id"];
+    }
+    return write(all);
+  },
   "types only in the names of events": () => write(events()).replaceAll(/data: \{"type":"response[\w.]+",/g, "data: {"),
 };
+
+/** As its servers stream it: with reasoning before the message. */
+const RECORDED: Record<string, string> = {
+  vLLM: write(
+    (() => {
+      const ofPart = { item_id: "rs_1", output_index: 0, content_index: 0 };
+      const part = { type: "reasoning_text", text: "" };
+      const item = { id: "rs_1", type: "reasoning", summary: [], status: "in_progress" };
+      const [created, ...rest] = events();
+      const reasoning = [
+        { type: "response.output_item.added", output_index: 0, item },
+        { type: "response.reasoning_part.added", ...ofPart, part },
+        { type: "response.reasoning_text.delta", ...ofPart, delta: "Hmm." },
+        { type: "response.reasoning_text.done", ...ofPart, text: "Hmm." },
+        { type: "response.reasoning_part.done", ...ofPart, part: { ...part, text: "Hmm." } },
+        { type: "response.output_item.done", output_index: 0, item: { ...item, content: [{ ...part, text: "Hmm." }] } },
+      ];
+      const moved = rest.map((event) => ({
+        ...event,
+        ...(isIndex(event["output_index"]) && { output_index: event["output_index"] + 1 }),
+        ...(isIndex(event["content_index"]) && { content_index: 1 }),
+      }));
+      return [...(created === undefined ? [] : [created]), ...reasoning, ...moved].map((event, at) => ({
+        ...event,
+        sequence_number: at,
+      }));
+    })(),
+  ),
+  "llama.cpp": write([
+    { type: "response.created", response: { id: "resp_1", object: "response", status: "in_progress" } },
+    {
+      type: "response.output_item.added",
+      item: { id: "rs_1", summary: [], type: "reasoning", content: [], encrypted_content: "" },
+    },
+    { type: "response.reasoning_text.delta", delta: "Hmm.", item_id: "rs_1" },
+    { type: "response.output_item.added", item: { content: [], id: "msg_1", role: "assistant", type: "message" } },
+    { type: "response.content_part.added", item_id: "msg_1", part: { type: "output_text", text: "" } },
+    { type: "response.output_text.delta", item_id: "msg_1", delta: "Good " },
+    { type: "response.output_text.delta", item_id: "msg_1", delta: "day." },
+    { type: "response.output_item.added", item: { arguments: "", call_id: "call_1", name: "weather", type: "function_call" } },
+    { type: "response.function_call_arguments.delta", delta: '{"city":"Oslo"}', item_id: "call_1" },
+    {
+      type: "response.output_item.done",
+      item: { id: "rs_1", summary: [], type: "reasoning", content: [{ text: "Hmm.", type: "reasoning_text" }] },
+    },
+    { type: "response.output_text.done", item_id: "msg_1", text: "Good day." },
+    {
+      type: "response.content_part.done",
+      item_id: "msg_1",
+      part: { type: "output_text", annotations: [], logprobs: [], text: "Good day." },
+    },
+    {
+      type: "response.output_item.done",
+      item: {
+        type: "message",
+        id: "msg_1",
+        role: "assistant",
+        content: [{ type: "output_text", annotations: [], text: "Good day." }],
+      },
+    },
+    {
+      type: "response.output_item.done",
+      item: { type: "function_call", status: "completed", arguments: '{"city":"Oslo"}', call_id: "call_1", name: "weather" },
+    },
+    ...events().slice(-1),
+  ]),
+};
+
+function isIndex(value: unknown): value is number {
+  return typeof value === "number";
+}
+
+test.for(Object.entries(RECORDED))("a Responses stream of %s with reasoning is whole for the official SDK", async ([, sent]) => {
+  const { text, outcome } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  expect(outcome).toBe("complete");
+  expect(await replayResponses(text)).toMatchObject({ output_text: "Good day." });
+  const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+  expect(numbers).toEqual(numbers.map((_, at) => at));
+  expect(text).not.toContain("reasoning_part");
+});
 
 test.for(Object.entries(ODD))("a Responses stream with %s is whole for the official SDK", async ([, make]) => {
   const sent = make();

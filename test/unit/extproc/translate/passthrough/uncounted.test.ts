@@ -23,12 +23,12 @@ function play(protocol: Dialect, chunks: readonly string[], request: object = {}
 
 const HEAD = { id: "c", object: "chat.completion.chunk", created: 1, model: "m" };
 const STARTS = {
-  chat: "",
+  chat: `data: ${JSON.stringify({ ...HEAD, choices: [{ index: 0, delta: { role: "assistant" }, finish_reason: null }] })}\n\n`,
   messages: `data: ${JSON.stringify({ type: "message_start", message: {} })}\n\ndata: ${JSON.stringify({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } })}\n\n`,
 } as const;
 
 const chunk = (content: string, index = 0, finish: string | null = null) =>
-  `data: ${JSON.stringify({ ...HEAD, choices: [{ index, delta: { role: "assistant", content }, finish_reason: finish }] })}\n\n`;
+  `data: ${JSON.stringify({ ...HEAD, choices: [{ index, delta: { content }, finish_reason: finish }] })}\n\n`;
 const DONE = "data: [DONE]\n\n";
 const delta = (text: string) =>
   `event: content_block_delta\ndata: ${JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}\n\n`;

@@ -1,0 +1,121 @@
+import { checkBlocks } from "../../protocol/answer-bounds.ts";
+import type { JsonObject } from "../../protocol/json/object.ts";
+import { mintItemId } from "../conversation/ids.ts";
+
+/** An item of a response as its client knows it: with a position of its own, and an id that all of its events name. */
+export interface ResponseItem {
+  readonly position: number;
+  readonly id: string;
+  readonly kind: unknown;
+  readonly content: ItemParts;
+  readonly summary: ItemParts;
+  isDone: boolean;
+}
+
+/** The parts of an item, numbered from 0: vLLM counts on from item to item. */
+export interface ItemParts {
+  /** @param index the server's own number; null if it gives none. */
+  begin(index: number | null): number;
+  find(index: number | null): number | undefined;
+}
+
+/**
+ * The items of one response. Servers leave out their positions (llama.cpp), give one to several items (LiteLLM), and name them
+ * differently in the events of their pieces.
+ */
+export interface ResponseItems {
+  /** @returns null for an item that has begun before. */
+  begin(index: number | null, item: JsonObject): ResponseItem | null;
+  /** The item that an event belongs to. @param names it may be known by. @param kind of the item; null if the event tells none. */
+  find(event: { index: number | null; names: readonly string[]; kind: unknown }): ResponseItem | undefined;
+  /** The id of an item of the whole output; null if it has it. */
+  idOf(item: JsonObject, position: number): string | null;
+  /** Where a piece of an unknown item belongs. */
+  latest(): number;
+}
+
+/** Longer names are not those of items. */
+const MAX_NAME_LENGTH = 256;
+
+export function createResponseItems(requestId: string): ResponseItems {
+  const byName = new Map<string, ResponseItem>();
+  /** By the server's own positions, the latest of each. */
+  const byIndex = new Map<number, ResponseItem>();
+  const taken = new Set<number>();
+  let next = 0;
+  let latest: ResponseItem | undefined;
+
+  function begin(index: number | null, item: JsonObject): ResponseItem | null {
+    const names = namesOf(item);
+    const id = item["id"];
+    const known = typeof id === "string" && id !== "" ? byName.get(id) : undefined;
+    if (known !== undefined && known.id === id && (index === null || byIndex.get(index) === known)) return null;
+    const position = index === null || taken.has(index) ? next : index;
+    const begun = {
+      position,
+      id: names[0] ?? mintItemId({ requestId, position }),
+      kind: item["type"],
+      isDone: false,
+      ...partsOf(),
+    };
+    taken.add(position);
+    checkBlocks(taken.size);
+    next = Math.max(next, position + 1);
+    if (index !== null) byIndex.set(index, begun);
+    for (const name of names) byName.set(name, begun);
+    latest = begun;
+    return begun;
+  }
+
+  function named(names: readonly string[]): ResponseItem | undefined {
+    for (const name of names) {
+      const item = byName.get(name);
+      if (item !== undefined) return item;
+    }
+    return undefined;
+  }
+
+  return {
+    begin,
+    find({ index, names, kind }) {
+      const known = named(names);
+      if (known !== undefined) return known;
+      const candidate = index === null ? latest : byIndex.get(index);
+      if (candidate === undefined || (kind !== null && candidate.kind !== kind)) return undefined;
+      // An item that has ended has no pieces under another name.
+      return candidate.isDone && names.length > 0 ? undefined : candidate;
+    },
+    idOf(item, position) {
+      const { id } = item;
+      const names = namesOf(item);
+      const known = named(names)?.id;
+      const expected = known ?? (typeof id === "string" && id !== "" ? id : (names[0] ?? mintItemId({ requestId, position })));
+      return expected === id ? null : expected;
+    },
+    latest: () => latest?.position ?? 0,
+  };
+}
+
+/** The pieces of a call may name the call instead of its item. */
+export function namesOf({ id, call_id: callId }: JsonObject): readonly string[] {
+  return [id, callId].filter((name) => typeof name === "string").filter((name) => name !== "" && name.length <= MAX_NAME_LENGTH);
+}
+
+function partsOf(): Pick<ResponseItem, "content" | "summary"> {
+  return { content: createItemParts(), summary: createItemParts() };
+}
+
+function createItemParts(): ItemParts {
+  const positions = new Map<number | null, number>();
+  let count = 0;
+  return {
+    begin(index) {
+      const position = count;
+      count += 1;
+      checkBlocks(count);
+      positions.set(index, position);
+      return position;
+    },
+    find: (index) => (index === null && count > 0 ? count - 1 : positions.get(index)),
+  };
+}
