@@ -183,6 +183,8 @@ test.for(Object.entries(ODD))("a Responses stream with %s is whole for the offic
     output_text: "Good day.",
     output: [{ type: "message" }, { type: "function_call", call_id: "call_1", arguments: '{"city":"Oslo"}' }],
   });
+  // Codex runs a call at each end of its item.
+  expect(whole.text.match(/event: response.output_item.done/g)).toHaveLength(2);
   const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
   expect(play(REQUEST, bytes, { protocol: "responses" }).text).toBe(whole.text);
 });

@@ -228,6 +228,7 @@ describe("an ending without the items that were streamed", () => {
       .map((line): unknown => JSON.parse(line.slice("data: ".length)));
     expect(last).toEqual({
       ...ending,
+      sequence_number: expect.any(Number),
       response: { ...ending.response, output: [message("Good day."), message("Bye.", "msg_2")] },
     });
     // A server could make the stream endless otherwise.
