@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { BUDGETS, SPENT_THIS_MONTH, THIS_MONTH, type Budget, type BudgetScope } from "./budgets.ts";
+import { BUDGETS, SPENT, THIS_MONTH, YESTERDAYS_MONTH, type Budget, type BudgetScope } from "./budgets.ts";
 
 /** Whose alerts are sent: those of end users are in end-user-alerts.ts, and a newer version may have others. */
 const ALERTED_SCOPES = ["account", "project", "key", "member"] as const satisfies readonly BudgetScope["scope"][];
@@ -42,15 +42,19 @@ const SELECT_ALERT = `SELECT budget_id AS "budgetId", account.id AS "accountId",
   LEFT JOIN api_key ON public_id = key_id LEFT JOIN person ON person.id = budget.person_id
   LEFT JOIN project ON project.id = budget.project_id`;
 
+/** As SQL: whether a budget had its amount before `month` ended. */
+export const WAS_SET = "set_at < (month + interval '1 month') AT TIME ZONE 'UTC'";
+
 const ALERT_COLUMNS = "budget_id, month, percent, spent_nano_usd, amount_nano_usd, is_mail_due";
-const FROM_PASSED = `(${ALERT_COLUMNS}) SELECT id, ${THIS_MONTH}, percent, spent, amount, is_highest FROM passed`;
+const FROM_PASSED = `(${ALERT_COLUMNS}) SELECT id, month, percent, spent, amount, is_highest FROM passed`;
 /** The step `alert`: rows of both tables. */
 const ALERT = "alert AS (SELECT * FROM of_projects UNION ALL SELECT * FROM of_others)";
 
 /**
  * Records the thresholds that spend has passed since the last check, each once a month, and calls `onReached` for each budget's
  * highest one, in the same transaction: spend that passes several at once is reported once. Accounts without usage since
- * yesterday are not checked.
+ * yesterday are not checked. Requests that began yesterday may be settled today: if a month has ended in between, both are checked,
+ * the earlier one against the budgets that it had.
  */
 export async function noteReachedBudgets(
   database: Database,
@@ -59,20 +63,21 @@ export async function noteReachedBudgets(
   await database.transaction(async (transaction) => {
     const alerts = await transaction.query({
       text: `WITH watched AS MATERIALIZED (
-               SELECT DISTINCT account_id FROM ${BUDGETS} AS budget
+               SELECT DISTINCT account_id, month FROM ${BUDGETS} AS budget
+               CROSS JOIN unnest(ARRAY[${YESTERDAYS_MONTH}, ${THIS_MONTH}]) AS month
                WHERE EXISTS (SELECT FROM usage_by_day AS recent WHERE recent.account_id = budget.account_id
                  AND recent.day >= (now() AT TIME ZONE 'UTC')::date - 1)
-             ), ${SPENT_THIS_MONTH}, passed AS (
-               SELECT id, scope, amount_nano_usd AS amount, spent.amount AS spent, percent,
-                 percent = max(percent) OVER (PARTITION BY id) AS is_highest
+             ), ${SPENT}, passed AS (
+               SELECT id, scope, month, amount_nano_usd AS amount, spent.amount AS spent, percent,
+                 percent = max(percent) OVER (PARTITION BY id, month) AS is_highest
                FROM ${BUDGETS} AS budget JOIN spent ON budget_id = id CROSS JOIN unnest($1::smallint[]) AS percent
-               WHERE ${IS_ALERTED} AND spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
+               WHERE ${IS_ALERTED} AND ${WAS_SET} AND spent.amount * 100::numeric >= amount_nano_usd * percent::numeric
              ), of_projects AS (
                INSERT INTO project_budget_alert ${FROM_PASSED} WHERE scope = 'project' ON CONFLICT DO NOTHING RETURNING ${ALERT_COLUMNS}
              ), of_others AS (
                INSERT INTO budget_alert ${FROM_PASSED} WHERE scope <> 'project' ON CONFLICT DO NOTHING RETURNING ${ALERT_COLUMNS}
              ), ${ALERT}
-             ${SELECT_ALERT} WHERE is_mail_due ORDER BY budget_id, percent`,
+             ${SELECT_ALERT} WHERE is_mail_due ORDER BY budget_id, month, percent`,
       values: [THRESHOLDS],
       row: alertRow,
     });

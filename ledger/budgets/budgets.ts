@@ -53,9 +53,9 @@ const budgetRow = z.strictObject({
 
 /** As SQL: the budgets of all scopes, and their alerts. Later scopes have tables of their own (docs/decisions/0070). */
 export const BUDGETS = `(
-    SELECT id, account_id, scope, key_id, person_id, NULL::uuid AS project_id, amount_nano_usd FROM budget
-    UNION ALL SELECT id, account_id, 'project', NULL, NULL, project_id, amount_nano_usd FROM project_budget
-    UNION ALL SELECT id, account_id, 'end_user', NULL, NULL, NULL, amount_nano_usd FROM end_user_budget
+    SELECT id, account_id, scope, key_id, person_id, NULL::uuid AS project_id, amount_nano_usd, set_at FROM budget
+    UNION ALL SELECT id, account_id, 'project', NULL, NULL, project_id, amount_nano_usd, set_at FROM project_budget
+    UNION ALL SELECT id, account_id, 'end_user', NULL, NULL, NULL, amount_nano_usd, set_at FROM end_user_budget
   )`;
 const ALERTS = `(
     SELECT budget_id, month, percent FROM budget_alert UNION ALL SELECT budget_id, month, percent FROM project_budget_alert
@@ -64,34 +64,36 @@ const ALERTS = `(
 
 /** As SQL: the first day of the running UTC month. */
 export const THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date";
+/** As SQL: the first day of yesterday's UTC month, which may have ended a day ago. */
+export const YESTERDAYS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 day')::date";
 
 /**
- * As SQL: the steps from accounts in `watched (account_id)` to `spent (budget_id, amount)`, what counts against each of their
- * budgets this month, from rollups. Usage is summed by key once, for an account has up to a hundred budgets and its usage of a month
- * hundreds of thousands of rows.
+ * As SQL: the steps from accounts and months, this one or yesterday's, in `watched (account_id, month)` to `spent (budget_id, month,
+ * amount)`, what counts against each of their budgets, from rollups. Usage is summed by key once, for an account has up to a hundred
+ * budgets and its usage of a month hundreds of thousands of rows.
  */
-export const SPENT_THIS_MONTH = `used AS MATERIALIZED (
-    SELECT account_id, key_id, sum(charge_nano_usd) AS amount FROM watched JOIN usage_by_day USING (account_id)
-    WHERE day >= ${THIS_MONTH} GROUP BY account_id, key_id
+export const SPENT = `used AS MATERIALIZED (
+    SELECT account_id, month, key_id, sum(charge_nano_usd) AS amount FROM watched JOIN usage_by_day USING (account_id)
+    WHERE day >= ${YESTERDAYS_MONTH} AND date_trunc('month', day::timestamp) = month GROUP BY account_id, month, key_id
   ), of_account AS (
-    SELECT account_id, sum(amount) AS amount FROM used GROUP BY account_id
+    SELECT account_id, month, sum(amount) AS amount FROM used GROUP BY account_id, month
   ), of_member AS (
-    SELECT account_id, creator AS person_id, sum(amount) AS amount FROM (
-      SELECT DISTINCT used.account_id, key_id, creator, amount FROM used
+    SELECT account_id, month, creator AS person_id, sum(amount) AS amount FROM (
+      SELECT DISTINCT used.account_id, month, key_id, creator, amount FROM used
       JOIN audit_entry ON subject = key_id AND action = 'key.created'
       LEFT JOIN management_token ON management_token.id = token_id
       CROSS JOIN unnest(ARRAY[audit_entry.person_id, created_by]) AS creator WHERE creator IS NOT NULL
-    ) AS created GROUP BY account_id, creator
+    ) AS created GROUP BY account_id, month, creator
   ), of_project AS (
-    SELECT project_id, sum(amount) AS amount FROM used JOIN project_key ON public_id = key_id GROUP BY project_id
+    SELECT project_id, month, sum(amount) AS amount FROM used JOIN project_key ON public_id = key_id GROUP BY project_id, month
   ), spent AS (
-    SELECT budget.id AS budget_id,
+    SELECT budget.id AS budget_id, month,
       coalesce(CASE scope WHEN 'account' THEN of_account.amount WHEN 'project' THEN of_project.amount WHEN 'key' THEN used.amount
         ELSE of_member.amount END, 0)::bigint AS amount
-    FROM watched JOIN ${BUDGETS} AS budget USING (account_id) LEFT JOIN of_account USING (account_id)
-    LEFT JOIN of_project ON of_project.project_id = budget.project_id
-    LEFT JOIN used ON used.account_id = budget.account_id AND used.key_id = budget.key_id
-    LEFT JOIN of_member ON of_member.account_id = budget.account_id AND of_member.person_id = budget.person_id
+    FROM watched JOIN ${BUDGETS} AS budget USING (account_id) LEFT JOIN of_account USING (account_id, month)
+    LEFT JOIN of_project USING (project_id, month)
+    LEFT JOIN used USING (account_id, month, key_id)
+    LEFT JOIN of_member USING (account_id, month, person_id)
   )`;
 
 /** As SQL: this month's spend of the end users that reports distinguish, of the account $1; $2 is their dimension. */
@@ -101,7 +103,7 @@ export const SPENT_BY_END_USER = `SELECT value AS end_user, sum(charge_nano_usd)
 /** Of an account: itself first, then projects, end users, members and keys. */
 export async function listBudgets(database: Queryable, accountId: string): Promise<Budget[]> {
   return database.query({
-    text: `WITH watched AS (SELECT $1::text AS account_id), ${SPENT_THIS_MONTH}
+    text: `WITH watched AS (SELECT $1::text AS account_id, ${THIS_MONTH} AS month), ${SPENT}
            SELECT budget.id, scope, key_id AS "keyId", budget.person_id AS "personId",
              budget.project_id AS "projectId", coalesce(api_key.name, project.name, email, end_user) AS covers,
              amount_nano_usd AS "amountNanoUsd", coalesce(of_end_user.amount, spent.amount) AS "spentNanoUsd",

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { END_USER } from "../../contract/labels.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { THRESHOLDS } from "./budget-alerts.ts";
-import { THIS_MONTH } from "./budgets.ts";
+import { THRESHOLDS, WAS_SET } from "./budget-alerts.ts";
+import { THIS_MONTH, YESTERDAYS_MONTH } from "./budgets.ts";
 
 /** An end user whose spend has passed a threshold of the account's budget for each. */
 export interface EndUserAlert {
@@ -48,6 +48,7 @@ const alertRow = z.strictObject({
 /**
  * Records the thresholds that end users' spend has passed, each once a month, and calls `onReached` for each end user's highest one,
  * in the same transaction. Accounts without usage since yesterday are not checked, nor end users that reports do not distinguish.
+ * On the first day of a month the last one is checked, too, as in budget-alerts.ts.
  */
 export async function noteEndUsersOverBudget(
   database: Database,
@@ -56,31 +57,34 @@ export async function noteEndUsersOverBudget(
   await database.transaction(async (transaction) => {
     const alerts = await transaction.query({
       text: `WITH watched AS MATERIALIZED (
-               SELECT budget.id, account_id, amount_nano_usd AS amount
+               SELECT DISTINCT budget.id, account_id, amount_nano_usd AS amount, month
                FROM end_user_budget AS budget JOIN account ON account.id = account_id AND labels <> 'erasing'
-               WHERE EXISTS (SELECT FROM usage_by_day AS recent WHERE recent.account_id = budget.account_id
+               CROSS JOIN unnest(ARRAY[${YESTERDAYS_MONTH}, ${THIS_MONTH}]) AS month
+               WHERE ${WAS_SET} AND EXISTS (SELECT FROM usage_by_day AS recent WHERE recent.account_id = budget.account_id
                  AND recent.day >= (now() AT TIME ZONE 'UTC')::date - 1)
              ), spent AS (
-               SELECT watched.id, watched.account_id, amount, value AS end_user, sum(charge_nano_usd)::bigint AS spent
+               SELECT watched.id, watched.account_id, amount, month, value AS end_user, sum(charge_nano_usd)::bigint AS spent
                FROM watched JOIN usage_by_label AS usage ON usage.account_id = watched.account_id AND dimension = $2
-               WHERE day >= ${THIS_MONTH} AND value <> '' GROUP BY watched.id, watched.account_id, amount, value
+               WHERE day >= ${YESTERDAYS_MONTH} AND date_trunc('month', day::timestamp) = month AND value <> ''
+               GROUP BY watched.id, watched.account_id, amount, month, value
              ), reached AS (
                SELECT *, (SELECT max(percent) FROM unnest($1::smallint[]) AS percent WHERE spent * 100::numeric >= amount * percent::numeric)
                  AS highest FROM spent
              ), news AS (
-               SELECT *, row_number() OVER (PARTITION BY id ORDER BY spent DESC, end_user) AS place FROM reached
+               SELECT *, row_number() OVER (PARTITION BY id ORDER BY month, spent DESC, end_user) AS place FROM reached
                -- Not as NOT EXISTS: without statistics of a table that has just grown, Postgres reads it once for each end user.
-               WHERE highest IS NOT NULL AND (id, end_user, highest) NOT IN (
-                 SELECT budget_id, known.end_user, percent FROM end_user_budget_alert AS known WHERE month = ${THIS_MONTH})
+               WHERE highest IS NOT NULL AND (id, month, end_user, highest) NOT IN (
+                 SELECT budget_id, known.month, known.end_user, percent FROM end_user_budget_alert AS known WHERE known.month >= ${YESTERDAYS_MONTH})
              ), alert AS (
                INSERT INTO end_user_budget_alert (budget_id, month, end_user, percent, spent_nano_usd, amount_nano_usd, is_mail_due)
-               SELECT id, ${THIS_MONTH}, end_user, percent, spent, amount, percent = highest
+               SELECT id, month, end_user, percent, spent, amount, percent = highest
                FROM news JOIN unnest($1::smallint[]) AS percent ON percent <= highest WHERE place <= $3
                ON CONFLICT DO NOTHING RETURNING *
              )
-             SELECT budget_id AS "budgetId", account_id AS "accountId", end_user AS "endUser", month::text, percent::integer,
+             SELECT budget_id AS "budgetId", account_id AS "accountId", end_user AS "endUser", alert.month::text, percent::integer,
                amount_nano_usd AS "amountNanoUsd", spent_nano_usd AS "spentNanoUsd"
-             FROM alert JOIN watched ON watched.id = budget_id WHERE is_mail_due ORDER BY budget_id, end_user`,
+             FROM alert JOIN watched ON watched.id = budget_id AND watched.month = alert.month
+             WHERE is_mail_due ORDER BY budget_id, alert.month, end_user`,
       values: [THRESHOLDS, END_USER, ALERTS_A_ROUND],
       row: alertRow,
     });
@@ -90,7 +94,7 @@ export async function noteEndUsersOverBudget(
 
 const claimedRow = alertRow.extend({ accountName: z.string(), readers: z.array(z.string()) });
 
-/** Letters that are due, each given to one of several callers: at most one an hour for an account. */
+/** Letters that are due, each given to one of several callers: at most one an hour for an account, about its earliest month. */
 export async function claimEndUserLetters(database: Queryable): Promise<EndUserLetter[]> {
   const claimed = await database.query({
     text: `WITH due AS (
@@ -101,7 +105,9 @@ export async function claimEndUserLetters(database: Queryable): Promise<EndUserL
              ) RETURNING id, account_id
            ), claimed AS (
              UPDATE end_user_budget_alert AS alert SET is_mail_due = false FROM due
-             WHERE budget_id = due.id AND is_mail_due RETURNING alert.*, account_id
+             WHERE budget_id = due.id AND is_mail_due
+               AND month = (SELECT min(month) FROM end_user_budget_alert WHERE budget_id = due.id AND is_mail_due)
+             RETURNING alert.*, account_id
            )
            SELECT budget_id AS "budgetId", account_id AS "accountId", name AS "accountName", end_user AS "endUser", month::text,
              percent::integer, amount_nano_usd AS "amountNanoUsd", spent_nano_usd AS "spentNanoUsd", ARRAY(
@@ -111,7 +117,7 @@ export async function claimEndUserLetters(database: Queryable): Promise<EndUserL
            FROM claimed JOIN account ON account.id = account_id ORDER BY spent_nano_usd DESC, percent DESC, end_user`,
     row: claimedRow,
   });
-  return [...Map.groupBy(claimed, ({ budgetId, month }) => `${budgetId} ${month}`).values()].flatMap(toLetter);
+  return [...Map.groupBy(claimed, ({ budgetId }) => budgetId).values()].flatMap(toLetter);
 }
 
 /** @param alerts of one budget and month, the highest spend first. */

@@ -6,7 +6,7 @@ import { END_USER } from "../../contract/labels.ts";
 import { readAccountLabels } from "../labels/account-labels.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { BUDGETS, SPENT_BY_END_USER, SPENT_THIS_MONTH, THIS_MONTH, type BudgetScope } from "./budgets.ts";
+import { BUDGETS, SPENT, SPENT_BY_END_USER, THIS_MONTH, type BudgetScope } from "./budgets.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
 
 /**
@@ -47,10 +47,10 @@ async function forgetUnreached(
     return;
   }
   await transaction.execute(
-    `WITH watched AS (SELECT $2::text AS account_id), ${SPENT_THIS_MONTH}
+    `WITH watched AS (SELECT $2::text AS account_id, ${THIS_MONTH} AS month), ${SPENT}
      DELETE FROM ${scope === "project" ? "project_budget_alert" : "budget_alert"} AS alert USING ${BUDGETS} AS budget, spent
      WHERE alert.budget_id = budget.id AND spent.budget_id = budget.id
-       AND budget.id = $1 AND month = ${THIS_MONTH} AND spent.amount * 100::numeric < budget.amount_nano_usd * percent::numeric`,
+       AND budget.id = $1 AND alert.month = spent.month AND spent.amount * 100::numeric < budget.amount_nano_usd * percent::numeric`,
     [id, accountId],
   );
 }
@@ -72,7 +72,7 @@ async function upsert(
   if (covered.scope === "end_user") return upsertEndUserBudget(transaction, budget);
   const [row] = await transaction.query({
     text: `INSERT INTO budget (id, account_id, scope, key_id, person_id, amount_nano_usd) VALUES ($1, $2, $3, $4, $5, $6)
-           ON CONFLICT (account_id, scope, key_id, person_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd
+           ON CONFLICT (account_id, scope, key_id, person_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd, set_at = now()
            RETURNING id, ${othersThan("budget")}`,
     values: [uuidv7(), accountId, covered.scope, keyId, personId, amountNanoUsd],
     row: setRow,
@@ -89,7 +89,7 @@ async function upsertProjectBudget(
   const [row] = await transaction.query({
     text: `INSERT INTO project_budget (id, account_id, project_id, amount_nano_usd)
            SELECT $1, account_id, id, $4 FROM project WHERE account_id = $2 AND id = $3 AND deleted_at IS NULL
-           ON CONFLICT (project_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd
+           ON CONFLICT (project_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd, set_at = now()
            RETURNING id, ${othersThan("project_budget")}`,
     values: [uuidv7(), accountId, projectId, amountNanoUsd],
     row: setRow,
@@ -111,7 +111,7 @@ async function upsertEndUserBudget(
     );
   const [row] = await transaction.query({
     text: `INSERT INTO end_user_budget (id, account_id, amount_nano_usd) VALUES ($1, $2, $3)
-           ON CONFLICT (account_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd
+           ON CONFLICT (account_id) DO UPDATE SET amount_nano_usd = excluded.amount_nano_usd, set_at = now()
            RETURNING id, ${othersThan("end_user_budget")}`,
     values: [uuidv7(), accountId, amountNanoUsd],
     row: setRow,
