@@ -54,13 +54,29 @@ export function authenticate(input: AuthenticateInput): Caller | Promise<Caller>
   }
 }
 
+/**
+ * The same caller, by what is known now: while a body comes, or its text is checked, the key may be deleted, disabled or rotated, and
+ * the account suspended (S25).
+ * @throws as `authenticate`, at once: a key that was accepted a moment ago is refused by what the database has said since.
+ */
+export function authenticateAgain({ key, batchRequestId }: Caller, input: AuthenticateInput): Caller {
+  const { publicId } = key;
+  if (batchRequestId !== undefined) return findCaller({ keyId: publicId, requestId: batchRequestId }, input);
+  const isUnchanged = key.previousSecret === null && input.world.findKey(publicId) === key;
+  return findCaller(isUnchanged ? { keyId: publicId } : readCredential(input), input);
+}
+
 function readCredential({ headers, tickets, nowMs, keysUrl }: AuthenticateInput): SentKey | Ticket {
   const credential = findCredential(headers, keysUrl);
   const ticket = isTicket(credential) ? tickets.read(credential, nowMs) : undefined;
   return ticket ?? parseSentKey(credential, keysUrl);
 }
 
-function findCaller(sent: SentKey | Ticket, { headers, world, addresses, pepper, nowMs, keysUrl }: AuthenticateInput): Caller {
+/** @param sent without a secret if that was checked before. */
+function findCaller(
+  sent: SentKey | Ticket | Pick<Ticket, "keyId">,
+  { headers, world, addresses, pepper, nowMs, keysUrl }: AuthenticateInput,
+): Caller {
   const key = world.findKey("keyId" in sent ? sent.keyId : sent.publicId);
   if (key === undefined) {
     // A new key may not have arrived while the database is down: that is not the caller's fault.

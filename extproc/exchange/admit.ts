@@ -1,6 +1,6 @@
 import { checkVersion, hasVersion } from "../../contract/messages-version.ts";
 import { answerRoute } from "../answers/answer.ts";
-import { authenticate, type Caller } from "../auth/authenticate.ts";
+import { authenticate, type AuthenticateInput, type Caller } from "../auth/authenticate.ts";
 import { answerPreflight, isAllowedPreflight } from "../auth/cross-origin.ts";
 import { readLength } from "../headers.ts";
 import { checkBodyComes } from "../protocol/json/parse-body.ts";
@@ -36,12 +36,17 @@ export function admit(context: ExchangeContext, headers: ReadonlyMap<string, str
   if (context.protocol === "messages") checkVersion(readHeader);
   if (endpoint.kind === "root") return answered(reply.answerNow(deps.answers.root(requestId)));
 
-  const { world, catchUp, addresses, pepper, tickets, keysUrl } = deps;
   const arrived = { endpoint, headers, isEnd };
-  const caller = authenticate({ headers, world, catchUp, addresses, pepper, tickets, nowMs: startedMs, keysUrl });
+  const caller = authenticate(identityOf(context, headers, startedMs));
   return caller instanceof Promise
     ? caller.then((found) => admitCaller(context, found, arrived))
     : admitCaller(context, caller, arrived);
+}
+
+/** What decides whose request it is. */
+export function identityOf({ deps }: ExchangeContext, headers: ReadonlyMap<string, string>, nowMs: number): AuthenticateInput {
+  const { world, catchUp, addresses, pepper, tickets, keysUrl } = deps;
+  return { headers, world, catchUp, addresses, pepper, tickets, nowMs, keysUrl };
 }
 
 /** At the pace of refusals without an account: anyone can send them. */

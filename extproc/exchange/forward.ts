@@ -1,6 +1,6 @@
 import type { Label } from "../../contract/labels.ts";
 import { isInputInterface } from "../../contract/protocol.ts";
-import type { Caller } from "../auth/authenticate.ts";
+import { authenticateAgain, type Caller } from "../auth/authenticate.ts";
 import { orRelease, release, reserve, type Reservation } from "../credit/reservation.ts";
 import type { EarlyAnswers } from "../early-answers/early-answers.ts";
 import { planDispatch, type Dispatch } from "../fallback/dispatch.ts";
@@ -19,6 +19,7 @@ import { chooseBackend } from "../route/choose-backend.ts";
 import { chooseModel } from "../route/choose-model.ts";
 import { withProviderKey } from "../route/provider-key.ts";
 import { pricedAt, pricedForBatch, type WorldModel } from "../world/world.ts";
+import { identityOf } from "./admit.ts";
 import { charged } from "./charged.ts";
 import { checkText } from "./check-text.ts";
 import type { ExchangeContext, Forwarded } from "./context.ts";
@@ -46,11 +47,14 @@ interface ReadRequest extends StoredTurn {
  */
 export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buffer): Step | Promise<Step> {
   const { deps, protocol, startedMs } = context;
-  const { caller, endpoint, headers } = admitted;
+  const { endpoint, headers } = admitted;
   context.requestBytes = bytes.length;
   context.heldBytes?.resize(bytes.length);
+  // A body may take minutes to arrive.
+  const caller = stillAccepted(context, admitted);
+  context.caller = caller;
   // Also what is refused below.
-  if (caller.key.hasPromptLog) record(context, admitted, bytes);
+  if (caller.key.hasPromptLog) record(context, { ...admitted, caller }, bytes);
   const bodyFacts = { headers, interface: protocol };
   const form = endpoint.kind === "generate" ? endpoint.form : undefined;
   const { body, wantsCost } =
@@ -75,6 +79,11 @@ export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buf
     const labels = caller.account.keepsLabels === true ? readLabels({ protocol, headers, body }) : NO_LABELS;
     return hold(context, { ...turn, received: bytes, headers, caller, model, labels });
   }
+}
+
+/** @throws GatewayError if the caller's key or account may not be used any more. */
+function stillAccepted(context: ExchangeContext, { caller, headers }: Pick<Admitted, "caller" | "headers">): Caller {
+  return authenticateAgain(caller, identityOf(context, headers, context.deps.clock.nowMs()));
 }
 
 function asksForUsage({ outline }: RequestBody): boolean {
@@ -127,6 +136,8 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
     release(reservation);
     return answered(reply.passBody());
   }
+  // Credit, a guardrail or a stored response may have taken a while.
+  orRelease(reservation, () => stillAccepted(context, request));
   const { deps, requestId, protocol: client } = context;
   const { body, received, headers, caller, model, size, storage, keep, labels } = request;
   const { outputTokens } = reservation;
