@@ -46,52 +46,73 @@ export interface LimitsDeps {
 interface Subject {
   name: string;
   noun: "API key" | "account";
-  counters: ReadonlyMap<LimitKind, Counter>;
+  /** In the order of the schema (docs/howto/add-a-limit.md), also those set later. */
+  counters: readonly Counter[];
 }
 
 /** SDKs sleep until `retry-after`: nobody wants to wait longer than this for an answer, instead of for an error. */
 const MAX_WAIT_SECONDS = 600;
 
-const UNLIMITED: LimitedRequest = { headers: {}, end() {}, cancel() {} };
-
 export function createLimits({ clock, turns }: LimitsDeps): Limits {
   const subjects = new Map<string, Map<LimitKind, Counter>>();
+  /** Of each key and account, limited or not: a limit may be set, or removed and set again, while they run. */
+  const running = new Map<string, number>();
   const { share, shareAll, processes } = createLimitShare({ clock, turns, subjects });
 
-  function subjectsOf({ key, account }: Caller): Subject[] {
-    return [
-      subject("API key", `key:${key.publicId}`, key.limits),
-      subject("account", `account:${account.accountId}`, account.limits),
-    ].filter((each) => each !== undefined);
+  function subjectsOf(caller: Caller): Subject[] {
+    const [key, account] = namesOf(caller);
+    return [subject("API key", key, caller.key.limits), subject("account", account, caller.account.limits)].filter(
+      (each) => each !== undefined,
+    );
   }
 
   function subject(noun: Subject["noun"], name: string, settings: LimitSettings): Subject | undefined {
-    if (LIMIT_NAMES.every((each) => settings[each] === undefined)) {
-      subjects.delete(name);
-      return undefined;
-    }
-    const counters = subjects.get(name) ?? new Map<LimitKind, Counter>();
-    subjects.set(name, counters);
-    let isOrdered = true;
+    const known = subjects.get(name);
+    if (known === undefined && LIMIT_NAMES.every((each) => settings[each] === undefined)) return undefined;
+    const all = known ?? new Map<LimitKind, Counter>();
+    const counters: Counter[] = [];
     for (const each of LIMIT_NAMES) {
-      const definition = LIMITS[each];
-      const { kind } = definition;
       const limit = readLimit(settings[each]);
-      const counter = counters.get(kind);
-      if (limit === undefined) counters.delete(kind);
-      else if (counter === undefined) {
-        isOrdered = counters.size === 0;
-        counters.set(kind, createCounter(definition, limit, { processes: processes() }));
-      } else counter.setLimit(limit);
+      if (limit === undefined) remove(name, all, LIMITS[each]);
+      else counters.push(counterOf(name, all, { definition: LIMITS[each], limit }));
     }
-    if (!isOrdered) restoreOrder(counters);
-    return { name, noun, counters };
+    if (all.size === 0) subjects.delete(name);
+    else subjects.set(name, all);
+    return counters.length === 0 ? undefined : { name, noun, counters };
+  }
+
+  /** While requests run, their number remains known to the other processes, so that it is not taken for theirs when it counts again. */
+  function remove(name: string, all: Map<LimitKind, Counter>, { kind, period }: Limit): void {
+    if (period !== null || !running.has(name)) all.delete(kind);
+  }
+
+  function counterOf(
+    name: string,
+    all: Map<LimitKind, Counter>,
+    { definition, limit }: { definition: Limit; limit: bigint },
+  ): Counter {
+    const known = all.get(definition.kind);
+    known?.setLimit(limit);
+    if (known !== undefined) return known;
+    const counter = createCounter(definition, limit, { processes: processes() });
+    if (definition.period === null) counter.add(BigInt(running.get(name) ?? 0), clock.nowMs());
+    all.set(definition.kind, counter);
+    return counter;
+  }
+
+  function countRunning(caller: Caller, change: 1 | -1): void {
+    for (const name of namesOf(caller)) {
+      const count = (running.get(name) ?? 0) + change;
+      if (count === 0) running.delete(name);
+      else running.set(name, count);
+      subjects.get(name)?.get(LIMITS.concurrentRequests.kind)?.add(BigInt(change), clock.nowMs());
+    }
   }
 
   function refuseSpent(limited: readonly Subject[], protocol: Interface): void {
     const nowMs = clock.nowMs();
     for (const { noun, counters } of limited) {
-      for (const counter of counters.values()) if (counter.isSpent(nowMs)) throw refusal(noun, counter);
+      for (const counter of counters) if (counter.isSpent(nowMs)) throw refusal(noun, counter);
     }
 
     function refusal(noun: Subject["noun"], counter: Counter): GatewayError {
@@ -113,7 +134,7 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
   function headersOf(limited: readonly Subject[], protocol: Interface): Record<string, string> {
     return describeLimits(
       protocol,
-      limited.flatMap(({ counters }) => [...counters.values()]),
+      limited.flatMap(({ counters }) => counters),
       clock.nowMs(),
     );
   }
@@ -122,17 +143,20 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
     check: (caller, protocol) => refuseSpent(subjectsOf(caller), protocol),
     begin(caller, protocol, expected) {
       const limited = subjectsOf(caller);
-      if (limited.length === 0) return UNLIMITED;
       refuseSpent(limited, protocol);
-      const counters = limited.flatMap((each) => [...each.counters.values()]);
+      // Counters with a period: those of running requests may have been replaced by the time that this one ends.
+      const counters = limited.flatMap((each) => each.counters.filter(({ definition }) => definition.period !== null));
       const begunMs = clock.nowMs();
       for (const counter of counters) counter.add(atBegin(counter.definition, expected), begunMs);
+      countRunning(caller, 1);
       return {
-        headers: headersOf(limited, protocol),
+        headers: limited.length === 0 ? {} : headersOf(limited, protocol),
         end(used) {
+          countRunning(caller, -1);
           for (const counter of counters) counter.add(atEnd(counter, { expected, used, begunMs }), clock.nowMs());
         },
         cancel() {
+          countRunning(caller, -1);
           for (const counter of counters)
             if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.definition, expected), clock.nowMs());
         },
@@ -145,7 +169,6 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
   /** A finished minute keeps its expected use; real use counts when it is known. */
   function atEnd(counter: Counter, { expected, used, begunMs }: { expected: Use; used: Use; begunMs: number }): bigint {
     const { definition } = counter;
-    if (definition.period === null) return -atBegin(definition, expected);
     const taken = isSamePeriod(counter, begunMs) ? atBegin(definition, expected) : 0n;
     switch (definition.unit) {
       case "requests":
@@ -158,19 +181,12 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
   }
 
   function isSamePeriod(counter: Counter, begunMs: number): boolean {
-    return counter.definition.period === null || counter.resetsMs(begunMs) === counter.resetsMs(clock.nowMs());
+    return counter.resetsMs(begunMs) === counter.resetsMs(clock.nowMs());
   }
 }
 
-/** Limits are checked in the order of the schema, also those set later (docs/howto/add-a-limit.md). */
-function restoreOrder(counters: Map<LimitKind, Counter>): void {
-  for (const each of LIMIT_NAMES) {
-    const { kind } = LIMITS[each];
-    const counter = counters.get(kind);
-    if (counter === undefined) continue;
-    counters.delete(kind);
-    counters.set(kind, counter);
-  }
+function namesOf({ key, account }: Caller): readonly [key: string, account: string] {
+  return [`key:${key.publicId}`, `account:${account.accountId}`];
 }
 
 function atBegin({ unit }: Limit, expected: Use): bigint {

@@ -41,6 +41,26 @@ function begin(limits: Limits | undefined, caller: Caller, times: number): numbe
   return begun;
 }
 
+test("requests that run while their limit is removed and set again count once", async () => {
+  const { replicas, clock } = startReplicas((await postgres.migrated()).database, 2);
+  const [own, other] = replicas;
+  const caller = callerWith({ concurrentRequests: 3 });
+  const pass = async () => {
+    clock.now += 1_000;
+    for (const each of replicas) await each.share();
+  };
+  begin(other, caller, 1);
+  await pass();
+  const running = [own?.begin(caller, "chat", nothing), own?.begin(caller, "chat", nothing)];
+  await pass();
+  own?.check(callerWith({}), "chat");
+  await pass();
+  expect([begin(own, caller, 1), begin(other, caller, 1)]).toEqual([1, 1]);
+  await pass();
+  expect([begin(own, caller, 1), begin(other, caller, 1)]).toContain(1);
+  for (const each of running) each?.end(nothing);
+});
+
 describe("over three replicas that share every second", () => {
   test("one whose clients do not come does not keep the only slot from another", async () => {
     const { replicas, clock } = startReplicas((await postgres.migrated()).database, 3);

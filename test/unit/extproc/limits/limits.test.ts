@@ -121,6 +121,26 @@ test("concurrent requests: another may begin when one has ended", () => {
   limits.check(caller, "chat");
 });
 
+test.for([
+  ["set for the first time", {}],
+  ["removed and set again", { concurrentRequests: 2 }],
+  ["set again beside another one", { concurrentRequests: 2, requestsPerMinute: 100 }],
+] as const)("a limit of concurrent requests counts those that run when it is %s", ([, before]) => {
+  const { limits } = startOne();
+  const first = limits.begin(callerWith(before), "chat", nothing);
+  const second = limits.begin(callerWith({ requestsPerMinute: 100 }), "chat", nothing);
+  limits.check(callerWith({}), "chat");
+  const caller = callerWith({ concurrentRequests: 2 }, { concurrentRequests: 2 });
+  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("2 requests in flight");
+  first.end(nothing);
+  limits.check(caller, "chat");
+  const third = limits.begin(caller, "chat", nothing);
+  expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("2 requests in flight");
+  second.cancel();
+  third.end(nothing);
+  expect(begin(limits, caller, 4), "one after the other").toBe(4);
+});
+
 describe.for([
   ["day", { spendPerDayUsd: "0.001" }, "2026-11-22T00:00:00Z"],
   ["month", { spendPerMonthUsd: "0.001" }, "2026-12-01T00:00:00Z"],
