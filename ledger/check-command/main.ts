@@ -3,6 +3,7 @@ import { readEnvOrExit } from "../../runtime/env.ts";
 import { checkLedger } from "../upkeep/check.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
+import { describeDatabaseFailure } from "../postgres/failure.ts";
 
 const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger check" });
@@ -12,6 +13,11 @@ try {
     console.log(`${check}: ${subject}: expected ${expected}, found ${found}`);
   console.log(differences.length === 0 ? "The ledger adds up." : `${differences.length} differences.`);
   process.exitCode = differences.length === 0 ? 0 : 1;
+} catch (error) {
+  const words = describeDatabaseFailure(error)?.sentence;
+  if (words === undefined) throw error;
+  console.error(words);
+  process.exitCode = 1;
 } finally {
   await database.close();
 }

@@ -14,17 +14,18 @@ const LOST = /^(?:Connection terminated|Query read timeout|timeout expired|timeo
  * statement that was canceled because it took too long counts: somebody may hold what it waits for.
  */
 export function databaseAway(error: unknown): GatewayError | undefined {
-  if (!isAway(error)) return undefined;
+  if (!isDatabaseAway(error)) return undefined;
   return new GatewayError("billing_unavailable", "Accounts and usage are temporarily unavailable. Try again in a few seconds.", {
     headers: { "retry-after": "5" },
     cause: error,
   });
 }
 
-function isAway(error: unknown): boolean {
+/** The same question without a caller to answer. */
+export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof DatabaseError) return AWAY.test(error.code ?? "");
   // A host with two addresses that both refuse.
-  if (error instanceof AggregateError) return error.errors.some(isAway);
+  if (error instanceof AggregateError) return error.errors.some(isDatabaseAway);
   return UNREACHABLE.test(errorCode(error) ?? "") || LOST.test(error.message);
 }

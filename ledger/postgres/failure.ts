@@ -1,5 +1,5 @@
 import { DatabaseError } from "pg";
-import { errorCode } from "../../runtime/error-code.ts";
+import { isDatabaseAway } from "./away.ts";
 
 export interface DatabaseFailure {
   /** One sentence for an administrator. It contains no password. */
@@ -16,7 +16,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   "42501": "The role in DATABASE_URL lacks rights: it must own the schema",
 };
 
-const UNREACHABLE = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET"];
 const UNDEFINED_TABLE = "42P01";
 
 /** Why the database could not be used; undefined for every other error. */
@@ -26,8 +25,9 @@ export function describeDatabaseFailure(error: unknown): DatabaseFailure | undef
   const refusal = REFUSALS[code ?? ""];
   if (refusal !== undefined) return { sentence: `${refusal} (${messageOf(cause)}).`, isFinal: true };
   if (code === UNDEFINED_TABLE) return { sentence: `The migration has not run yet: ${messageOf(cause)}.`, isFinal: false };
-  if (!UNREACHABLE.includes(errorCode(cause) ?? "")) return undefined;
-  return { sentence: `Postgres cannot be reached: ${messageOf(cause)}.`, isFinal: false };
+  if (!isDatabaseAway(cause)) return undefined;
+  const problem = cause instanceof DatabaseError ? "cannot be used at the moment" : "cannot be reached";
+  return { sentence: `Postgres ${problem}: ${messageOf(cause)}.`, isFinal: false };
 }
 
 export function messageOf(error: unknown): string {

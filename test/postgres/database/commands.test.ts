@@ -41,6 +41,7 @@ async function failureOf(
 test.for([
   ["account", ["team-a"]],
   ["admin", ["grant", "ada@example.com"]],
+  ["check", []],
 ] as const)(
   "the %s command reports in one sentence that the database is unreachable or has no schema",
   async ([command, words]) => {
