@@ -23,7 +23,7 @@ export function checkFresh(visitor: Pick<Member, "session" | "person">, next: st
 }
 
 export function isFresh({ session }: Pick<Member, "session">): boolean {
-  return Date.now() - session.authenticatedAt.getTime() <= FRESH_FOR_MS;
+  return Math.abs(session.provenMsAgo) <= FRESH_FOR_MS;
 }
 
 /** They have a second factor, but did not use it in this session: they came through a provider, or set it up elsewhere. */

@@ -15,7 +15,7 @@ interface Holder {
 /** Lifetime of a value given to the playground. */
 const VALUE_LASTS_MS = HOUR_MS;
 
-const keyRow = z.strictObject({ publicId: z.string(), isDisabled: z.boolean() });
+const keyRow = z.strictObject({ publicId: z.string(), isDisabled: z.boolean(), expiresAt: z.date().nullable() });
 
 /**
  * A value with which the member's playground calls models for an hour. Each member has one such key per account, so that
@@ -49,8 +49,8 @@ export async function issuePlaygroundKey(
     await noteAction(transaction, { accountId, personId, action: "key.created", subject: publicId });
     return { value, expiresAt };
   }
-  const { publicId } = known;
-  const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil: expiresAt });
+  const { publicId, expiresAt: previousUntil } = known;
+  const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
   await transaction.execute("UPDATE api_key SET expires_at = $2 WHERE public_id = $1", [publicId, expiresAt]);
   await noteAction(transaction, { accountId, personId, action: "key.rotated", subject: publicId });
   return { value, expiresAt };
@@ -59,7 +59,8 @@ export async function issuePlaygroundKey(
 /** Undefined if there is none, or it was deleted. */
 async function findPlaygroundKey(transaction: Queryable, { accountId, personId }: Holder) {
   const [row] = await transaction.query({
-    text: `SELECT public_id AS "publicId", disabled_at IS NOT NULL AS "isDisabled" FROM playground_key JOIN api_key USING (public_id)
+    text: `SELECT public_id AS "publicId", disabled_at IS NOT NULL AS "isDisabled", expires_at AS "expiresAt"
+           FROM playground_key JOIN api_key USING (public_id)
            WHERE playground_key.account_id = $1 AND person_id = $2 AND revoked_at IS NULL`,
     values: [accountId, personId],
     row: keyRow,

@@ -14,8 +14,10 @@ export interface Session {
   createdAt: Date;
   /** Rounded to the minute. */
   lastSeenAt: Date;
-  /** When its person last proved who they are. */
-  authenticatedAt: Date;
+  /**
+   * How long ago its person last proved who they are, by Postgres' clock, which wrote that down; below zero if it was set back since.
+   */
+  provenMsAgo: number;
   /** Whether they proved a second factor in this session. */
   hasSecondFactor: boolean;
   /** The provider through which they signed in; null: the dashboard itself. */
@@ -25,8 +27,8 @@ export interface Session {
 /** A session ends after a week without use, and after 30 days in any case. */
 const IN_FORCE = "last_seen_at > now() - interval '7 days' AND created_at > now() - interval '30 days'";
 const COLUMNS = `encode(token_hash, 'hex') AS id, person_id AS "personId", account_id AS "accountId", user_agent AS "userAgent",
-  created_at AS "createdAt", last_seen_at AS "lastSeenAt", authenticated_at AS "authenticatedAt",
-  has_second_factor AS "hasSecondFactor", provider`;
+  created_at AS "createdAt", last_seen_at AS "lastSeenAt",
+  (extract(epoch FROM now() - authenticated_at) * 1000)::float8 AS "provenMsAgo", has_second_factor AS "hasSecondFactor", provider`;
 const sessionRow = z.strictObject({
   id: z.string(),
   personId: z.string(),
@@ -34,7 +36,7 @@ const sessionRow = z.strictObject({
   userAgent: z.string(),
   createdAt: z.date(),
   lastSeenAt: z.date(),
-  authenticatedAt: z.date(),
+  provenMsAgo: z.number(),
   hasSecondFactor: z.boolean(),
   provider: z.string().nullable(),
 });

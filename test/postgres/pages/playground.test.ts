@@ -71,6 +71,17 @@ test("a playground key ends when its member is removed or becomes a viewer", asy
   expect((await cat.post(PATH)).statusCode).toBe(403);
 });
 
+test("a value of a playground key that has ended does not work again when its member gets another", async () => {
+  const { database } = await postgres.migrated();
+  const dashboard = await openDashboard(database);
+  const ann = await dashboard.owner("ann@example.com");
+  const first = await ask(ann);
+  await database.execute("UPDATE api_key SET expires_at = now() - interval '1 second' WHERE public_id = $1", [first.publicId]);
+  const second = await ask(ann);
+  const inForce = [first, second].map(({ value }) => isKeyInForce(database, { value, pepper: PEPPER }));
+  expect(await Promise.all(inForce)).toEqual([false, true]);
+});
+
 test("disabling a playground key keeps its member out of the playground, and saving it keeps its expiry", async () => {
   const { database } = await postgres.migrated();
   const dashboard = await openDashboard(database);
