@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { GROUP, VERSION } from "../crd/group.ts";
 import type { KubeObject } from "../kube/object.ts";
+import { decodeValue, secretData } from "../kube/secret-data.ts";
 import type { ApiKeyResource } from "./resource.ts";
 
 /** The current Secret of an ApiKey. */
@@ -81,7 +82,7 @@ const secretSchema = z.object({
     annotations: z.record(z.string(), z.string()).default({}),
     ownerReferences: z.array(z.object({ uid: z.string(), controller: z.boolean().default(false) })).default([]),
   }),
-  data: z.record(z.string(), z.string()).nullish(),
+  data: secretData,
 });
 
 export function observeSecret(
@@ -91,14 +92,14 @@ export function observeSecret(
   const { metadata, data } = secretSchema.parse(object);
   if (!metadata.ownerReferences.some((owner) => owner.controller && owner.uid === uid)) return { kind: "foreign" };
   const { key, previousKey } = secretReference(resource);
-  const encoded = data?.[key];
+  const encoded = data.get(key);
   const rotation = Number(metadata.annotations[ROTATION] ?? "0");
   return {
     kind: "owned",
     resourceVersion: metadata.resourceVersion,
-    value: encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8"),
+    value: encoded === undefined ? undefined : decodeValue(encoded),
     rotation: Number.isSafeInteger(rotation) ? rotation : 0,
-    hasPrevious: data?.[previousKey] !== undefined,
+    hasPrevious: data.has(previousKey),
   };
 }
 
