@@ -30,6 +30,11 @@ export function describeDatabaseFailure(error: unknown): DatabaseFailure | undef
   return { sentence: `Postgres ${problem}: ${messageOf(cause)}.`, isFinal: false };
 }
 
+/** Whether Postgres, or the way to it, is at fault. */
+export function isDatabaseFailure(error: unknown): boolean {
+  return error instanceof DatabaseError || isDatabaseAway(error);
+}
+
 export function messageOf(error: unknown): string {
   // A host with two addresses that both refuse contains the individual reasons.
   if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join(", ");

@@ -1,5 +1,6 @@
 import { encodeConditions, readConditions, type StoredCondition } from "../kube/conditions.ts";
-import { KubeError } from "../kube/kube-error.ts";
+import { isDatabaseFailure } from "../../ledger/postgres/failure.ts";
+import { KubeError, KubeUnansweredError } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/object.ts";
 import { CLAIM_FIELD } from "../kube/ownership.ts";
 import { ACTIVITY_FIELDS } from "./activity.ts";
@@ -32,9 +33,11 @@ function isSettled(conditions: readonly StoredCondition[], generation: number): 
   return ready?.observedGeneration === generation && ready.reason !== RECONCILE_FAILED;
 }
 
-/** Database errors may contain addresses and statements, which are none of the business of a namespace's members. */
+/** Other errors may contain addresses and statements, which are none of the business of a namespace's members. */
 function wordsFor(error: unknown): string {
-  if (!(error instanceof KubeError)) return "the ledger's database cannot be used at the moment; the operator's log says why";
+  if (error instanceof KubeUnansweredError) return error.message;
+  if (isDatabaseFailure(error)) return "the ledger's database cannot be used at the moment; the operator's log says why";
+  if (!(error instanceof KubeError)) return "the operator failed; its log says why";
   if (error.code !== 403) return error.message;
   return `${error.message}; "helm upgrade" restores the operator's Role in a namespace that was recreated`;
 }

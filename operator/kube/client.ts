@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import type { KubeEvents } from "./events.ts";
 import type { KubeAccess } from "./credentials.ts";
-import { toKubeError } from "./kube-error.ts";
+import { KubeError, KubeUnansweredError, toKubeError } from "./kube-error.ts";
 
 const CONTENT_TYPES = {
   json: "application/json",
@@ -31,7 +31,7 @@ interface WatchRequest {
 }
 
 export interface KubeClient {
-  /** @returns the answer's JSON. @throws KubeError for an unsuccessful answer; any other error if there is none. */
+  /** @returns the answer's JSON. @throws KubeError for an unsuccessful answer, KubeUnansweredError if there is none. */
   send(request: KubeRequest): Promise<unknown>;
   /** Each line of a watch, until the server ends it. @throws as `send`, and when the connection breaks or is silent. */
   watch(request: WatchRequest): AsyncGenerator<unknown, void>;
@@ -94,8 +94,15 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
 
   return {
     async send(request) {
-      const signal = AbortSignal.timeout(request.timeoutMs ?? requestTimeoutMs);
-      return await read(await open(request, { agent, signal }));
+      const { timeoutMs = requestTimeoutMs } = request;
+      const signal = AbortSignal.timeout(timeoutMs);
+      try {
+        return await read(await open(request, { agent, signal }));
+      } catch (error) {
+        if (error instanceof KubeError) throw error;
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new KubeUnansweredError(signal.aborted ? `no answer within ${timeoutMs} ms` : reason, { cause: error });
+      }
     },
     async *watch({ path, query, signal, silenceMs }) {
       const silent = new AbortController();

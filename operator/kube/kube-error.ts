@@ -15,6 +15,14 @@ export class KubeError extends Error {
   }
 }
 
+/** The API server gave no answer that can be read: what was sent may have been done or not. */
+export class KubeUnansweredError extends Error {
+  constructor(reason: string, options: ErrorOptions) {
+    super(`The Kubernetes API cannot be used at the moment: ${reason}`, options);
+    this.name = "KubeUnansweredError";
+  }
+}
+
 const statusSchema = z.object({ reason: z.string().default(""), message: z.string().default("") });
 
 /** The error in an answer's body. */

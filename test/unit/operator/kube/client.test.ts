@@ -78,7 +78,7 @@ test("an answer that is not JSON is an error that does not quote it", async () =
 
 test("a server that does not answer is waited for no longer than the time limit, and counted", async () => {
   await serve(() => undefined);
-  await expect(get()).rejects.toThrow("aborted");
+  await expect(get()).rejects.toThrow("The Kubernetes API cannot be used at the moment: no answer within 500 ms");
   expect(answers).toEqual(["GET <error>"]);
 });
 
