@@ -100,8 +100,9 @@ export function startReflector(deps: ReflectorDeps): Reflector {
     synced.resolve();
   }
 
-  /** @returns when the server ended it, as it does from time to time. */
+  /** @returns when the server ended it, as it does from time to time. @throws Error if it never lasted. */
   async function watch(from: string): Promise<void> {
+    const startedAt = performance.now();
     const timeoutSeconds = String(Math.round(WATCH_SECONDS * (1 + random())));
     const query = { ...selection, resourceVersion: from, allowWatchBookmarks: "true", timeoutSeconds };
     for await (const line of client.watch({ path, query, signal: stopping.signal, silenceMs: SILENCE_MS })) {
@@ -124,6 +125,8 @@ export function startReflector(deps: ReflectorDeps): Reflector {
         }
       }
     }
+    // A proxy may end each one at once: without a pause, that would be thousands of requests a second.
+    if (performance.now() - startedAt < HELD_MS) throw new Error("A watch was ended right after its start.");
   }
 
   async function run(): Promise<void> {

@@ -20,6 +20,7 @@ interface Script {
 function start({ lists, watches }: Script) {
   const asked: string[] = [];
   const changes: string[] = [];
+  const failures: number[] = [];
   const never = Promise.withResolvers<void>();
   reflector = startReflector({
     kind: "models",
@@ -27,7 +28,11 @@ function start({ lists, watches }: Script) {
     random: () => 0,
     backOff: { firstMs: 1, maxMs: 2 },
     onChange: (key) => void changes.push(key),
-    events: { relisted: () => undefined, watchEnded: () => undefined, eventSeen: () => undefined },
+    events: {
+      relisted: () => undefined,
+      watchEnded: (end) => void failures.push(end.failures),
+      eventSeen: () => undefined,
+    },
     client: {
       async send({ query = {} }) {
         asked.push(`list ${query["continue"] ?? ""}`.trim());
@@ -46,7 +51,12 @@ function start({ lists, watches }: Script) {
       },
     },
   });
-  return { asked, changes, until: (steps: string[]) => vi.waitFor(() => expect(asked).toEqual(steps), { timeout: 30_000 }) };
+  return {
+    asked,
+    changes,
+    failures,
+    until: (steps: string[]) => vi.waitFor(() => expect(asked).toEqual(steps), { timeout: 30_000 }),
+  };
 }
 
 const list = (resourceVersion: string, items: object[], token?: string) => ({
@@ -92,6 +102,12 @@ test.for([
   // Only what differs is told: b has changed, c has gone.
   expect(changes.slice(3)).toEqual(["team-a/b", "team-a/c"]);
   expect(reflector.get("team-a/c")).toBeUndefined();
+});
+
+test("a watch that is ended right after its start is a failure, so the next one waits", async () => {
+  const { until, failures } = start({ lists: [list("5", [])], watches: [[], [event("ADDED", "a", "6")], []] });
+  await until(["list", "watch from 5", "watch from 5", "watch from 6", "watch from 6"]);
+  expect(failures).toEqual([1, 2, 3]);
 });
 
 test("a failed list is retried, and until then nothing is synced", async () => {
