@@ -157,6 +157,21 @@ const cases: { name: string; values: object; message: RegExp }[] = [
     values: { fullnameOverride: "My_Gateway" },
     message: /\/fullnameOverride.*does not match/s,
   },
+  {
+    name: "a key that no Secret can have",
+    values: { database: { existingSecret: "a", tls: { mode: "verify-full", caSecret: "ca", caKey: "ca.crt: x" } } },
+    message: /\/database\/tls\/caKey.*does not match/s,
+  },
+  {
+    name: "a duration in days",
+    values: { tls: { certManager: { duration: "90d" } } },
+    message: /\/tls\/certManager\/duration.*does not match/s,
+  },
+  {
+    name: "a runbook that is an alias to YAML",
+    values: { monitoring: { prometheusRule: { runbook: "*wiki" } } },
+    message: /\/monitoring\/prometheusRule\/runbook.*does not match/s,
+  },
   { name: "all namespaces and one more", values: { watchNamespaces: ["*", "team-a"] }, message: /watchNamespaces is either/ },
 ];
 
