@@ -1,6 +1,12 @@
 import { lookup } from "node:dns/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { isPublished, publishModels, type PublishedModel, type PublishResult } from "../ledger/models/catalogue.ts";
+import {
+  isPublished,
+  publishModels,
+  readAppliedClusters,
+  type PublishedModel,
+  type PublishResult,
+} from "../ledger/models/catalogue.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
 import { fingerprintsOf } from "../runtime/credential-fingerprint.ts";
@@ -98,13 +104,14 @@ export async function startOperator(
       waitForAck: xds.waitForAck,
     },
     peers,
+    readApplied: () => readAppliedClusters(database),
     publish,
     events,
     clock,
     rootsPem: config.rootsPem,
     policy: createAddressPolicy(config.backends),
     fingerprintsOf: fingerprinter(config.pepper),
-    names: createNames({ lookup: lookupAll, clock }),
+    names: createNames({ lookup: lookupAll, clock: { nowMs: () => performance.now() } }),
     maxProviderClusters: config.providerKeys?.maxClusters ?? 0,
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,

@@ -2,6 +2,7 @@ import type { PublishedModel, PublishResult } from "../ledger/models/catalogue.t
 import type { Names } from "./address/names.ts";
 import type { AddressPolicy } from "./address/policy.ts";
 import type { OperatorEvents } from "./events.ts";
+import type { AppliedClusters } from "./model/backend.ts";
 import { namesOf, reconcile, type Plan, type ReconcileInput } from "./model/reconcile.ts";
 import type { ServedModel } from "./model/served-model.ts";
 import type { ServedProviderKey } from "../ledger/provider-keys/served-keys.ts";
@@ -18,6 +19,8 @@ export interface RolloutDeps {
   xds: Pick<XdsServer, "push" | "waitForAck">;
   /** Other replicas have their own Envoys. */
   peers: Peers;
+  /** The clusters that the catalogue names. */
+  readApplied(): Promise<AppliedClusters>;
   /** Makes the catalogue exactly these models; null if another replica should, and has not yet. */
   publish(models: readonly PublishedModel[]): Promise<PublishResult | null>;
   events: Pick<OperatorEvents, "envoysLate" | "published">;
@@ -80,6 +83,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
   async function run(set: ResourceSet, keys: readonly OpenedProviderKey[]): Promise<RolloutResult> {
     const addresses = await deps.names.resolve(namesOf(set, deps.policy));
     const missingHosts = deps.names.missing();
+    const applied = hasUnknownSecrets(set) ? await deps.readApplied() : undefined;
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
@@ -94,6 +98,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
         fingerprintsOf,
         rejected: refused,
         serving,
+        applied,
       });
       const plan = withProviderKeys(models, { keys, maxClusters: deps.maxProviderClusters, rejected: refused });
       const kept = retired.addTo(plan.snapshot, { serving, nowMs });
@@ -170,6 +175,11 @@ export function createRollout(deps: RolloutDeps): Rollout {
   }
 
   return { run };
+}
+
+/** Secrets that cannot be read, and whose values this process never had. */
+function hasUnknownSecrets({ secrets, unreadableSecrets = new Map() }: ResourceSet): boolean {
+  return [...unreadableSecrets.keys()].some((name) => !secrets.has(name));
 }
 
 function withProviderKeys(models: Plan, input: Omit<Parameters<typeof planProviderKeys>[0], "offered">): WholePlan {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
-import type { CatalogueModel } from "../../contract/catalogue.ts";
+import { catalogueModelSchema, type Backend, type CatalogueModel } from "../../contract/catalogue.ts";
 import type { ProviderKeyFee } from "../../contract/provider-key.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Price } from "../money.ts";
@@ -116,6 +116,28 @@ export async function isPublished(database: Database, models: readonly Published
   return (
     served.size === models.length &&
     models.every(({ model }) => isDeepStrictEqual(served.get(model.name), JSON.parse(JSON.stringify(model))))
+  );
+}
+
+const applied = z.looseObject({
+  cluster: z.string(),
+  fingerprints: catalogueModelSchema.shape.backends.element.shape.fingerprints,
+});
+
+/** What is read of a spec, which a newer version may have written. */
+const appliedRow = z.strictObject({
+  spec: z.looseObject({ backends: z.array(applied), guardrail: applied.optional() }),
+});
+
+/** The clusters that the catalogue names, with the fingerprints of their credentials. */
+export async function readAppliedClusters(
+  database: Queryable,
+): Promise<ReadonlyMap<string, NonNullable<Backend["fingerprints"]>>> {
+  const rows = await database.query({ text: "SELECT spec FROM model WHERE withdrawn_at IS NULL", row: appliedRow });
+  return new Map(
+    rows
+      .flatMap(({ spec: { backends, guardrail } }) => (guardrail === undefined ? backends : [...backends, guardrail]))
+      .map(({ cluster, fingerprints = [] }) => [cluster, fingerprints]),
   );
 }
 

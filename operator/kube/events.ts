@@ -12,7 +12,7 @@ export interface KubeEvents {
   eventSeen(event: { kind: string }): void;
   /** An InferencePool could not be read, for another reason than that it is not there. */
   poolUnreadable(failure: { pool: string; error: unknown }): void;
-  /** A Model's Secret could not be read, for another reason than that it is not there or that rights are missing. */
+  /** A Model's Secret could not be read, for another reason than that it is not there. */
   secretUnreadable(failure: { secret: string; error: unknown }): void;
   reconciled(run: {
     name: string;

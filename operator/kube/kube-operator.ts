@@ -46,6 +46,8 @@ export interface KubeOperatorDeps {
   onChange(): void;
 }
 
+const STEADY = { nowMs: () => performance.now() };
+
 /** The operator's Kubernetes side. */
 export interface KubeOperator {
   source: Source & { readonly synced: Promise<void> };
@@ -93,7 +95,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
   });
   const { isLeader } = elector;
   const lease = { namespace: pod.namespace, name: config.leaseName };
-  const ownership = createOwnership({ client, lease, leaseUid: elector.leaseUid, clock });
+  const ownership = createOwnership({ client, lease, leaseUid: elector.leaseUid, clock, steady: STEADY });
 
   function lead(): void {
     const origin = elector.leaseUid();
@@ -117,7 +119,17 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
     });
   }
 
-  const source = startKubeSource({ client, namespaces, isLeader, recorder, ownership, clock, events, onChange });
+  const source = startKubeSource({
+    client,
+    namespaces,
+    isLeader,
+    recorder,
+    ownership,
+    clock,
+    steady: STEADY,
+    events,
+    onChange,
+  });
   const renewer = await startRenewer();
   const peers = startLedgerPeers({ database, replica: identity, isLeader, onChange, events });
 

@@ -29,6 +29,8 @@ export interface OwnershipDeps {
   /** Identifies the Lease across renames and reinstallations; null before it was seen. */
   leaseUid(): string | null;
   clock: { nowMs(): number };
+  /** Measures how old an answer is: unlike `clock`, nobody sets it back. */
+  steady: { nowMs(): number };
 }
 
 /** Status field of the claim, under a separate field manager. */
@@ -42,16 +44,16 @@ const MAX_LEASES = 1_000;
 const claimSchema = z.object({ [CLAIM_FIELD]: z.object({ lease: z.string(), uid: z.string() }) });
 const renewalSchema = leaseSchema.transform(({ metadata, spec }) => ({ uid: metadata.uid, renewTime: spec.renewTime ?? "" }));
 
-export function createOwnership({ client, lease, leaseUid, clock }: OwnershipDeps): Ownership {
+export function createOwnership({ client, lease, leaseUid, clock, steady }: OwnershipDeps): Ownership {
   const own = `${lease.namespace}/${lease.name}`;
   const judged = new Map<string, { isGone: boolean; atMs: number }>();
 
   async function isGone(claimed: { lease: string; uid: string }): Promise<boolean> {
     const known = judged.get(claimed.uid);
-    if (known !== undefined && clock.nowMs() - known.atMs < FRESH_MS) return known.isGone;
+    if (known !== undefined && steady.nowMs() - known.atMs < FRESH_MS) return known.isGone;
     if (judged.size >= MAX_LEASES) judged.clear();
     const verdict = await askForLease(claimed);
-    judged.set(claimed.uid, { isGone: verdict, atMs: clock.nowMs() });
+    judged.set(claimed.uid, { isGone: verdict, atMs: steady.nowMs() });
     return verdict;
   }
 

@@ -8,9 +8,10 @@ import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import type { BackendResource, INTERFACES } from "./backend-resource.ts";
+import { secretsOf } from "./cloud-credential.ts";
 import { resolveCredential } from "./credential.ts";
 import { resolvePool } from "./pool-backend.ts";
-import { findSecret, type FindValue } from "./secret-value.ts";
+import { findSecret, type FindValue, type UnreadSecret } from "./secret-value.ts";
 import type { ConditionReason } from "./status.ts";
 
 /** A backend with its Secrets resolved: ready to be a cluster, or why not. */
@@ -22,6 +23,8 @@ export type ResolvedBackend =
       endpoint: Endpoint;
       secrets: ReadonlyMap<string, SecretContent>;
       fingerprints: readonly Fingerprint[];
+      /** Secrets whose values are unknown: those Envoys use the backend that got them earlier. */
+      unread: readonly UnreadSecret[];
     }
   | { kind: "unready"; resource: BackendResource; reason: ConditionReason; message: string };
 
@@ -54,11 +57,16 @@ export interface ResolveInput {
   addresses: ReadonlyMap<string, readonly string[]>;
   /** Of a credential; absent if there is none. */
   fingerprintsOf?: ((credential: string) => readonly Fingerprint[]) | undefined;
+  /** Clusters that clients' requests are sent to now, with the fingerprints of their credentials. */
+  applied?: AppliedClusters | undefined;
 }
+
+/** By name. */
+export type AppliedClusters = ReadonlyMap<string, readonly Fingerprint[]>;
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, unreadableSecrets, pools, rootsPem, policy, addresses, fingerprintsOf }: ResolveInput,
+  { model, secrets, unreadableSecrets, pools, rootsPem, policy, addresses, fingerprintsOf, applied }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -99,19 +107,20 @@ export function resolveBackend(
   if (resolved.kind === "missing") return unready(resolved.reason, resolved.message);
   const { credential } = resolved;
   for (const [name, content] of resolved.secrets) used.set(name, content);
-  const fingerprints = resolved.words.flatMap((word) => fingerprintsOf?.(word) ?? []);
+  const unread = resolved.unread === undefined ? [] : [resolved.unread];
 
   if (resource.tls?.caSecretRef !== undefined) {
     const found = find(resource.tls.caSecretRef);
     if (found.kind === "missing") return unready(found.reason, found.message);
-    if (!isCertificates(found.value)) {
+    if (found.kind === "found" && !isCertificates(found.value)) {
       return unready(
         "InvalidCertificate",
         `Secret ${found.name}, key ${resource.tls.caSecretRef.key}, must contain CA certificates in PEM`,
       );
     }
     rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;
-    used.set(rootsSecret, { kind: "roots", pem: found.value });
+    if (found.kind === "found") used.set(rootsSecret, { kind: "roots", pem: found.value });
+    else unread.push(found);
   }
 
   const located = locate();
@@ -122,7 +131,18 @@ export function resolveBackend(
   for (const [, { tls }] of clustersOf("", endpoint))
     if (tls?.rootsSecret === SYSTEM_ROOTS) used.set(SYSTEM_ROOTS, { kind: "roots", pem: rootsPem });
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
-  return { kind: "ready", resource, cluster, endpoint, secrets: used, fingerprints };
+  const before = applied?.get(cluster);
+  const [first] = unread;
+  // Only what Envoys have got already can be used without the value.
+  if (first !== undefined && before === undefined) return unready(first.reason, first.message);
+  const fingerprints =
+    resolved.unread === undefined ? resolved.words.flatMap((word) => fingerprintsOf?.(word) ?? []) : (before ?? []);
+  return { kind: "ready", resource, cluster, endpoint, secrets: used, fingerprints, unread };
+}
+
+/** Names of the Secrets that a backend needs. */
+export function secretsNamedBy({ credentialRef, credential, tls }: BackendResource): string[] {
+  return [credentialRef?.name, ...secretsOf(credential), tls?.caSecretRef?.name].filter((name) => name !== undefined);
 }
 
 /** Names and addresses that a backend needs, with the fields that state them. */

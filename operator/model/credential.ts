@@ -4,7 +4,7 @@ import type { SecretContent } from "../xds/secret.ts";
 import type { BackendResource } from "./backend-resource.ts";
 import { AWS_KEYS, type CloudCredential } from "./cloud-credential.ts";
 import { credentialHeaderOf, headerValueOf } from "./credential-header-of.ts";
-import type { FindValue, MissingSecret } from "./secret-value.ts";
+import type { FindValue, MissingSecret, UnreadSecret } from "./secret-value.ts";
 
 /** What Envoy needs to prove the gateway's identity to a server. */
 interface ReadyCredential {
@@ -15,13 +15,15 @@ interface ReadyCredential {
   secrets: ReadonlyMap<string, SecretContent>;
   /** Everything in it that a server might repeat. */
   words: readonly string[];
+  /** Its value is unknown, and not in the two above; Envoy may still have it. */
+  unread?: UnreadSecret;
 }
 
 export type ResolvedCredential =
   | ReadyCredential
-  | { kind: "missing"; reason: MissingSecret["reason"] | "InvalidCredential"; message: string };
+  | { kind: "missing"; reason: MissingSecret["reason"] | UnreadSecret["reason"] | "InvalidCredential"; message: string };
 
-type FoundWord = { kind: "word"; name: string; value: string } | Extract<ResolvedCredential, { kind: "missing" }>;
+type FoundWord = { kind: "word"; name: string; value: string } | UnreadSecret | Extract<ResolvedCredential, { kind: "missing" }>;
 
 interface CredentialDeps {
   find: FindValue;
@@ -40,12 +42,17 @@ export function resolveCredential(resource: BackendResource, { find, serverAt, g
   if (found.kind === "missing") return found;
   const { name: header, form } = credentialHeaderOf(resource);
   const secret = `credential/${found.name}/${credentialRef.key}/${form}`;
-  return {
-    kind: "ready",
-    credential: { header, secret },
-    secrets: new Map([[secret, { kind: "credential", headerValue: headerValueOf(form, found.value) }]]),
-    words: [found.value],
-  };
+  return { kind: "ready", credential: { header, secret }, ...sent(secret, found, (value) => headerValueOf(form, value)) };
+}
+
+/** What Envoy gets of a value, under this SDS name. */
+function sent(
+  secret: string,
+  found: Exclude<FoundWord, { kind: "missing" }>,
+  toHeader: (value: string) => string,
+): Pick<ReadyCredential, "secrets" | "words" | "unread"> {
+  if (found.kind === "unread") return { secrets: new Map(), words: [], unread: found };
+  return { secrets: new Map([[secret, { kind: "credential", headerValue: toHeader(found.value) }]]), words: [found.value] };
 }
 
 function resolveAws({ region, service, secretRef }: NonNullable<CloudCredential["aws"]>, find: FindValue): ResolvedCredential {
@@ -57,15 +64,20 @@ function resolveAws({ region, service, secretRef }: NonNullable<CloudCredential[
   });
   if (secretRef === undefined) return ready(null, []);
   const id = findWord(find, { ...secretRef, key: AWS_KEYS.id });
-  if (id.kind === "missing") return id;
+  if (id.kind !== "word") return missing(id);
   const secret = findWord(find, { ...secretRef, key: AWS_KEYS.secret });
-  if (secret.kind === "missing") return secret;
+  if (secret.kind !== "word") return missing(secret);
   const session = findWord(find, { ...secretRef, key: AWS_KEYS.session });
   if (session.kind === "word")
     return ready({ id: id.value, secret: secret.value, session: session.value }, [id.value, secret.value, session.value]);
   // Only temporary keys have one.
-  if (session.reason !== "KeyMissing") return session;
+  if (session.reason !== "KeyMissing") return missing(session);
   return ready({ id: id.value, secret: secret.value, session: null }, [id.value, secret.value]);
+}
+
+/** These keys are part of the cluster: without them, not even the one that Envoy has can be named. */
+function missing({ reason, message }: Exclude<FoundWord, { kind: "word" }>): ResolvedCredential {
+  return { kind: "missing", reason, message };
 }
 
 function resolveOauth(
@@ -78,8 +90,7 @@ function resolveOauth(
   return {
     kind: "ready",
     credential: { oauth: { ...oauth, server: serverAt(oauth.tokenUrl), secret } },
-    secrets: new Map([[secret, { kind: "credential", headerValue: found.value }]]),
-    words: [found.value],
+    ...sent(secret, found, (value) => value),
   };
 }
 
@@ -100,7 +111,7 @@ const MAX_CHARACTERS = 16_384;
 /** A value that fits into a header. */
 function findWord(find: FindValue, reference: { name: string; key: string }): FoundWord {
   const found = find(reference);
-  if (found.kind === "missing") return found;
+  if (found.kind !== "found") return found;
   const value = found.value.trim();
   const problem = problemOf(value);
   if (problem === null) return { kind: "word", name: found.name, value };

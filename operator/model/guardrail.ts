@@ -119,7 +119,7 @@ const DEFAULT_WINDOW_CHARACTERS = 2_000;
 const DEFAULT_WINDOW_MS = 1_000;
 
 /** To Envoy, a hook is a server like a backend: address, certificate and credential have the same rules. */
-export function asServer({ url, credentialRef, credentialHeader, tls }: GuardrailResource): BackendResource {
+function asServer({ url, credentialRef, credentialHeader, tls }: GuardrailResource): BackendResource {
   return {
     name: GUARDRAIL,
     protocol: "ChatCompletions",
@@ -130,6 +130,17 @@ export function asServer({ url, credentialRef, credentialHeader, tls }: Guardrai
     ...(credentialHeader === undefined ? {} : { credentialHeader }),
     ...(tls === undefined ? {} : { tls }),
   };
+}
+
+/** What Envoy is to reach for a Model. */
+export function serversOf({
+  backends,
+  guardrail,
+}: {
+  backends: BackendResource[];
+  guardrail?: GuardrailResource | undefined;
+}): BackendResource[] {
+  return guardrail === undefined ? backends : [...backends, asServer(guardrail)];
 }
 
 export function toGuardrail(

@@ -3,10 +3,18 @@ import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import { clustersOf } from "../xds/endpoint.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
-import { hostsOf, resolveBackend, type ResolvedBackend, type ResolveInput } from "./backend.ts";
+import {
+  hostsOf,
+  resolveBackend,
+  secretsNamedBy,
+  type AppliedClusters,
+  type ResolvedBackend,
+  type ResolveInput,
+} from "./backend.ts";
 import type { BackendResource } from "./backend-resource.ts";
-import { asServer, GUARDRAIL } from "./guardrail.ts";
+import { GUARDRAIL, serversOf } from "./guardrail.ts";
 import { findNameConflicts, type NameConflicts } from "./names.ts";
+import { describeUnreadable } from "./secret-value.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
 
@@ -27,6 +35,8 @@ export interface ReconcileInput {
   rejected: ReadonlyMap<string, string>;
   /** By key, the served version: it replaces a Model whose new version an Envoy rejected. */
   serving: ReadonlyMap<string, ServedModel>;
+  /** What clients are served with now: it stays in force if a Secret cannot be read that this process never had. */
+  applied?: AppliedClusters | undefined;
 }
 
 export interface Plan {
@@ -50,11 +60,6 @@ export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<str
     serversOf(resource.spec).flatMap((server) => hostsOf(server).map(({ host }) => host)),
   );
   return new Set(hosts.filter((host) => policy.needsAddresses(host)));
-}
-
-/** What Envoy is to reach for a Model. */
-function serversOf({ backends, guardrail }: SourcedModel["resource"]["spec"]): BackendResource[] {
-  return guardrail === undefined ? backends : [...backends, asServer(guardrail)];
 }
 
 /** The desired state, and each Model's status. Pure: all inputs are arguments. */
@@ -119,7 +124,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     return unserved(accepted(false, "Sunset", `spec.deprecation.sunsetTime ${sunset} has passed; the Model is no longer served`));
   }
 
-  const { set, rootsPem, policy, addresses, fingerprintsOf } = input;
+  const { set, rootsPem, policy, addresses, fingerprintsOf, applied } = input;
   const servers = serversOf(model.resource.spec).map((server) =>
     resolveBackend(server, {
       model,
@@ -130,6 +135,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
       policy,
       addresses,
       fingerprintsOf,
+      applied,
     }),
   );
   const backends = servers.filter((server) => !isHook(server));
@@ -140,7 +146,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     conditions: [
       addressesAccepted(servers),
       ...aliasesRefused(lostAliases),
-      resolvedReferences(servers),
+      resolvedReferences(servers, model, set),
       ...hostsFound(reached, input.missingHosts),
       programmed,
     ],
@@ -201,12 +207,36 @@ function addressesAccepted(backends: readonly ResolvedBackend[]): Condition {
   return accepted(false, "AddressNotAllowed", sentencesOf(away));
 }
 
-function resolvedReferences(backends: readonly ResolvedBackend[]): Condition {
-  const unready = unreadyOf(backends).filter(({ reason }) => reason !== "AddressNotAllowed");
-  const [first] = unready;
+function resolvedReferences(backends: readonly ResolvedBackend[], model: SourcedModel, set: ResourceSet): Condition {
+  const lacking = backends.flatMap(lacksOf);
+  const found = lacking.length > 0 ? lacking : backends.flatMap((backend) => staleOf(backend, model, set));
+  const [first] = found;
   if (first === undefined)
     return { type: "ResolvedRefs", isTrue: true, reason: "ResolvedRefs", message: "all Secrets were found" };
-  return { type: "ResolvedRefs", isTrue: false, reason: first.reason, message: sentencesOf(unready) };
+  const condition = { type: "ResolvedRefs", isTrue: false, reason: first.reason, message: sentencesOf(found) } as const;
+  return lacking.length > 0 ? condition : { ...condition, isPartial: true };
+}
+
+/** Secrets and pools without which Envoy, or an Envoy that starts now, cannot use the backend. */
+function lacksOf(backend: ResolvedBackend): Complaint[] {
+  const { resource } = backend;
+  if (backend.kind === "unready") return backend.reason === "AddressNotAllowed" ? [] : [backend];
+  return backend.unread.map(({ reason, message }) => ({
+    resource,
+    reason,
+    message: `${message}; gateways that have its value keep using it`,
+  }));
+}
+
+/** Secrets that could be read earlier. */
+function staleOf({ resource }: ResolvedBackend, { resource: { metadata } }: SourcedModel, set: ResourceSet): Complaint[] {
+  const names = new Set(secretsNamedBy(resource).map((name) => `${metadata.namespace}/${name}`));
+  return [...names].flatMap((name) => {
+    const refusal = set.unreadableSecrets?.get(name);
+    if (refusal === undefined) return [];
+    const message = `${describeUnreadable(name, refusal)}; its last value stays in force`;
+    return [{ resource, reason: refusal.reason, message }];
+  });
 }
 
 function aliasesRefused(lost: ReadonlyMap<string, string> = new Map()): Condition[] {
@@ -254,13 +284,14 @@ function labelOf({ name }: BackendResource): string {
 
 type ReadyBackend = Extract<ResolvedBackend, { kind: "ready" }>;
 type UnreadyBackend = Extract<ResolvedBackend, { kind: "unready" }>;
+type Complaint = Pick<UnreadyBackend, "resource" | "reason" | "message">;
 
 function unreadyOf(backends: readonly ResolvedBackend[]): UnreadyBackend[] {
   return backends.filter((backend) => backend.kind === "unready");
 }
 
-function sentencesOf(backends: readonly UnreadyBackend[]): string {
-  return backends.map(({ resource, message }) => `${labelOf(resource)}: ${message}`).join("; ");
+function sentencesOf(complaints: readonly Complaint[]): string {
+  return complaints.map(({ resource, message }) => `${labelOf(resource)}: ${message}`).join("; ");
 }
 
 function backendStatus(backend: ResolvedBackend, rejected: ReadonlyMap<string, string>) {

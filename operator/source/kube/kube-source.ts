@@ -19,6 +19,8 @@ export interface KubeSourceDeps {
   recorder: Pick<Recorder, "record">;
   ownership: Ownership;
   clock: { nowMs(): number };
+  /** Measures how long ago something was: unlike `clock`, nobody sets it back. */
+  steady: { nowMs(): number };
   events: KubeEvents & Pick<OperatorEvents, "resourceRefused" | "sourceUnreadable" | "sourceReadable">;
   /** `current()` has changed. */
   onChange(): void;
@@ -44,13 +46,13 @@ const BACK_OFF = { firstMs: 500, maxMs: 15_000 } as const;
  * state would remove the rest from Envoy.
  */
 export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synced: Promise<void> } {
-  const { client, events, onChange, clock } = deps;
+  const { client, events, onChange, steady } = deps;
   const { secretsMs, missingMs } = { ...TIMES, ...deps.times };
   const stopping = new AbortController();
   const wakeUp = createWakeUp();
   const synced = Promise.withResolvers<void>();
-  const secrets = createSecretStore({ client, events, clock });
-  const pools = createPoolStore({ client, events, clock, onChange: wakeUp.wake });
+  const secrets = createSecretStore({ client, events, clock: steady });
+  const pools = createPoolStore({ client, events, clock: steady, onChange: wakeUp.wake });
   const readModels = createModelReader();
   const changed = new Set<string>();
   let reading: ModelReading = { models: [], refusals: new Map() };
@@ -72,13 +74,13 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
   async function refresh(): Promise<void> {
     const next = readModels(models.values());
     const names = namedSecrets(next.models);
-    const isDue = clock.nowMs() >= renewAtMs;
+    const isDue = steady.nowMs() >= renewAtMs;
     const touched = namedSecrets(next.models.filter(({ key }) => changed.has(key)));
     const missing = [...names].filter((name) => secrets.get(name) === undefined);
     changed.clear();
     await secrets.read(names, isDue ? names : new Set([...touched, ...missing]));
     await pools.read(namedPools(next.models));
-    if (isDue) renewAtMs = clock.nowMs() + Math.max(secretsMs, names.size * EACH_SECRET_MS);
+    if (isDue) renewAtMs = steady.nowMs() + Math.max(secretsMs, names.size * EACH_SECRET_MS);
     const areRefusalsNew = announce(next);
     const before = set;
     set = { ...toResourceSet(next, secrets), pools: pools.current() };
@@ -104,7 +106,7 @@ export function startKubeSource(deps: KubeSourceDeps): Source & { readonly synce
         failures = 0;
         events.sourceReadable();
         const areMissing = [...namedSecrets(reading.models)].some((name) => secrets.get(name) === undefined);
-        const secretsInMs = areMissing ? missingMs : Math.max(0, renewAtMs - clock.nowMs());
+        const secretsInMs = areMissing ? missingMs : Math.max(0, renewAtMs - steady.nowMs());
         await wakeUp.wait(Math.min(secretsInMs, pools.dueInMs), stopping.signal);
         await pause(GATHER_MS, stopping.signal);
       } catch (error) {

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { KubeObject } from "../../kube/object.ts";
 import { keyOf } from "../../kube/object.ts";
-import { secretsOf } from "../../model/cloud-credential.ts";
+import { secretsNamedBy } from "../../model/backend.ts";
+import { serversOf } from "../../model/guardrail.ts";
 import { parseModelResource, type ModelResource, type ParsedModel } from "../../model/resource.ts";
 import type { Refusal, ResourceSet, SourcedModel } from "../source.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -70,9 +71,9 @@ export function toResourceSet(
 export function namedSecrets(models: readonly SourcedModel[]): Set<string> {
   return new Set(
     models.flatMap(({ resource: { metadata, spec } }) =>
-      spec.backends
-        .flatMap(({ credentialRef, credential, tls }) => [credentialRef?.name, ...secretsOf(credential), tls?.caSecretRef?.name])
-        .flatMap((name) => (name === undefined ? [] : [`${metadata.namespace}/${name}`])),
+      serversOf(spec)
+        .flatMap(secretsNamedBy)
+        .map((name) => `${metadata.namespace}/${name}`),
     ),
   );
 }

@@ -4,6 +4,7 @@ import type { KubeEvents } from "../../kube/events.ts";
 import { isKubeError, KubeError } from "../../kube/kube-error.ts";
 import { splitKey } from "../../kube/object.ts";
 import { objectPath } from "../../kube/paths.ts";
+import { decodeValue, secretData } from "../../kube/secret-data.ts";
 import type { UnreadableSecret } from "../source.ts";
 
 /** Values by key; undefined if there is no such Secret, or it cannot be read. */
@@ -26,15 +27,15 @@ export interface SecretStore {
    */
   read(names: ReadonlySet<string>, renew?: ReadonlySet<string>): Promise<void>;
   get(name: string): SecretValues;
-  /** Those that cannot be read, and why. A value that was read before stays known. */
+  /** Those that cannot be read, and why. A value that was read before stays known, and a short failure to read it again is none. */
   readonly unreadable: ReadonlyMap<string, UnreadableSecret>;
 }
 
 const AT_ONCE = 8;
-/** For one that was never read: the API server may be starting. After that its Models do without it, and all others go on. */
+/** The API server may be starting. After that a Model does without a Secret that was never read, and all others go on. */
 const PATIENCE_MS = 20_000;
 
-const secretSchema = z.object({ data: z.record(z.string(), z.string()).nullish() });
+const secretSchema = z.object({ data: secretData });
 
 export function createSecretStore({ client, events, clock }: SecretStoreDeps): SecretStore {
   const known = new Map<string, SecretValues>();
@@ -50,24 +51,28 @@ export function createSecretStore({ client, events, clock }: SecretStoreDeps): S
       unreadable.delete(name);
       failingSinceMs.delete(name);
     } catch (error) {
-      unreadable.set(name, whyUnreadable(name, error));
+      const why = whyUnreadable(name, error);
+      if (why !== null) unreadable.set(name, why);
     }
   }
 
-  /** @throws the error if it is about more than this Secret, or may be. */
-  function whyUnreadable(name: string, error: unknown): UnreadableSecret {
-    if (isKubeError(error, 403)) return { reason: "SecretForbidden", message: error.message };
+  /** @returns null for a while if its value is known. @throws the error if it is about more than this Secret, or may be. */
+  function whyUnreadable(name: string, error: unknown): UnreadableSecret | null {
+    const isForbidden = isKubeError(error, 403);
     // Such as one that was encrypted with a key that is lost: it must not stop the Models that do not use it.
-    if (!(error instanceof KubeError) || error.code < 500) throw error;
+    if (!(error instanceof KubeError) || (error.code < 500 && !isForbidden)) throw error;
     const now = clock.nowMs();
     if (!failingSinceMs.has(name)) {
       failingSinceMs.set(name, now);
       events.secretUnreadable({ secret: name, error });
     }
     const isRecent = now - (failingSinceMs.get(name) ?? now) < PATIENCE_MS;
+    const { message } = error;
+    if (known.get(name) !== undefined && isRecent) return null;
+    if (isForbidden) return { reason: "SecretForbidden", message };
     // If none was ever read, the fault is the API server's: giving up would withdraw every Model that has a Secret.
     if (known.get(name) === undefined && (isRecent || !hasReadAny)) throw error;
-    return { reason: "SecretUnreadable", message: error.message };
+    return { reason: "SecretUnreadable", message };
   }
 
   return {
@@ -89,7 +94,7 @@ export function createSecretStore({ client, events, clock }: SecretStoreDeps): S
 async function fetchSecret(client: Pick<KubeClient, "send">, name: string): Promise<SecretValues> {
   try {
     const { data } = secretSchema.parse(await client.send({ method: "GET", path: objectPath("secrets", splitKey(name)) }));
-    return new Map(Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString("utf8")]));
+    return new Map([...data].map(([key, value]) => [key, decodeValue(value)]));
   } catch (error) {
     if (isKubeError(error, 404)) return undefined;
     throw error;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { publishModels } from "../../../ledger/models/catalogue.ts";
+import { publishModels, readAppliedClusters } from "../../../ledger/models/catalogue.ts";
 import { readChanges } from "../../support/billing/changes.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { catalogueModel, countRows, PRICE } from "../../support/billing/ledger.ts";
@@ -61,6 +61,22 @@ test("a removed model is withdrawn, and returns with its last price version", as
 
   expect(await publishModels(database, [pro, flash])).toEqual({ ...NOTHING, added: ["modelx-v4-flash"] });
   expect(await countRows(database, "price_version")).toBe(2n);
+});
+
+test("the clusters that requests are sent to are known with the fingerprints of their credentials", async () => {
+  const { database } = await postgres.migrated();
+  const fingerprints = [{ length: 20, hash: "of a word" }];
+  const guardrail = { cluster: "hook", path: "/", timeoutMs: 1_000, onFailure: "refuse" } as const;
+  const { backends, ...spec } = catalogueModel("modelx-v4-pro", { guardrail });
+  const keyed = { ...spec, backends: backends.map((backend) => ({ ...backend, cluster: "keyed", fingerprints })) };
+  await publishModels(database, [{ model: keyed, price: PRICE }, flash]);
+  await publishModels(database, [{ model: keyed, price: PRICE }]);
+  expect(await readAppliedClusters(database)).toEqual(
+    new Map([
+      ["keyed", fingerprints],
+      ["hook", []],
+    ]),
+  );
 });
 
 test("replicas that publish concurrently agree on one price version", async () => {

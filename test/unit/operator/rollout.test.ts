@@ -28,6 +28,7 @@ beforeEach(() => {
       waitForAck: async () => verdict(pushed),
     },
     peers: NO_PEERS,
+    readApplied: async () => new Map(),
     publish: async (models) => {
       if (publishFails) throw new Error("the database is away");
       steps.push(`publish ${models.map(describeModel).join(" ")}`);

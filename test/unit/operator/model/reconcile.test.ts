@@ -2,7 +2,8 @@ import { createRegistry, toJson } from "@bufbuild/protobuf";
 import { AnySchema, type Any } from "@bufbuild/protobuf/wkt";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
-import { expect, test } from "vitest";
+import { rootCertificates } from "node:tls";
+import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { PROFILE_NAMES, PROFILES, type Profile } from "../../../../contract/profile.ts";
 import { createAddressPolicy, type AddressPolicyOptions } from "../../../../operator/address/policy.ts";
@@ -247,6 +248,64 @@ test("after a restart, a Model's served names are known from its status", () => 
   );
   const models = set.models.map((each) => (each.key === "default/newer" ? { ...each, servedNames: ["newer", "popular"] } : each));
   expect(namesIn(reconcile({ ...nothingYet, set: { ...set, models } }))).toEqual([["older"], ["newer", "popular"]]);
+});
+
+describe("a Secret that cannot be read", () => {
+  const text = model(
+    `{ name: one, protocol: Messages, url: "https://one.example", credentialRef: { name: provider }, tls: { caSecretRef: { name: roots } } }`,
+  );
+  const { set } = readFolder([{ name: "in.yaml", text, createdSeconds: 0 }], new Map(), {});
+  const fingerprintsOf = (word: string) => [{ length: word.length, hash: "of the word" }];
+  const provider = ["default/provider", new Map([["api-key", "word"]])] as const;
+  const roots = ["default/roots", new Map([["ca.crt", rootCertificates[0] ?? ""]])] as const;
+  const read = reconcile({ ...nothingYet, fingerprintsOf, set: { ...set, secrets: new Map([provider, roots]) } });
+  const applied = new Map(
+    read.catalogue.flatMap(({ model: { backends } }) =>
+      backends.map(({ cluster, fingerprints = [] }) => [cluster, fingerprints]),
+    ),
+  );
+  const forbidden = { reason: "SecretForbidden", message: "it is forbidden" } as const;
+  const unreadable = (...secrets: (typeof provider | typeof roots)[]) => ({
+    ...set,
+    secrets: new Map<string, ReadonlyMap<string, string>>(secrets),
+    unreadableSecrets: new Map([["default/provider", forbidden]]),
+  });
+  const statusOf = (plan: Plan) => {
+    const status = plan.statuses.get("default/modelx");
+    return status === undefined ? [] : wantedConditions(toProgrammed(status, "in force"));
+  };
+
+  test("leaves what was last applied, whose value only Envoy has, and is reported", () => {
+    const plan = reconcile({ ...nothingYet, fingerprintsOf, set: unreadable(roots), applied });
+    expect(plan.catalogue).toEqual(read.catalogue);
+    expect(plan.snapshot.clusters).toEqual(read.snapshot.clusters);
+    expect([...plan.snapshot.secrets.keys()]).toEqual(["roots/default/roots/ca.crt"]);
+    expect(statusOf(plan)[0]).toEqual({
+      type: "Ready",
+      isTrue: false,
+      reason: "SecretForbidden",
+      message: "backend one: Secret default/provider cannot be read: it is forbidden; gateways that have its value keep using it",
+    });
+  });
+
+  test("leaves nothing that was not applied, or that is gone", () => {
+    expect(reconcile({ ...nothingYet, set: unreadable(roots), applied: new Map() }).catalogue).toEqual([]);
+    const gone = { ...set, secrets: new Map([roots]), unreadableSecrets: new Map() };
+    const plan = reconcile({ ...nothingYet, set: gone, applied });
+    expect(plan.catalogue).toEqual([]);
+    expect(statusOf(plan)[0]).toMatchObject({ isTrue: false, reason: "SecretNotFound" });
+  });
+
+  test("is reported if its value is known, and changes nothing else", () => {
+    const plan = reconcile({ ...nothingYet, fingerprintsOf, set: unreadable(provider, roots) });
+    expect({ ...plan, statuses: null }).toEqual({ ...read, statuses: null });
+    const [ready, ...others] = statusOf(plan);
+    expect(ready).toMatchObject({ type: "Ready", isTrue: true });
+    expect(others.find(({ type }) => type === "ResolvedRefs")).toMatchObject({
+      isTrue: false,
+      message: "backend one: Secret default/provider cannot be read: it is forbidden; its last value stays in force",
+    });
+  });
 });
 
 test("a Model reports its missing hosts; Ready is False if all of them are missing", () => {

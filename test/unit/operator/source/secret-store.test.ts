@@ -32,18 +32,38 @@ function start() {
 
 const internal = new KubeError(500, { reason: "InternalError", message: "unable to transform key" });
 
-test("a Secret that the API server cannot give stays as it was known, and the others are read", async () => {
-  const { store, broken, logged, value, read } = start();
+const forbidden = new KubeError(403, { reason: "Forbidden", message: "secrets is forbidden" });
+
+test.for([
+  { name: "cannot give", error: internal, reason: "SecretUnreadable" },
+  { name: "may not give", error: forbidden, reason: "SecretForbidden" },
+])("a Secret that the API server $name stays as it was known, which is reported if it lasts", async ({ error, reason }) => {
+  const { store, broken, logged, value, read, pass } = start();
   await read("steady", "lost");
-  broken.set("lost", internal);
-  await read("lost", "steady", "new");
+  broken.set("lost", error);
   await read("lost", "steady", "new");
   expect([value("lost"), value("new")]).toEqual(["of lost", "of new"]);
-  expect([...store.unreadable.keys()]).toEqual(["team-a/lost"]);
+  expect([...store.unreadable]).toEqual([]);
+  pass(20_000);
+  await read("lost", "steady", "new");
+  expect(value("lost")).toBe("of lost");
+  expect([...store.unreadable]).toEqual([["team-a/lost", { reason, message: error.message }]]);
   expect(logged).toEqual(["team-a/lost"]);
   broken.clear();
   await read("lost", "steady", "new");
   expect([...store.unreadable]).toEqual([]);
+});
+
+test("every key that Kubernetes takes is a key of its values", async () => {
+  const names = ["__proto__", "constructor", ".dot", "a_b-c.d"];
+  const store = createSecretStore({
+    // As a server's answer is parsed.
+    client: { send: async () => JSON.parse(`{"data":{${names.map((name) => `"${name}":"dmFsdWU="`).join(",")}}}`) },
+    events: { secretUnreadable: () => undefined },
+    clock: { nowMs: () => 0 },
+  });
+  await store.read(new Set(["team-a/odd"]));
+  expect(store.get("team-a/odd")).toEqual(new Map(names.map((name) => [name, "value"])));
 });
 
 test("one that was never read is waited for, then reported, and the others are not held up", async () => {
