@@ -152,9 +152,12 @@ export const apiKeySpecSchema = z
         .refine((origins) => new Set(origins).size === origins.length, "must not name the same origin twice")
         .default([])
         .meta(
-          explain("Origins of the web pages that alone may use the key; no page, and any other program, if empty or absent.", {
-            list: "set",
-          }),
+          explain(
+            "Origins of the web pages that may use the key, and nothing else may; if empty or absent, any program may, but no web page.",
+            {
+              list: "set",
+            },
+          ),
         ),
       spendLimit: spendLimit.optional().describe("Maximum that the key may spend in a period; requests beyond it are refused."),
       rateLimits: rateLimits.optional().describe("Rate limits of the key; one that is absent does not apply."),

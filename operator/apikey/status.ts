@@ -78,7 +78,7 @@ function secretCondition(resource: ApiKeyResource, problem: SecretProblem | null
     case "NameTaken":
       return not(
         problem,
-        `Secret ${name} already exists and belongs to something else; create a new ApiKey with another name in spec.secretRef`,
+        `Secret ${name} already exists and belongs to something else; if it is left over from an earlier ApiKey of this name, delete it, otherwise create a new ApiKey with another name in spec.secretRef`,
       );
     case "SecretMissing":
       return not(
