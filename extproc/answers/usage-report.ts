@@ -1,13 +1,16 @@
-import { databaseAway } from "../../ledger/postgres/away.ts";
-import type { Database } from "../../ledger/postgres/database.ts";
+import { billingUnavailable, databaseAway } from "../../ledger/postgres/away.ts";
+import type { Reader } from "../../ledger/postgres/database.ts";
 import { labelUsageByModelAndDay, usageByLabel } from "../../ledger/usage/label-reports.ts";
 import { usageByModelAndDay } from "../../ledger/usage/reports.ts";
 import { readLabelsOf } from "../../ledger/usage/request-labels.ts";
 import { readRequest } from "../../ledger/usage/request-list.ts";
 import type { UsageReport } from "./usage.ts";
 
-/** Rejects with a GatewayError `billing_unavailable` while the database is away. */
-export function createUsageReport(database: Database): UsageReport {
+/** Envoy waits 10 s for this process, and then answers in its own words (operator/bootstrap/filters/extproc.ts). */
+const WITHIN_MS = 8_000;
+
+/** Rejects with a GatewayError `billing_unavailable` while the database is away or does not answer. */
+export function createUsageReport(database: Reader): UsageReport {
   return {
     byModelAndDay: ({ keyId, fromDay, toDay }) => answered(usageByModelAndDay(database, { keyId, fromDay, toDay })),
     withLabel: (range) => answered(labelUsageByModelAndDay(database, range)),
@@ -21,9 +24,13 @@ export function createUsageReport(database: Database): UsageReport {
 }
 
 async function answered<Result>(reading: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(billingUnavailable(new Error(`no answer within ${WITHIN_MS} ms`))), WITHIN_MS);
   try {
-    return await reading;
+    return await Promise.race([reading, late.promise]);
   } catch (error) {
     throw databaseAway(error) ?? error;
+  } finally {
+    clearTimeout(timer);
   }
 }

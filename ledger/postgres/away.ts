@@ -14,10 +14,13 @@ const LOST = /^(?:Connection terminated|Query read timeout|timeout expired|timeo
  * statement that was canceled because it took too long counts: somebody may hold what it waits for.
  */
 export function databaseAway(error: unknown): GatewayError | undefined {
-  if (!isDatabaseAway(error)) return undefined;
+  return isDatabaseAway(error) ? billingUnavailable(error) : undefined;
+}
+
+export function billingUnavailable(cause: unknown): GatewayError {
   return new GatewayError("billing_unavailable", "Accounts and usage are temporarily unavailable. Try again in a few seconds.", {
     headers: { "retry-after": "5" },
-    cause: error,
+    cause,
   });
 }
 
