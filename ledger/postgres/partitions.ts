@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { Queryable } from "./database.ts";
 
-const createdRow = z.strictObject({ created: z.int() });
+const dayRow = z.strictObject({ day: z.string() });
+const createdRow = z.strictObject({ created: z.boolean() });
 
 /**
  * Creates the partitions of usage_event that requests with these ids need: one for each UTC day in them.
@@ -21,12 +22,21 @@ export async function createPartitionsAhead(database: Queryable, fromDay: string
   return create(database, "SELECT $1::date + ahead AS day FROM generate_series(0, $2::integer - 1) AS ahead", [fromDay, days]);
 }
 
+/** One day with each statement: a month at once may take a busy server longer than a statement may take, and then none is there. */
 async function create(database: Queryable, wantedDays: string, values: readonly unknown[]): Promise<number> {
-  const [row] = await database.query({
-    text: `SELECT (count(*) FILTER (WHERE create_usage_partition(day)))::integer AS created
-           FROM (${wantedDays} ORDER BY day) AS wanted`,
+  const days = await database.query({
+    text: `SELECT day::text FROM (${wantedDays}) AS wanted ORDER BY wanted.day`,
     values,
-    row: createdRow,
+    row: dayRow,
   });
-  return row?.created ?? 0;
+  let missing = 0;
+  for (const { day } of days) {
+    const [row] = await database.query({
+      text: "SELECT create_usage_partition($1::date) AS created",
+      values: [day],
+      row: createdRow,
+    });
+    if (row?.created === true) missing++;
+  }
+  return missing;
 }
