@@ -2,6 +2,7 @@ import { Agent, request } from "node:https";
 import type { IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeEvents } from "./events.ts";
 import type { KubeAccess } from "./credentials.ts";
 import { KubeError, KubeUnansweredError, toKubeError } from "./kube-error.ts";
@@ -20,6 +21,8 @@ interface KubeRequest {
   body?: { type: keyof typeof CONTENT_TYPES; content: object };
   /** If absent, the client's own. */
   timeoutMs?: number;
+  /** It is sent even while the API server asks to wait: a Lease would be lost meanwhile. */
+  isUrgent?: boolean;
 }
 
 interface WatchRequest {
@@ -48,6 +51,9 @@ const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
 /** In addition to watches, each of which occupies one for minutes: many namespaces have more than this. */
 const MAX_CONNECTIONS = 64;
 
+/** Usually the API server asks for a second; one that asks for an hour must not stop everything for so long. */
+const MAX_HOLD_MS = 5_000;
+
 /**
  * The few calls that the operator makes, on kept connections. The library's own requests open a connection each, and its watches
  * end permanently at the first fault (docs/decisions/0013).
@@ -55,6 +61,8 @@ const MAX_CONNECTIONS = 64;
 export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS }: KubeClientDeps): KubeClient {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: 0 });
   const watchAgent = new Agent({ keepAlive: true, timeout: 0 });
+  /** The API server has too many requests: until then, thousands of objects are not retried each by itself. */
+  let heldUntilMs = 0;
 
   async function open(
     { method, path, query = {}, body }: KubeRequest,
@@ -84,17 +92,28 @@ export function createKubeClient({ access, events, requestTimeoutMs = DEFAULT_RE
     }
   }
 
+  function hold(seconds: number): void {
+    if (seconds > 0) heldUntilMs = Math.max(heldUntilMs, performance.now() + Math.min(seconds * 1_000, MAX_HOLD_MS));
+  }
+
+  async function untilReleased(): Promise<void> {
+    // It may have been prolonged meanwhile.
+    while (performance.now() < heldUntilMs) await sleep(heldUntilMs - performance.now(), undefined, { ref: false });
+  }
+
   async function read(response: IncomingMessage): Promise<unknown> {
     const body = await text(response);
     const parsed = isJson(response) && body !== "" ? parseJson(body) : undefined;
     const { statusCode = 0 } = response;
+    if (statusCode === 429) hold(Number(response.headers["retry-after"] ?? "0"));
     if (statusCode < 200 || statusCode > 299) throw toKubeError(statusCode, parsed);
     return parsed;
   }
 
   return {
     async send(request) {
-      const { timeoutMs = requestTimeoutMs } = request;
+      const { timeoutMs = requestTimeoutMs, isUrgent = false } = request;
+      if (!isUrgent) await untilReleased();
       const signal = AbortSignal.timeout(timeoutMs);
       try {
         return await read(await open(request, { agent, signal }));

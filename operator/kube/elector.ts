@@ -64,20 +64,22 @@ export function startElector(deps: ElectorDeps): Elector {
 
   async function read(): Promise<Lease> {
     try {
-      return leaseSchema.parse(await client.send({ method: "GET", path, timeoutMs: ATTEMPT_WITHIN_MS }));
+      return leaseSchema.parse(await client.send({ method: "GET", path, timeoutMs: ATTEMPT_WITHIN_MS, isUrgent: true }));
     } catch (error) {
       if (!isKubeError(error, 404)) throw error;
       const metadata = { name: leaseRef.name, namespace: leaseRef.namespace };
       const content = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: {} };
       const body = { type: "json", content } as const;
-      return leaseSchema.parse(await client.send({ method: "POST", path: listPath("leases", leaseRef.namespace), body }));
+      return leaseSchema.parse(
+        await client.send({ method: "POST", path: listPath("leases", leaseRef.namespace), body, isUrgent: true }),
+      );
     }
   }
 
   /** @throws KubeError 409 if another process was faster: the Lease was no longer as read. */
   async function write(lease: Lease, spec: object): Promise<void> {
     const content = { ...lease, apiVersion: "coordination.k8s.io/v1", kind: "Lease", spec };
-    await client.send({ method: "PUT", path, body: { type: "json", content }, timeoutMs: ATTEMPT_WITHIN_MS });
+    await client.send({ method: "PUT", path, body: { type: "json", content }, timeoutMs: ATTEMPT_WITHIN_MS, isUrgent: true });
   }
 
   async function attempt(): Promise<Attempt> {

@@ -82,6 +82,20 @@ test("a server that does not answer is waited for no longer than the time limit,
   expect(answers).toEqual(["GET <error>"]);
 });
 
+test("after a 429 with retry-after everything waits, except what is urgent", async () => {
+  const arrived: string[] = [];
+  await serve((response, url) => {
+    arrived.push(url);
+    if (arrived.length > 1) response.writeHead(200, json).end("{}");
+    else response.writeHead(429, { ...json, "retry-after": "1" }).end('{"reason":"TooManyRequests","message":"later"}');
+  });
+  await expect(client.send({ method: "GET", path: "/first" })).rejects.toThrow("429 TooManyRequests");
+  const waiting = client.send({ method: "GET", path: "/second" });
+  await client.send({ method: "GET", path: "/urgent", isUrgent: true });
+  await waiting;
+  expect(arrived).toEqual(["/first", "/urgent", "/second"]);
+});
+
 test("a watch ends where the server ends it", async () => {
   await serve((response, url) => {
     response.writeHead(200, json).write('{"a":1}\n{"b"');
