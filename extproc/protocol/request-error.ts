@@ -43,6 +43,11 @@ function describe(request: unknown, path: readonly PropertyKey[]): string {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return "is missing";
     value = Reflect.get(value, step);
   }
+  return describeValue(value);
+}
+
+/** What a member holds, without repeating it. */
+export function describeValue(value: unknown): string {
   if (value === undefined) return "is missing";
   if (value === null) return "is null";
   if (Array.isArray(value)) return value.length === 0 ? "is an empty array" : "is an array";

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { CLIENT_PATHS, type Interface } from "../../contract/protocol.ts";
+import { describeValue } from "../protocol/request-error.ts";
 import type { WorldKey, WorldModel, World } from "../world/world.ts";
 
 const RECOMMENDED = ["modelx-v4-pro", "modelx-v4-flash"];
@@ -23,8 +24,10 @@ export interface ModelWish {
  * `model_not_found` otherwise; the text lists available names.
  */
 export function chooseModel({ world, key, protocol, modelsUrl, name }: ModelWish): WorldModel {
-  if (typeof name !== "string" || name === "")
-    throw new GatewayError("invalid_request", "`model` is missing. Send the name of a model as a string.", { field: "model" });
+  if (typeof name !== "string" || name === "") {
+    const found = describeValue(name);
+    throw new GatewayError("invalid_request", `\`model\` ${found}. Send the name of a model as a string.`, { field: "model" });
+  }
   const model = world.findModel(name);
   if (model !== undefined && isUsable(model, key, protocol)) return model;
   const unreadable = world.findUnreadableModel(name);
