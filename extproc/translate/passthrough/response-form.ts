@@ -1,7 +1,8 @@
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { mergeEdits, within, withinElements, write, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
-import { createResponseItems, namesOf, type ItemParts, type ResponseItem } from "./response-items.ts";
+import { mergeEdits, within, withinElements, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import { createResponseItems, namesOf, type ItemParts, type ResponseItem, type ResponseItems } from "./response-items.ts";
+import { piecesOf } from "./streamed-response.ts";
 
 /**
  * What clients' libraries require of the events of a response, and some servers leave out or write in another way. OpenAI's keep
@@ -19,7 +20,15 @@ export interface CompletedEvent {
   /** Its type in the protocol, if that is another one. */
   type?: string;
   /** Of its response. */
-  output?: MemberEdit;
+  response?: MemberEdits;
+}
+
+/** In place of what a server leaves out. */
+export interface ResponseFacts {
+  requestId: string;
+  /** The name that the client requested. */
+  model: string;
+  nowSeconds: number;
 }
 
 /** What an event says about its item. */
@@ -53,24 +62,16 @@ const EMPTY_ITEMS: ReadonlyMap<string | null, JsonObject> = new Map([
   ["reasoning", { type: "reasoning", summary: [], content: [] }],
 ]);
 
-/** By type, the members that an item begins without. */
-const EMPTIED: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
-  ["message", { content: [], status: "in_progress" }],
-  ["reasoning", { summary: [], content: [] }],
-  ["function_call", { arguments: "", status: "in_progress" }],
-  ["custom_tool_call", { input: "", status: "in_progress" }],
-]);
-
 /** Events of an item. */
 const OF_AN_ITEM = /^response\.([a-z_]+)\.(?:annotation\.)?(?:delta|done|added)$/;
 
-export function createResponseForm(requestId: string): ResponseForm {
-  const items = createResponseItems(requestId);
+export function createResponseForm(facts: ResponseFacts): ResponseForm {
+  const items = createResponseItems(facts.requestId);
   const number = createNumbering();
 
   function complete(json: JsonObject): CompletedEvent | "hide" | null {
     if (!String(json["type"]).startsWith("response.")) return null;
-    const change = isObject(json["response"]) ? completeOutput(json["response"]) : completeItem(json);
+    const change = isObject(json["response"]) ? completeResponse(json["response"]) : completeItem(json);
     if (change === "hide") return "hide";
     const { own, before } = number(json, change?.missing.length ?? 0);
     const members = mergeEdits(change?.members ?? null, own === json["sequence_number"] ? null : { sequence_number: write(own) });
@@ -82,12 +83,9 @@ export function createResponseForm(requestId: string): ResponseForm {
     };
   }
 
-  /** Clients know the items by the ids with which they began. */
-  function completeOutput({ output }: JsonObject): CompletedEvent | null {
-    if (!Array.isArray(output)) return null;
-    const ids = output.map((item, position) => (isObject(item) ? items.idOf(item, position) : null));
-    if (ids.every((id) => id === null)) return null;
-    return { members: {}, missing: [], output: withinElements(ids.map((id) => (id === null ? null : { id: write(id) }))) };
+  function completeResponse(response: JsonObject): CompletedEvent | null {
+    const edits = mergeEdits(headEdits(response, facts), outputEdits(response, items));
+    return edits === null ? null : { members: {}, missing: [], response: edits };
   }
 
   function completeItem(json: JsonObject): CompletedEvent | "hide" | null {
@@ -119,7 +117,7 @@ export function createResponseForm(requestId: string): ResponseForm {
     begun.isDone = true;
     const renamed = idEdit("id", item["id"], begun);
     const members = mergeEdits(positionEdit(index, begun), renamed === null ? null : { item: within(renamed) });
-    return changed(members, known === undefined ? [added(begun, { ...item, ...EMPTIED.get(item["type"]) })] : []);
+    return changed(members, known === undefined ? piecesOf({ ...item, id: begun.id }, begun.position) : []);
   }
 
   function completePiece(json: JsonObject, piece: Piece, index: number | null): CompletedEvent | null {
@@ -155,6 +153,29 @@ export function createResponseForm(requestId: string): ResponseForm {
   }
 
   return { complete };
+}
+
+/** The same of a complete answer. */
+export function completeWholeResponse(response: JsonObject, facts: ResponseFacts): MemberEdits | null {
+  return mergeEdits(headEdits(response, facts), outputEdits(response, createResponseItems(facts.requestId)));
+}
+
+/** Vercel's SDK rejects one without these. */
+function headEdits({ object, created_at: created, model }: JsonObject, facts: ResponseFacts): MemberEdits | null {
+  if (isGiven(object) && typeof created === "number" && isGiven(model)) return null;
+  return {
+    ...(!isGiven(object) && { object: write("response") }),
+    ...(typeof created !== "number" && { created_at: write(facts.nowSeconds) }),
+    ...(!isGiven(model) && { model: write(facts.model) }),
+  };
+}
+
+/** Clients know the items of a stream by the ids with which they began. */
+function outputEdits({ output }: JsonObject, items: ResponseItems): MemberEdits | null {
+  if (!Array.isArray(output)) return null;
+  const ids = output.map((item, position) => (isObject(item) ? items.idOf(item, position) : null));
+  if (ids.every((id) => id === null)) return null;
+  return { output: withinElements(ids.map((id) => (id === null ? null : { id: write(id) }))) };
 }
 
 interface PartOf {

@@ -28,7 +28,7 @@ import { limitEdits } from "./output-limit.ts";
 import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
-import { createResponseForm, type CompletedEvent } from "./response-form.ts";
+import { completeWholeResponse, createResponseForm, type CompletedEvent, type ResponseFacts } from "./response-form.ts";
 import { createResponseSoFar } from "./response-so-far.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
@@ -50,7 +50,7 @@ const OPEN_BRACKET = 91;
 const NULL = Buffer.from("null");
 
 interface AnswerRules {
-  requestId: string;
+  facts: ResponseFacts;
   /** Differences from the server's own response; null if there are none. */
   edits: MemberEdits | null;
   /** A count for one answer, complete or streamed. */
@@ -65,7 +65,7 @@ interface AnswerRules {
  * (S21).
  */
 export function createResponsesPassthrough(input: TranslationInput): Translation {
-  const { body, backend, requestId } = input;
+  const { body, backend, requestId, nowSeconds } = input;
   // A stored prompt may stand in place of the input.
   refuseStored(body.outline);
   const request = parseEnvelope(body);
@@ -74,7 +74,8 @@ export function createResponsesPassthrough(input: TranslationInput): Translation
   refuseSeveralAnswers(body);
   const createCount = createResponseCount(body);
   const edits = responseEdits(input, request.model);
-  const rules: AnswerRules = { requestId, edits, createCount, reader: errorReader("responses", input) };
+  const facts = { requestId, model: request.model, nowSeconds };
+  const rules: AnswerRules = { facts, edits, createCount, reader: errorReader("responses", input) };
   return {
     upstream: { path: UPSTREAM_PATHS.responses, body: translateBody(input), headers: {} },
     dropped: [],
@@ -126,13 +127,14 @@ function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
   return result.data;
 }
 
-function passAnswer(body: Buffer, meter: Meter, { edits, createCount, reader }: AnswerRules): Buffer {
+function passAnswer(body: Buffer, meter: Meter, { facts, edits, createCount, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
   const answer = events === null ? body : responseOf(events, reader);
   const json = parseResponse(answer, reader);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});
-  return edits === null ? answer : editMembers(answer, edits);
+  const all = mergeEdits(edits, completeWholeResponse(json, facts));
+  return all === null ? answer : editMembers(answer, all);
 }
 
 /** @throws GatewayError `upstream_error` when it is not one, or not finished; the upstream's own error when it is one. */
@@ -143,10 +145,10 @@ function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
   return json;
 }
 
-function createRules(meter: Meter, { requestId, edits, createCount, reader }: AnswerRules): StreamRules {
+function createRules(meter: Meter, { facts, edits, createCount, reader }: AnswerRules): StreamRules {
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
-  const form = createResponseForm(requestId);
+  const form = createResponseForm(facts);
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
@@ -182,7 +184,7 @@ function createRules(meter: Meter, { requestId, edits, createCount, reader }: An
     // Once: a server could repeat a short event, and all items with it.
     const isEnd = wasOpen && outcome === "complete";
     const items = isObject(response) && isEnd && isEmptyList(response["output"]) ? { output: itemsSoFar() } : null;
-    return changeOf(completed, isObject(response) ? mergeEdits(edits, items) : null);
+    return changeOf(completed, isObject(response) ? [edits, completed?.response ?? null, items].reduce(mergeEdits, null) : null);
   }
 
   /** As the client gets it. */
@@ -192,7 +194,9 @@ function createRules(meter: Meter, { requestId, edits, createCount, reader }: An
       return;
     }
     for (const event of completed.missing) soFar.read(event, JSON.stringify(event));
-    const written = editMembers(Buffer.from(data), completed.members).toString("utf8");
+    const { members, response } = completed;
+    const edited = response === undefined ? members : { ...members, response: within(response) };
+    const written = editMembers(Buffer.from(data), edited).toString("utf8");
     soFar.read(parseObject(written) ?? json, written);
   }
 
@@ -208,8 +212,7 @@ function createRules(meter: Meter, { requestId, edits, createCount, reader }: An
   }
 
   function changeOf(completed: CompletedEvent | null, response: MemberEdits | null): EventEdit {
-    const inside = mergeEdits(completed?.output === undefined ? null : { output: completed.output }, response);
-    const members = mergeEdits(completed?.members ?? null, inside === null ? null : { response: within(inside) });
+    const members = mergeEdits(completed?.members ?? null, response === null ? null : { response: within(response) });
     if (members === null) return "keep";
     const missing = (completed?.missing ?? []).map((event) => encodeSseEvent(String(event["type"]), JSON.stringify(event)));
     return { members, missing: missing.join(""), ...(completed?.type !== undefined && { name: completed.type }) };

@@ -74,6 +74,14 @@ export function eventsOfResponse(response: Buffer): string {
   return steps.map(([type, members], number) => encodeRawEvent(type, number, members)).join("");
 }
 
+/** The events that come before the end of an item, for servers that send nothing else of it. */
+export function piecesOf(item: JsonObject, position: number): readonly JsonObject[] {
+  return itemSteps(Buffer.from(JSON.stringify(item)), position)
+    .slice(0, -1)
+    .map(([type, members]): unknown => JSON.parse(encodeJson({ type, ...members })))
+    .filter(isObject);
+}
+
 function itemSteps(item: Buffer, index: number): [string, Members][] {
   const position = { output_index: index };
   const members = rawMembers(item);

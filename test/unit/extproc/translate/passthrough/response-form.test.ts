@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
 import { replayResponses } from "../replay.ts";
 import { play } from "./play.ts";
 
@@ -13,7 +16,14 @@ interface Event extends Json {
 }
 
 function events(): Event[] {
-  const response = (status: string, output: Json[]) => ({ id: "resp_1", object: "response", status, model: "m", output });
+  const response = (status: string, output: Json[]) => ({
+    id: "resp_1",
+    object: "response",
+    created_at: 1,
+    status,
+    model: "m",
+    output,
+  });
   const text = { type: "output_text", text: "Good day.", annotations: [] };
   const message = (content: Json[]) => ({ id: "msg_1", type: "message", role: "assistant", content });
   const call = (written: string) => ({
@@ -195,3 +205,35 @@ test("a Responses stream in proper form passes without a copy", () => {
     .map((event) => Buffer.from(event));
   expect(play(REQUEST, pieces, { protocol: "responses" })).toMatchObject({ text: write(events()), unchanged: pieces.length });
 });
+
+test("an item of which its server sends only the end gets its pieces", () => {
+  const sent = write(events().filter(({ type }) => !/added|delta|text.done|part.done|arguments/.test(type)));
+  const { text, metered } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  expect(text).toContain('"delta":"Good day."');
+  expect(text).toContain('"delta":"{\\"city\\":\\"Oslo\\"}"');
+  // What the gateway adds is not charged.
+  const whole = play(REQUEST, [Buffer.from(write(events()))], { protocol: "responses" }).metered;
+  expect(metered.usage.outputTokens).toBe(whole.usage.outputTokens);
+});
+
+test("a complete response gets what it lacks, and keeps its other bytes", () => {
+  const call = { type: "function_call", call_id: "call_1", name: "weather", arguments: "{}", x: 1.5 };
+  const answer = complete(JSON.stringify({ id: "resp_1", status: "completed", output: [call] }));
+  expect(JSON.parse(answer)).toMatchObject({
+    object: "response",
+    created_at: expect.any(Number),
+    model: "m",
+    output: [{ ...call, id: "call_1" }],
+  });
+});
+
+test("a complete response in proper form keeps its bytes", () => {
+  const response = events().at(-1)?.["response"];
+  const written = JSON.stringify(response, null, 1);
+  expect(complete(written)).toBe(written);
+});
+
+function complete(answer: string): string {
+  const input = inputFor({ ...REQUEST, stream: false }, { upstream: "responses", upstreamModel: "m" });
+  return createTranslation("responses", input).response(Buffer.from(answer), createMeter(1)).toString();
+}

@@ -226,9 +226,8 @@ describe("an ending without the items that were streamed", () => {
       .split("\n")
       .filter((line) => line.startsWith("data: ") && line.includes("response.completed"))
       .map((line): unknown => JSON.parse(line.slice("data: ".length)));
-    expect(last).toEqual({
+    expect(last).toMatchObject({
       ...ending,
-      sequence_number: expect.any(Number),
       response: { ...ending.response, output: [message("Good day."), message("Bye.", "msg_2")] },
     });
     // A server could make the stream endless otherwise.
