@@ -55,8 +55,9 @@ export interface LimitTurns {
   resolve(): Promise<boolean>;
 }
 
-/** A process that has not reported for this long no longer exists. */
+/** A process that has not reported for this long no longer exists, nor does one that did so when Postgres' clock was ahead. */
 const GONE_AFTER = "interval '5 seconds'";
+const IS_THERE = `seen_at BETWEEN clock_timestamp() - ${GONE_AFTER} AND clock_timestamp() + ${GONE_AFTER}`;
 /** Reservations of a dead process expire within two terms. A live one reports once in a term. */
 const TERM_MS = 15_000;
 export const RUNNING_TERM_MS = 10_000;
@@ -76,6 +77,9 @@ const grantRow = z.strictObject({
  * It commits without waiting for the disk, as others wait for its rows. What a crash of Postgres may lose of it was reserved by
  * processes that go on, so no part of a sum falls below zero.
  *
+ * A term in the future was written by a primary whose clock was ahead: until that time came, what processes reserved that no longer
+ * exist would not expire. Those that exist report theirs again.
+ *
  * `others` is materialized: the planner would repeat its expressions wherever a later step refers to them.
  */
 const TAKE = `
@@ -84,8 +88,8 @@ const TAKE = `
     ON CONFLICT (holder) DO UPDATE SET turn = excluded.turn, seen_at = excluded.seen_at WHERE limit_process.turn < excluded.turn
     RETURNING holder
   ), fleet AS (
-    SELECT 1 + (SELECT count(*) FROM limit_process WHERE holder <> $1 AND seen_at > clock_timestamp() - ${GONE_AFTER})
-             + (SELECT count(*) FROM limit_holder WHERE seen_at > clock_timestamp() - ${GONE_AFTER}) AS processes,
+    SELECT 1 + (SELECT count(*) FROM limit_process WHERE holder <> $1 AND ${IS_THERE})
+             + (SELECT count(*) FROM limit_holder WHERE ${IS_THERE}) AS processes,
            (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
            set_config('synchronous_commit', 'off', true) AS commit_mode
   ), locked AS (
@@ -99,9 +103,9 @@ const TAKE = `
     ORDER BY subject, kind, period_start
     FOR NO KEY UPDATE OF total
   ), timed AS (
-    SELECT locked.*, processes,
-      greatest(term, now_ms / CASE WHEN period_start = 'epoch' THEN ${RUNNING_TERM_MS} ELSE ${TERM_MS} END) AS this_term
+    SELECT locked.*, processes, CASE WHEN term > clock_term + 1 THEN clock_term ELSE greatest(term, clock_term) END AS this_term
     FROM locked CROSS JOIN fleet
+      CROSS JOIN LATERAL (SELECT now_ms / CASE WHEN period_start = 'epoch' THEN ${RUNNING_TERM_MS} ELSE ${TERM_MS} END AS clock_term) AS clock
   ), others AS MATERIALIZED (
     SELECT *,
       greatest(0, CASE this_term - term WHEN 0 THEN running_before WHEN 1 THEN running_now ELSE 0 END
