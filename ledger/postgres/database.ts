@@ -98,7 +98,8 @@ export function createDatabase({
   ): Promise<Result> {
     const client = await pool.connect();
     try {
-      await client.query(`BEGIN ISOLATION LEVEL ${isolation} ${isReadOnly ? "READ ONLY" : "READ WRITE"}`);
+      // Not READ WRITE: a standby refuses it as unsupported, and a database that its administrator lets only read would be written to.
+      await client.query(`BEGIN ISOLATION LEVEL ${isolation}${isReadOnly ? " READ ONLY" : ""}`);
       if (ownTimeoutMs !== undefined) await client.query(`SET LOCAL statement_timeout = ${ownTimeoutMs}`);
       const result = await work(onConnection(client, ownTimeoutMs));
       const end = await client.query("COMMIT");

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import * as z from "zod";
 import { asset } from "../../../dashboard/assets.ts";
 import { createUsageReport } from "../../../extproc/answers/usage-report.ts";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
@@ -79,5 +80,37 @@ test("so do those that wait for a lock until their time is over", { timeout: 60_
     await transaction.execute("LOCK TABLE session, management_token, api_key, usage_by_day IN ACCESS EXCLUSIVE MODE");
     await expectAway(service);
   });
+  await expectThere(service);
+});
+
+test(
+  "a standby serves what only reads; what changes something gets a 503 with retry-after until it is promoted",
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    const { database, service } = await open();
+    await postgres.stop();
+    await postgres.start({ isStandby: true });
+    const [page, form, , files] = await service.ask();
+    expect([page?.statusCode, files?.statusCode]).toEqual([200, 200]);
+    expect(form).toMatchObject({ statusCode: 503, retryAfter: "5" });
+    expect(await service.readUsage()).toEqual([]);
+    await database.query({ text: "SELECT pg_promote() AS promoted", row: z.unknown() });
+    await expectThere(service);
+  },
+);
+
+test("a database that its administrator lets only read is not written to", { timeout: 60_000 }, async () => {
+  const { database, service } = await open();
+  const allow = async (isReadOnly: boolean) => {
+    await database.execute(`ALTER SYSTEM SET default_transaction_read_only = ${isReadOnly ? "on" : "off"}`);
+    await postgres.stop();
+    await postgres.start();
+  };
+  await allow(true);
+  const [, form] = await service.ask();
+  expect(form).toMatchObject({ statusCode: 503, retryAfter: "5" });
+  await allow(false);
   await expectThere(service);
 });

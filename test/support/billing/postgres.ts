@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
@@ -17,8 +17,8 @@ export interface TestPostgres {
 export interface OwnTestPostgres extends TestPostgres {
   /** Stops the server; its data stays. */
   stop(): Promise<void>;
-  /** Restarts it on the same data and port. */
-  start(): Promise<void>;
+  /** Restarts it on the same data and port; as a standby, it only reads until it is promoted. */
+  start(options?: { isStandby?: boolean }): Promise<void>;
 }
 
 export interface TestDatabase {
@@ -63,7 +63,8 @@ export function useOwnPostgres(): OwnTestPostgres {
     // Its server may have been stopped, which also removed its directory.
     ...useDatabases(() => running().url, { dropEach: false }),
     stop: () => running().stop(),
-    async start() {
+    async start({ isStandby = false } = {}) {
+      if (isStandby) await writeFile(path.join(dataDirectory(), "cluster/standby.signal"), "");
       server = await startPostgres({ dataDirectory: dataDirectory(), port: running().port });
     },
   };
