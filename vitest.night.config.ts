@@ -25,7 +25,7 @@ export default defineConfig({
     ...RUN,
     provide: { isNight: true },
     projects: [
-      createProject("unit", { env }),
+      createProject("unit", { env, include: ["**/*"] }),
       createProject("golden", { include: ["**/*"], testTimeout: HOUR_MS }),
       createProject("postgres", { env, include: [NIGHT_FILES, "credit/model", "credit/settle"], testTimeout: HOUR_MS }),
       createProject("envoy", {
