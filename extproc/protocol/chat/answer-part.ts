@@ -65,7 +65,7 @@ function readReasoning(body: Readonly<Record<string, unknown>>): string {
 }
 
 /** Some servers answer with parts instead of a string, and put thinking into parts of those. There is no deeper nesting. */
-function readContent(content: unknown): { text: string; reasoning: string } {
+export function readContent(content: unknown): { text: string; reasoning: string } {
   const answer = { text: "", reasoning: "" };
   for (const part of partsIn(content)) {
     if (isThinking(part)) for (const thought of partsIn(part.thinking)) answer.reasoning += textIn(thought);

@@ -4,6 +4,7 @@ import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { mergeEdits, remove, within, withinElements, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { createCallPieces, createWholeCalls, textArguments, type CallForm } from "./call-form.ts";
+import { joinParts } from "./content-parts.ts";
 
 /**
  * Members that clients' libraries require and some servers leave out, or write in another form: a stream helper throws at a choice
@@ -52,7 +53,8 @@ export function createChunkForm(requestId: string): ChunkForm {
   }
 
   function completeDelta(delta: JsonObject, choice: Choice): MemberEdits | null {
-    return mergeEdits(completeRole(delta["role"], choice), completeCalls(delta, choice.calls));
+    const edits = mergeEdits(completeRole(delta["role"], choice), joinParts(delta));
+    return mergeEdits(edits, completeCalls(delta, choice.calls));
   }
 
   /**
@@ -97,7 +99,7 @@ export function completeCompletion(json: JsonObject, head: AnswerHead, requestId
     if (!isObject(message)) return edits;
     const { role } = message;
     const roleEdits = typeof role === "string" && role !== "" ? null : { role: write("assistant") };
-    const inside = mergeEdits(roleEdits, completeCalls(message, createWholeCalls(requestId)));
+    const inside = mergeEdits(mergeEdits(roleEdits, joinParts(message)), completeCalls(message, createWholeCalls(requestId)));
     return inside === null ? edits : { ...edits, message: within(inside) };
   }
 }

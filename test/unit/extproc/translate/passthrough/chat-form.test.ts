@@ -83,6 +83,9 @@ const ODD: Record<string, () => object[]> = {
     }
     return all;
   },
+  "text as a list of parts": eachChoice(({ delta }) => {
+    if (typeof delta["content"] === "string") delta["content"] = [{ type: "text", text: delta["content"] }];
+  }),
   "no choices beside the usage": () => chunks().map((chunk) => (chunk.choices.length > 0 ? chunk : { ...chunk, choices: null })),
   "no delta at the end": eachChoice((choice) => {
     if (choice["finish_reason"] !== null) Reflect.set(choice, "delta", null);
@@ -202,6 +205,36 @@ test("a complete answer gets what it lacks, and keeps its other bytes", () => {
       },
     ],
   });
+});
+
+const THOUGHT = { type: "thinking", thinking: [{ type: "text", text: "Hmm. " }] };
+
+test("thinking among the parts of an answer becomes its reasoning", async () => {
+  const parts = [[THOUGHT], [THOUGHT, { type: "text", text: "Good " }], "day."];
+  const choices = parts.map((content, at) => ({
+    index: 0,
+    delta: { role: "assistant", content },
+    finish_reason: at === 2 ? "stop" : null,
+  }));
+  const sent = write(choices.map((choice) => ({ ...HEAD, choices: [choice] })));
+  const { text } = play(CHAT, [Buffer.from(sent)], { protocol: "chat" });
+  expect([...text.matchAll(/"reasoning_content":"([^"]*)"/g)].map(([, thought]) => thought)).toEqual(["Hmm. ", "Hmm. "]);
+  expect((await replayChat(text)).choices).toMatchObject([{ message: { role: "assistant", content: "Good day." } }]);
+
+  const message = { role: "assistant", content: [THOUGHT, { type: "text", text: "Good day." }] };
+  expect(JSON.parse(complete({ choices: [{ index: 0, message, finish_reason: "stop" }] }))).toMatchObject({
+    choices: [{ message: { content: "Good day.", reasoning_content: "Hmm. " } }],
+  });
+});
+
+test.for([
+  { name: "its reasoning under another name, too", message: { reasoning: "Hmm. ", content: [THOUGHT] }, content: null },
+  { name: "an empty list of parts", message: { content: [] }, content: "" },
+  { name: "parts of another type", message: { content: [{ type: "image_url" }] }, content: [{ type: "image_url" }] },
+])("a message with $name", ({ message: given, content }) => {
+  const message = { role: "assistant", ...given };
+  const answer: unknown = JSON.parse(complete({ choices: [{ index: 0, message }] }));
+  expect(answer).toEqual(expect.objectContaining({ choices: [{ index: 0, message: { ...message, content } }] }));
 });
 
 test("a complete answer in proper form keeps its bytes", () => {
