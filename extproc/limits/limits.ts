@@ -117,17 +117,15 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
 
     function refusal(noun: Subject["noun"], counter: Counter): GatewayError {
       const waitSeconds = Math.max(1, Math.ceil((counter.resetsMs(nowMs) - nowMs) / 1000));
-      return new GatewayError(
-        "rate_limited",
-        `This ${noun} ${counter.definition.reached(counter.limit)} Try again in ${inWords(waitSeconds)}.`,
-        {
-          headers: {
-            "retry-after": String(waitSeconds),
-            ...(waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
-            ...headersOf(limited, protocol),
-          },
+      const isClosed = counter.limit === 0n;
+      const remedy = isClosed ? "It accepts no requests until the limit is raised" : `Try again in ${inWords(waitSeconds)}`;
+      return new GatewayError("rate_limited", `This ${noun} ${counter.definition.reached(counter.limit)} ${remedy}.`, {
+        headers: {
+          ...(isClosed ? {} : { "retry-after": String(waitSeconds) }),
+          ...(isClosed || waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
+          ...headersOf(limited, protocol),
         },
-      );
+      });
     }
   }
 

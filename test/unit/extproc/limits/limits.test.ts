@@ -165,6 +165,20 @@ describe.for([
   });
 });
 
+test.for([
+  ["requestsPerMinute", 0, "its limit of 0 requests per minute."],
+  ["tokensPerMinute", 0, "its limit of 0 tokens per minute."],
+  ["concurrentRequests", 0, "already has 0 requests in flight, its limit."],
+  ["spendPerDayUsd", "0", "its spending limit for the day (UTC)."],
+] as const)("nobody is told to wait for a limit of 0 (%s)", ([name, limit, words]) => {
+  const { limits } = startOne();
+  const { headers, message } = refusalOf(() => limits.check(callerWith({ [name]: limit }), "chat"));
+  expect(message).toContain(words);
+  expect(message).toMatch(/ It accepts no requests until the limit is raised\.$/);
+  expect(headers).toMatchObject({ "x-should-retry": "false" });
+  expect(headers).not.toHaveProperty("retry-after");
+});
+
 test("a limit of one is in the singular", () => {
   const { limits } = startOne();
   const caller = callerWith({ requestsPerMinute: 1 });
