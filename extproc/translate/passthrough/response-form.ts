@@ -1,7 +1,8 @@
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { mergeEdits, within, withinElements, write, type MemberEdits } from "../../protocol/json/splice.ts";
-import { createResponseItems, namesOf, type ItemParts, type ResponseItem, type ResponseItems } from "./response-items.ts";
+import { namesOf } from "../responses/item-names.ts";
+import { createResponseItems, type ItemParts, type ResponseItem, type ResponseItems } from "./response-items.ts";
 import { piecesOf } from "./streamed-response.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { mintItemId } from "../conversation/ids.ts";
+import { namesOf } from "../responses/item-names.ts";
 
 /** An item of a response as its client knows it: with a position of its own, and an id that all of its events name. */
 export interface ResponseItem {
@@ -33,9 +34,6 @@ export interface ResponseItems {
   /** Where a piece of an unknown item belongs. */
   latest(): number;
 }
-
-/** Longer names are not those of items. */
-const MAX_NAME_LENGTH = 256;
 
 export function createResponseItems(requestId: string): ResponseItems {
   const byName = new Map<string, ResponseItem>();
@@ -94,11 +92,6 @@ export function createResponseItems(requestId: string): ResponseItems {
     },
     latest: () => latest?.position ?? 0,
   };
-}
-
-/** The pieces of a call may name the call instead of its item. */
-export function namesOf({ id, call_id: callId }: JsonObject): readonly string[] {
-  return [id, callId].filter((name) => typeof name === "string").filter((name) => name !== "" && name.length <= MAX_NAME_LENGTH);
 }
 
 function partsOf(): Pick<ResponseItem, "content" | "summary"> {

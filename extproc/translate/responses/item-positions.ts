@@ -1,5 +1,6 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { isObject } from "../../protocol/json/object.ts";
+import { namesOf } from "./item-names.ts";
 
 /**
  * The positions of a stream's items in its output. Some servers (llama.cpp) give none: their items are in the order in which they
@@ -15,9 +16,6 @@ export interface ItemPositions {
   /** Of an item of the whole output. */
   whole(index: number, item: unknown): number;
 }
-
-/** Longer names are not those of items. */
-const MAX_NAME_LENGTH = 256;
 
 export function createItemPositions(): ItemPositions {
   /** Of items without a position. */
@@ -47,22 +45,17 @@ export function createItemPositions(): ItemPositions {
   }
 
   return {
-    begin: (index, item) => (index === null ? takeNamed(namesOf(item), next) : take(index)),
-    piece: (index, id) => index ?? find(shortNames([id])) ?? last,
+    begin: (index, item) => (index === null ? takeNamed(namesIn(item), next) : take(index)),
+    piece: (index, id) => index ?? find(namesOf({ id })) ?? last,
     finish(index, item) {
       if (index !== null) return take(index);
-      const names = namesOf(item);
+      const names = namesIn(item);
       return takeNamed(names, names.length === 0 ? last : next);
     },
-    whole: (index, item) => find(namesOf(item)) ?? index,
+    whole: (index, item) => find(namesIn(item)) ?? index,
   };
 }
 
-/** The pieces of a call may name the call instead of its item. */
-function namesOf(item: unknown): readonly string[] {
-  return isObject(item) ? shortNames([item["id"], item["call_id"]]) : [];
-}
-
-function shortNames(names: readonly unknown[]): readonly string[] {
-  return names.filter((name) => typeof name === "string").filter((name) => name !== "" && name.length <= MAX_NAME_LENGTH);
+function namesIn(item: unknown): readonly string[] {
+  return isObject(item) ? namesOf(item) : [];
 }
