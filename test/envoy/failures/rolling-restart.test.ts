@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 /** Who asks all the time: short answers, and some that take many seconds, so that a drain has something to wait for. */
-const WORKERS = inject("isNight") ? { short: 6, long: 3 } : { short: 3, long: 2 };
+const WORKERS = inject("isNight") ? { short: 6, long: 3 } : { short: 2, long: 2 };
 
 /** Requests go on for so long between two restarts. */
 const BETWEEN_MS = 3_000;
