@@ -179,10 +179,11 @@ test("files of Anthropic's SDK are refused in its own format, with the remedy (S
     });
 });
 
-/** A batch of one request that has ended. @returns its id, and the one under which the request was settled. */
+/** A batch of one request that has ended and is charged. @returns its id, and the one under which the request was settled. */
 async function endedBatch(name: string): Promise<{ id: string; requestId: string }> {
   const { id } = await anthropic().messages.batches.create({ requests: [ask(name)] });
   await ended(id);
+  await stack().idle();
   return { id, requestId: await requestIdOf(id) };
 }
 
