@@ -71,16 +71,19 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
   const number = createNumbering();
 
   function complete(json: JsonObject): CompletedEvent | "hide" | null {
-    if (!String(json["type"]).startsWith("response.")) return null;
-    const change = isObject(json["response"]) ? completeResponse(json["response"]) : completeItem(json);
+    const { type, response } = json;
+    if (typeof type !== "string" || !type.startsWith("response.")) return null;
+    const change = isObject(response) ? completeResponse(response) : completeItem(json, type);
     if (change === "hide") return "hide";
-    const { own, before } = number(json, change?.missing.length ?? 0);
+    const missing = change?.missing ?? [];
+    const first = number(json, missing.length);
+    const own = first + missing.length;
     const members = mergeEdits(change?.members ?? null, own === json["sequence_number"] ? null : { sequence_number: write(own) });
     if (members === null && change === null) return null;
     return {
       ...change,
       members: members ?? {},
-      missing: (change?.missing ?? []).map((event, at) => ({ ...event, sequence_number: before[at] })),
+      missing: missing.map((event, at) => ({ ...event, sequence_number: first + at })),
     };
   }
 
@@ -89,12 +92,12 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
     return edits === null ? null : { members: {}, missing: [], response: edits };
   }
 
-  function completeItem(json: JsonObject): CompletedEvent | "hide" | null {
-    const { type, item } = json;
-    const name = typeof type === "string" ? OF_AN_ITEM.exec(type)?.[1] : undefined;
+  function completeItem(json: JsonObject, type: string): CompletedEvent | "hide" | null {
+    const { item } = json;
+    const name = OF_AN_ITEM.exec(type)?.[1];
     if (name === undefined) return null;
     const index = isCount(json["output_index"]) ? json["output_index"] : null;
-    if (name !== "output_item") return completePiece(json, pieceOf(name, json), index);
+    if (name !== "output_item") return completePiece(json, { type, piece: pieceOf(name, json), index });
     if (!isObject(item)) return null;
     return type === "response.output_item.added" ? beginItem(item, index) : endItem(item, index);
   }
@@ -121,7 +124,7 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
     return changed(members, known === undefined ? piecesOf({ ...item, id: begun.id }, begun.position) : []);
   }
 
-  function completePiece(json: JsonObject, piece: Piece, index: number | null): CompletedEvent | null {
+  function completePiece(json: JsonObject, { type, piece, index }: PieceOf): CompletedEvent | null {
     const { item_id: id } = json;
     const names = namesOf({ id });
     const known = items.find({ index, names, kind: piece.kind });
@@ -131,25 +134,24 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
     if (begun === null) return changed(index === null ? { output_index: write(items.latest()) } : null);
     const missing = known === undefined ? [added(begun, { ...empty })] : [];
     const members = mergeEdits(positionEdit(index, begun), idEdit("item_id", id, begun));
-    return completePart(json, { piece, item: begun, members, missing });
+    return completePart(json, { type, piece, item: begun, members, missing });
   }
 
-  function completePart(json: JsonObject, { piece, item, members, missing }: PartOf): CompletedEvent | null {
+  function completePart(json: JsonObject, { type, piece, item, members, missing }: PartOf): CompletedEvent | null {
     const { list, part } = piece;
     if (list === null) return changed(members, missing);
-    const { type } = json;
     const name = list === "content" ? "content_index" : "summary_index";
     const index = isCount(json[name]) ? json[name] : null;
     const parts = item[list];
-    const begins = isPart(type) && String(type).endsWith(".added");
+    const begins = isPart(type) && type.endsWith(".added");
     const known = begins ? undefined : parts.find(index);
     const position = known ?? parts.begin(index);
     const event = { item_id: item.id, output_index: item.position, [name]: position, part };
     const partType = list === "content" ? "response.content_part.added" : "response.reasoning_summary_part.added";
     return changed(
-      [index === position ? null : { [name]: write(position) }, formEdits(json, item)].reduce(mergeEdits, members),
+      [index === position ? null : { [name]: write(position) }, formEdits(json, type, item)].reduce(mergeEdits, members),
       known === undefined && !begins ? [...missing, { type: partType, ...event }] : missing,
-      isReasoningPart(type) ? type.replace("reasoning_part", "content_part") : undefined,
+      type.startsWith("response.reasoning_part.") ? type.replace("reasoning_part", "content_part") : undefined,
     );
   }
 
@@ -179,7 +181,15 @@ function outputEdits({ output }: JsonObject, items: ResponseItems): MemberEdits 
   return { output: withinElements(ids.map((id) => (id === null ? null : { id: write(id) }))) };
 }
 
+interface PieceOf {
+  /** Of the event. */
+  type: string;
+  piece: Piece;
+  index: number | null;
+}
+
 interface PartOf {
+  type: string;
   piece: Piece;
   item: ResponseItem;
   members: MemberEdits | null;
@@ -201,19 +211,15 @@ function changed(members: MemberEdits | null, missing: readonly JsonObject[] = [
 }
 
 /** SDKs for Python read log probabilities of every piece of text. vLLM has an event of its own for parts of reasoning. */
-function formEdits({ type, logprobs, part }: JsonObject, item: ResponseItem): MemberEdits | null {
+function formEdits({ logprobs, part }: JsonObject, type: string, item: ResponseItem): MemberEdits | null {
   const isText = type === "response.output_text.delta" || type === "response.output_text.done";
   if (isText) return logprobs === undefined ? { logprobs: write([]) } : null;
   const isOther = item.kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
   return isOther ? { part: within({ type: write("reasoning_text") }) } : null;
 }
 
-function isPart(type: unknown): boolean {
-  return typeof type === "string" && /_part\.(?:added|done)$/.test(type);
-}
-
-function isReasoningPart(type: unknown): type is string {
-  return typeof type === "string" && type.startsWith("response.reasoning_part.");
+function isPart(type: string): boolean {
+  return /_part\.(?:added|done)$/.test(type);
 }
 
 function added({ position, id }: ResponseItem, item: JsonObject): JsonObject {
@@ -232,14 +238,14 @@ function idEdit(name: string, written: unknown, { id }: ResponseItem): MemberEdi
   return written === id ? null : { [name]: write(id) };
 }
 
-/** The numbers of an event and of those before it that its server left out, in the order in which the client gets them. */
-function createNumbering(): (json: JsonObject, missing: number) => { own: number; before: readonly number[] } {
+/** The number of an event, or of the first of those before it that its server left out, in the order in which the client gets them. */
+function createNumbering(): (json: JsonObject, missing: number) => number {
   let next = 0;
   let inserted = 0;
   return ({ sequence_number: given }, missing) => {
     const first = isCount(given) ? Math.max(given + inserted, next) : next;
     inserted += missing;
     next = first + missing + 1;
-    return { own: first + missing, before: Array.from({ length: missing }, (_, at) => first + at) };
+    return first;
   };
 }
