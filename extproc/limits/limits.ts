@@ -100,8 +100,8 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
     return counter;
   }
 
-  function countRunning(caller: Caller, change: 1 | -1): void {
-    for (const name of namesOf(caller)) {
+  function countRunning(names: readonly string[], change: 1 | -1): void {
+    for (const name of names) {
       const count = (running.get(name) ?? 0) + change;
       if (count === 0) running.delete(name);
       else running.set(name, count);
@@ -146,15 +146,16 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
       const counters = limited.flatMap((each) => each.counters.filter(({ definition }) => definition.period !== null));
       const begunMs = clock.nowMs();
       for (const counter of counters) counter.add(atBegin(counter.definition, expected), begunMs);
-      countRunning(caller, 1);
+      const names = namesOf(caller);
+      countRunning(names, 1);
       return {
         headers: limited.length === 0 ? {} : headersOf(limited, protocol),
         end(used) {
-          countRunning(caller, -1);
+          countRunning(names, -1);
           for (const counter of counters) counter.add(atEnd(counter, { expected, used, begunMs }), clock.nowMs());
         },
         cancel() {
-          countRunning(caller, -1);
+          countRunning(names, -1);
           for (const counter of counters)
             if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.definition, expected), clock.nowMs());
         },
