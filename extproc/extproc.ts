@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Registry, collectDefaultMetrics } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { startAdmin } from "../runtime/admin.ts";
+import { MONOTONIC } from "../runtime/clock.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
 import { watchDescriptors } from "../runtime/descriptor-watch.ts";
 import { registerLogMetrics } from "../runtime/log-metrics.ts";
@@ -77,7 +78,6 @@ export async function startExtproc(
 ): Promise<void> {
   let server: ExtprocServer | undefined;
   let readyFromMs = 0;
-  const monotonic = { nowMs: () => performance.now() };
   const supervisor = config.admin === "supervisor" ? openSupervisorChannel() : undefined;
   const metrics = new Registry();
   const labels = supervisor !== undefined ? { worker: String(config.worker.number) } : {};
@@ -113,7 +113,7 @@ export async function startExtproc(
 
   // All workers share one Envoy.
   const byteAdmission = createByteAdmission({ maxBytes: config.maxBodyBytes / config.worker.of });
-  const lateness = startLateness(monotonic);
+  const lateness = startLateness(MONOTONIC);
   const events = createEvents({
     log,
     accessLog: config.accessLog,
@@ -142,7 +142,7 @@ export async function startExtproc(
     bank,
     pendingNanoUsd: settler.pendingNanoUsd,
     isSettlingBehind: () => settler.isFull,
-    clock: monotonic,
+    clock: MONOTONIC,
     newLeaseId: () => uuidv7(),
     topUpUrl: `${config.publicBaseUrl}/dashboard/credit`,
     onLeased: leasing.over,
@@ -158,13 +158,13 @@ export async function startExtproc(
   const admission = createAdmission({
     loads,
     maxOpen: config.maxOpenRequests,
-    clock: monotonic,
+    clock: MONOTONIC,
     lateness,
     onRefused: events.limited,
   });
   const starts = createStarts({
     loads,
-    clock: monotonic,
+    clock: MONOTONIC,
     lateness,
     isAlone: admission.isAlone,
     onDelayed: events.startDelayed,
@@ -172,12 +172,12 @@ export async function startExtproc(
     defer: deferBy,
   });
   const limits = createLimits({ clock, turns: createLimitTurns(database, holder) });
-  const runWatch = startRunWatch({ clock: monotonic, log });
+  const runWatch = startRunWatch({ clock: MONOTONIC, log });
   const pepper = createSecretKey(config.pepper);
   const tickets = createTickets(pepper);
   const storedResponses = startStoredResponses({
     ...config,
-    clock: monotonic,
+    clock: MONOTONIC,
     log,
     onResult: events.responsesStored,
     onDropped: events.storedResponsesDropped,
@@ -188,7 +188,7 @@ export async function startExtproc(
     onResult: events.promptsRecorded,
     onDropped: events.promptRecordsDropped,
   });
-  const brokenAnswers = createBrokenAnswers(monotonic);
+  const brokenAnswers = createBrokenAnswers(MONOTONIC);
   const heldAnswers = createHeldAnswers();
   const { earlyAnswersAddress } = config;
   const earlyAnswers =
@@ -202,12 +202,12 @@ export async function startExtproc(
     promptLog,
     loads,
     addresses: createAddressCheck(config.trustedProxies),
-    catchUp: createCatchUp({ feed, clock: monotonic, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
+    catchUp: createCatchUp({ feed, clock: MONOTONIC, hurry: createPace(HURRY), maxWaiting: config.maxOpenRequests }),
     admission,
     starts,
-    freeRequests: createFreeRequests({ clock: monotonic, onRefused: events.limited }),
+    freeRequests: createFreeRequests({ clock: MONOTONIC, onRefused: events.limited }),
     refusals: createRefusals({
-      clock: monotonic,
+      clock: MONOTONIC,
       maxHeld: config.maxOpenRequests,
       wait: (delayMs) => sleep(delayMs),
       onDelayed: events.refusalDelayed,
@@ -216,7 +216,7 @@ export async function startExtproc(
     settler,
     journal,
     runWatch,
-    departures: createDepartures({ clock: monotonic, isStopping: () => lifecycle.isStopping }),
+    departures: createDepartures({ clock: MONOTONIC, isStopping: () => lifecycle.isStopping }),
     health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { notify: supervisor.notify }) }),
     openAttempts: createOpenAttempts(),
     brokenAnswers,
@@ -225,7 +225,7 @@ export async function startExtproc(
     guardrails: createGuardrails({
       target: earlyAnswersAddress === null ? null : relayTarget(earlyAnswersAddress),
       events,
-      clock: monotonic,
+      clock: MONOTONIC,
     }),
     worker: config.worker.number,
     answers: createAnswers({ publicBaseUrl: config.publicBaseUrl }),
@@ -298,7 +298,7 @@ export async function startExtproc(
       if (!heldAnswers.report(held)) supervisor?.notify({ heldAnswer: held });
     },
     createAttempt: (push) => createAttemptExchange({ openAttempts: deps.openAttempts, push }),
-    turns: createTurns({ clock: monotonic, defer: setImmediate, deferBy }),
+    turns: createTurns({ clock: MONOTONIC, defer: setImmediate, deferBy }),
     strangers: loads.strangers,
     earlyAnswers,
     log,

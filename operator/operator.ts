@@ -9,6 +9,7 @@ import {
 } from "../ledger/models/catalogue.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { startAdmin } from "../runtime/admin.ts";
+import { MONOTONIC } from "../runtime/clock.ts";
 import { fingerprintsOf } from "../runtime/credential-fingerprint.ts";
 import { mutualTlsCredentials } from "../runtime/grpc-tls.ts";
 import type { Lifecycle } from "../runtime/lifecycle.ts";
@@ -111,7 +112,7 @@ export async function startOperator(
     rootsPem: config.rootsPem,
     policy: createAddressPolicy(config.backends),
     fingerprintsOf: fingerprinter(config.pepper),
-    names: createNames({ lookup: lookupAll, clock: { nowMs: () => performance.now() } }),
+    names: createNames({ lookup: lookupAll, clock: MONOTONIC }),
     maxProviderClusters: config.providerKeys?.maxClusters ?? 0,
     ackTimeoutMs: config.ackTimeoutMs ?? 10_000,
     graceMs: config.graceMs ?? 30_000,

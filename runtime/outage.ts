@@ -1,3 +1,4 @@
+import { MONOTONIC } from "./clock.ts";
 import type { Logger } from "./log.ts";
 
 /** A failure that persists for a while, such as an unreachable database. */
@@ -17,7 +18,7 @@ export interface OutageOptions {
 const REMIND_EVERY_MS = 60_000;
 
 /** Logs an outage when it begins, once a minute while it lasts, and when it ends, with the number of failures so far. */
-export function createOutage({ log, failing, over, clock = { nowMs: () => performance.now() } }: OutageOptions): Outage {
+export function createOutage({ log, failing, over, clock = MONOTONIC }: OutageOptions): Outage {
   let failures = 0;
   let loggedMs = 0;
   return {

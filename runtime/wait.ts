@@ -51,6 +51,17 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return createWakeUp().wait(ms, signal);
 }
 
+/** The outcome of `work`; a rejection with `late()` if there is none within `ms`. The work itself goes on. */
+export async function inTime<Result>(work: Promise<Result>, ms: number, late: () => Error): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(late()), ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Work that is repeated at fixed intervals. */
 export interface Rounds {
   /** Resolves when the running round has ended. */

@@ -1,5 +1,6 @@
 import { createTransport } from "nodemailer";
 import { isLoopback } from "../../contract/loopback.ts";
+import { inTime } from "../../runtime/wait.ts";
 import type { Mailer } from "./letter.ts";
 
 const PATIENCE_MS = 15_000;
@@ -17,10 +18,8 @@ export function createSmtpMailer({ url, from }: { url: string; from: string }): 
   });
   return {
     async send({ to, subject, text }) {
-      const timedOut = AbortSignal.timeout(PATIENCE_MS);
-      const { promise: late, reject } = Promise.withResolvers<never>();
-      timedOut.addEventListener("abort", () => reject(new Error("The mail server did not answer in time.")));
-      await Promise.race([transport.sendMail({ to: { name: "", address: to }, subject: oneLine(subject), text }), late]);
+      const sent = transport.sendMail({ to: { name: "", address: to }, subject: oneLine(subject), text });
+      await inTime(sent, PATIENCE_MS, () => new Error("The mail server did not answer in time."));
     },
     outbox: null,
   };

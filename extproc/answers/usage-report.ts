@@ -4,6 +4,7 @@ import { labelUsageByModelAndDay, usageByLabel } from "../../ledger/usage/label-
 import { usageByModelAndDay } from "../../ledger/usage/reports.ts";
 import { readLabelsOf } from "../../ledger/usage/request-labels.ts";
 import { readRequest } from "../../ledger/usage/request-list.ts";
+import { inTime } from "../../runtime/wait.ts";
 import type { UsageReport } from "./usage.ts";
 
 /** Envoy waits 10 s for this process, and then answers in its own words (operator/bootstrap/filters/extproc.ts). */
@@ -24,13 +25,9 @@ export function createUsageReport(database: Reader): UsageReport {
 }
 
 async function answered<Result>(reading: Promise<Result>): Promise<Result> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(billingUnavailable(new Error(`no answer within ${WITHIN_MS} ms`))), WITHIN_MS);
   try {
-    return await Promise.race([reading, late.promise]);
+    return await inTime(reading, WITHIN_MS, () => billingUnavailable(new Error(`no answer within ${WITHIN_MS} ms`)));
   } catch (error) {
     throw databaseAway(error) ?? error;
-  } finally {
-    clearTimeout(timer);
   }
 }

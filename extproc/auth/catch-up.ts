@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { Feed } from "../../ledger/feed/feed.ts";
+import { inTime } from "../../runtime/wait.ts";
 import type { Pace } from "../load/pace.ts";
 
 /**
@@ -33,16 +34,13 @@ export function createCatchUp({ feed, clock, hurry, maxWaiting, withinMs = WITHI
     async wait() {
       if (waiting >= maxWaiting) throw cannotCheck();
       waiting += 1;
-      const late = Promise.withResolvers<never>();
-      const timer = setTimeout(() => late.reject(cannotCheck()), withinMs);
       try {
         const caughtUp = feed.caughtUp();
         if (hurry.take(clock.nowMs())) feed.readSoon();
-        await Promise.race([caughtUp, late.promise]);
+        await inTime(caughtUp, withinMs, cannotCheck);
       } catch (error) {
         throw error instanceof GatewayError ? error : cannotCheck({ cause: error });
       } finally {
-        clearTimeout(timer);
         waiting -= 1;
       }
     },

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { LimitKind } from "../../contract/limits.ts";
 import type { Database } from "../postgres/database.ts";
+import { seenWithin } from "./seen-within.ts";
 
 /** One process's report about one limit in one period. */
 export interface LimitUse {
@@ -55,9 +56,8 @@ export interface LimitTurns {
   resolve(): Promise<boolean>;
 }
 
-/** A process that has not reported for this long no longer exists, nor does one that did so when Postgres' clock was ahead. */
-const GONE_AFTER = "interval '5 seconds'";
-const IS_THERE = `seen_at BETWEEN clock_timestamp() - ${GONE_AFTER} AND clock_timestamp() + ${GONE_AFTER}`;
+/** A process that has not reported for this long no longer exists. */
+const IS_THERE = seenWithin("5 seconds");
 /** Reservations of a dead process expire within two terms. A live one reports once in a term. */
 const TERM_MS = 15_000;
 export const RUNNING_TERM_MS = 10_000;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Queryable } from "../postgres/database.ts";
+import { seenWithin } from "./seen-within.ts";
 
 const standingSchema = z.strictObject({
   /** Of the Models' configuration; equal content has an equal version. */
@@ -17,8 +18,8 @@ const standingSchema = z.strictObject({
 /** Progress of the Envoys of one replica of the operator. */
 export type ReplicaStanding = z.infer<typeof standingSchema>;
 
-/** A replica writes about every 4 s. One that did so when Postgres' clock was ahead would stay until that time came. */
-const GONE_AFTER = "interval '15 seconds'";
+/** A replica writes about every 4 s. */
+const IS_THERE = seenWithin("15 seconds");
 
 /** Reports the progress of this replica's Envoys, and that the replica exists. */
 export async function reportReplica(database: Queryable, replica: string, standing: ReplicaStanding): Promise<void> {
@@ -37,7 +38,7 @@ export async function readOtherReplicas(
 ): Promise<{ replica: string; standing: ReplicaStanding }[]> {
   return database.query({
     text: `SELECT replica, standing FROM operator_replica
-           WHERE replica <> $1 AND seen_at BETWEEN clock_timestamp() - ${GONE_AFTER} AND clock_timestamp() + ${GONE_AFTER} ORDER BY replica`,
+           WHERE replica <> $1 AND ${IS_THERE} ORDER BY replica`,
     values: [replica],
     row: z.strictObject({ replica: z.string(), standing: standingSchema }),
   });

@@ -1,3 +1,4 @@
+import { MONOTONIC } from "../../runtime/clock.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import type { Logger } from "../../runtime/log.ts";
 import type { Database, Reader } from "./database.ts";
@@ -19,7 +20,7 @@ const PRIMARY_FOR_MS = 10_000;
  * Reports are read from the replica, and from the primary while the replica fails. They are older than the ledger by the
  * replica's lag. A statement that takes too long is not repeated: it would take as long on the primary.
  */
-export function createReports({ primary, replica, log, clock = { nowMs: () => performance.now() } }: ReportsOptions): Reader {
+export function createReports({ primary, replica, log, clock = MONOTONIC }: ReportsOptions): Reader {
   if (replica === undefined) return primary;
   const outage = createOutage({
     log,

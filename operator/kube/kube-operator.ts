@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
 import type { Database } from "../../ledger/postgres/database.ts";
+import { MONOTONIC } from "../../runtime/clock.ts";
 import type { Lifecycle } from "../../runtime/lifecycle.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startApiKeyController, type ApiKeyController, type ApiKeyTimes } from "../apikey/controller.ts";
@@ -45,8 +46,6 @@ export interface KubeOperatorDeps {
   /** The desired state may have changed, or the process that applies it. */
   onChange(): void;
 }
-
-const STEADY = { nowMs: () => performance.now() };
 
 /** The operator's Kubernetes side. */
 export interface KubeOperator {
@@ -95,7 +94,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
   });
   const { isLeader } = elector;
   const lease = { namespace: pod.namespace, name: config.leaseName };
-  const ownership = createOwnership({ client, lease, leaseUid: elector.leaseUid, clock, steady: STEADY });
+  const ownership = createOwnership({ client, lease, leaseUid: elector.leaseUid, clock, steady: MONOTONIC });
 
   function lead(): void {
     const origin = elector.leaseUid();
@@ -126,7 +125,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
     recorder,
     ownership,
     clock,
-    steady: STEADY,
+    steady: MONOTONIC,
     events,
     onChange,
   });

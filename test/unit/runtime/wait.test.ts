@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { backOffMs, createWakeUp } from "../../../runtime/wait.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { backOffMs, createWakeUp, inTime } from "../../../runtime/wait.ts";
 
 const LONG_MS = 60_000;
 
@@ -44,4 +44,23 @@ describe("a wake-up", () => {
     await waiting;
     await wakeUp.wait(LONG_MS, stopping.signal);
   });
+});
+
+test("work that is done in time has its outcome, and leaves no timer", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const late = () => new Error("late");
+  expect(await inTime(Promise.resolve(1), 1_000, late)).toBe(1);
+  await expect(inTime(Promise.reject(new Error("failed")), 1_000, late)).rejects.toThrow("failed");
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("work that is not done in time is late", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const never = new Promise<never>(() => {});
+  await Promise.all([
+    expect(inTime(never, 1_000, () => new Error("late"))).rejects.toThrow("late"),
+    vi.advanceTimersByTimeAsync(1_000),
+  ]);
 });
