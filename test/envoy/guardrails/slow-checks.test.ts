@@ -67,7 +67,8 @@ test("a client that leaves during the check pays for what was produced, and ends
       response.text(),
     );
     gone.catch(() => "gone");
-    await eventually(() => expect(checksOf(prompt)).not.toEqual([]));
+    // On a busy machine the first check has the marker alone.
+    await eventually(() => expect(checksOf(prompt).flat().join("")).toContain("do-stall"));
     leaving.abort();
     await expect(gone).rejects.toThrow(/abort/i);
     // The check's own time ends it later.
