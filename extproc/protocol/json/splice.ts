@@ -80,6 +80,11 @@ export function write(value: unknown): MemberEdit {
   return (current) => (current !== undefined && current.equals(bytes) ? current : bytes);
 }
 
+/** Edits that write these values. */
+export function writeAll(values: Readonly<Record<string, unknown>>): MemberEdits {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, write(value)]));
+}
+
 /** An edit that replaces an existing value and adds none. */
 export function replace(value: unknown): MemberEdit {
   const edit = write(value);

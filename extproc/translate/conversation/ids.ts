@@ -51,6 +51,11 @@ export function mintToolId(prefix: "toolu_" | "call_", salt: { requestId: string
   return prefix + digest(`tool:${salt.requestId}:${salt.index}`, 24);
 }
 
+/** An id for a response to which the upstream gave none. */
+export function ownResponseId(requestId: string): string {
+  return `resp_${requestId.replaceAll("-", "")}`;
+}
+
 /** An id for an item of a response to which the upstream gave none. */
 export function mintItemId(salt: { requestId: string; position: number }): string {
   return `item_${digest(`item:${salt.requestId}:${salt.position}`, 24)}`;

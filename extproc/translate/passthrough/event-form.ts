@@ -2,7 +2,7 @@ import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
-import { within, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import { within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { NO_USAGE } from "../../../contract/usage.ts";
 import { completeBlock, completeMessage, completeUsage, ownMessageId, type MessageFacts } from "./message-form.ts";
 import type { EventChange, EventEdit } from "./stream.ts";
@@ -143,7 +143,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     const counts = completeUsage(usage, { output_tokens: outputTokens });
     const edits = {
       ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),
-      ...(isObject(delta) && missing !== undefined && { delta: within(written(missing)) }),
+      ...(isObject(delta) && missing !== undefined && { delta: within(writeAll(missing)) }),
       ...(counts !== null && { usage: counts }),
     };
     return Object.keys(edits).length === 0 ? null : { members: edits };
@@ -187,10 +187,6 @@ const EMPTY_TEXT = Buffer.from('""');
 
 function asText(written: Buffer | undefined): Buffer {
   return written === undefined ? EMPTY_TEXT : Buffer.from(JSON.stringify(written.toString("utf8")));
-}
-
-function written(members: JsonObject): MemberEdits {
-  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, write(value)]));
 }
 
 const NO_STOP = { stop_reason: null, stop_sequence: null };

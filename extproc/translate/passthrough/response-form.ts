@@ -1,7 +1,11 @@
+import type { GatewayError } from "../../../contract/errors.ts";
+import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { mergeEdits, within, withinElements, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import { mergeEdits, withinElements, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { namesOf } from "../responses/item-names.ts";
+import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
+import { createResponseHead, type ResponseFacts } from "./response-head.ts";
 import { createResponseItems, type ItemParts, type ResponseItem, type ResponseItems } from "./response-items.ts";
 import { piecesOf } from "./streamed-response.ts";
 
@@ -10,26 +14,21 @@ import { piecesOf } from "./streamed-response.ts";
  * items and parts by their positions, and throw at a piece of one that has not begun, at another id and at an unknown event.
  */
 export interface ResponseForm {
-  /** @param json with its type. @returns null for an event that has all; `hide` for one that repeats another. */
-  complete(json: JsonObject): CompletedEvent | "hide" | null;
+  /**
+   * @param json with its type.
+   * @returns null for an event that has all; `hide` for one that repeats another; an error in place of another response's start:
+   * its pieces would be added to those of the first.
+   */
+  complete(json: JsonObject): CompletedEvent | "hide" | GatewayError | null;
 }
 
 export interface CompletedEvent {
-  members: MemberEdits;
+  /** Its own members that change. */
+  values: JsonObject;
+  /** What changes inside others of them. */
+  inside: { readonly [Name in "item" | "part" | "response"]?: MemberEdits };
   /** Events that its server left out before it. */
   missing: readonly JsonObject[];
-  /** Its type in the protocol, if that is another one. */
-  type?: string;
-  /** Of its response. */
-  response?: MemberEdits;
-}
-
-/** In place of what a server leaves out. */
-export interface ResponseFacts {
-  requestId: string;
-  /** The name that the client requested. */
-  model: string;
-  nowSeconds: number;
 }
 
 /** What an event says about its item. */
@@ -66,30 +65,58 @@ const EMPTY_ITEMS: ReadonlyMap<string | null, JsonObject> = new Map([
 /** Events of an item. */
 const OF_AN_ITEM = /^response\.([a-z_]+)\.(?:annotation\.)?(?:delta|done|added)$/;
 
-export function createResponseForm(facts: ResponseFacts): ResponseForm {
+/** @param contentOf what an item holds so far, by the client's position. */
+export function createResponseForm(facts: ResponseFacts, contentOf: (position: number) => JsonObject | undefined): ResponseForm {
+  const head = createResponseHead(facts);
   const items = createResponseItems(facts.requestId);
   const number = createNumbering();
 
-  function complete(json: JsonObject): CompletedEvent | "hide" | null {
+  function complete(json: JsonObject): CompletedEvent | "hide" | GatewayError | null {
     const { type, response } = json;
     if (typeof type !== "string" || !type.startsWith("response.")) return null;
-    const change = isObject(response) ? completeResponse(response) : completeItem(json, type);
+    if (head.isOther(json)) return brokenOff();
+    const start = head.begin(json);
+    const change = isObject(response) ? completeResponse(response, type) : completeItem(json, type);
     if (change === "hide") return "hide";
-    const missing = change?.missing ?? [];
+    const missing = [...(start === null ? [] : [start]), ...(change?.missing ?? [])];
     const first = number(json, missing.length);
     const own = first + missing.length;
-    const members = mergeEdits(change?.members ?? null, own === json["sequence_number"] ? null : { sequence_number: write(own) });
-    if (members === null && change === null) return null;
+    if (change === null && missing.length === 0 && own === json["sequence_number"]) return null;
     return {
-      ...change,
-      members: members ?? {},
+      values: own === json["sequence_number"] ? (change?.values ?? {}) : { ...change?.values, sequence_number: own },
+      inside: change?.inside ?? {},
       missing: missing.map((event, at) => ({ ...event, sequence_number: first + at })),
     };
   }
 
-  function completeResponse(response: JsonObject): CompletedEvent | null {
-    const edits = mergeEdits(headEdits(response, facts), outputEdits(response, items));
-    return edits === null ? null : { members: {}, missing: [], response: edits };
+  function completeResponse(response: JsonObject, type: string): CompletedEvent | null {
+    const missing = head.missing(response);
+    const output = elementsOf(response["output"]);
+    const known = items.match(output);
+    const ends = FINAL_EVENTS.includes(type) ? endItems(output, known) : [];
+    const edits = mergeEdits(Object.keys(missing).length === 0 ? null : writeAll(missing), outputEdits(output, known, items));
+    return edits === null && ends.length === 0 ? null : { values: {}, inside: { response: edits ?? {} }, missing: ends };
+  }
+
+  /** Some servers never end their items, and LiteLLM, for those that do not stream, sends calls at the end alone. */
+  function endItems(output: readonly JsonObject[], known: (ResponseItem | undefined)[]): JsonObject[] {
+    const isKept = new Set(known);
+    const ends = items
+      .open()
+      .filter((item) => !isKept.has(item))
+      .flatMap((item) => endOf(item, contentOf(item.position) ?? {}));
+    for (const [at, item] of output.entries()) {
+      const begun = item === NO_ITEM ? undefined : (known[at] ??= items.begin(null, item) ?? undefined);
+      if (begun !== undefined && !begun.isDone) ends.push(...endOf(begun, item));
+    }
+    return ends;
+  }
+
+  function endOf(begun: ResponseItem, item: JsonObject): JsonObject[] {
+    const done = { type: "response.output_item.done", output_index: begun.position, item: { ...item, id: begun.id } };
+    const pieces = piecesBefore(begun, item);
+    begun.isDone = true;
+    return [...pieces, done];
   }
 
   function completeItem(json: JsonObject, type: string): CompletedEvent | "hide" | null {
@@ -97,7 +124,7 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
     const name = OF_AN_ITEM.exec(type)?.[1];
     if (name === undefined) return null;
     const index = isCount(json["output_index"]) ? json["output_index"] : null;
-    if (name !== "output_item") return completePiece(json, { type, piece: pieceOf(name, json), index });
+    if (name !== "output_item") return completePiece(json, { type, name, piece: pieceOf(name, json), index });
     if (!isObject(item)) return null;
     return type === "response.output_item.added" ? beginItem(item, index) : endItem(item, index);
   }
@@ -105,11 +132,14 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
   function beginItem(item: JsonObject, index: number | null): CompletedEvent | "hide" | null {
     const begun = items.begin(index, item);
     if (begun === null) return "hide";
+    begun.isShown = true;
+    begun.hasContent = !isEmpty(item);
     beginParts(begun.content, item["content"]);
     beginParts(begun.summary, item["summary"]);
-    const isEmpty = item["type"] === "message" && !isGiven(item["content"]);
-    const inside = mergeEdits(idEdit("id", item["id"], begun), isEmpty ? { content: write([]) } : null);
-    return changed(mergeEdits(positionEdit(index, begun), inside === null ? null : { item: within(inside) }));
+    if (begun.hasContent) begun.content.heard.add(0);
+    const isListless = item["type"] === "message" && !isGiven(item["content"]);
+    const inside = mergeEdits(idEdit(item, begun), isListless ? { content: write([]) } : null);
+    return changed(positionOf(index, begun), inside === null ? {} : { item: inside });
   }
 
   function endItem(item: JsonObject, index: number | null): CompletedEvent | "hide" | null {
@@ -118,40 +148,55 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
     if (known?.isDone === true && names.length > 0) return "hide";
     const begun = known ?? items.begin(index, item);
     if (begun === null) return "hide";
+    const missing = piecesBefore(begun, item);
     begun.isDone = true;
-    const renamed = idEdit("id", item["id"], begun);
-    const members = mergeEdits(positionEdit(index, begun), renamed === null ? null : { item: within(renamed) });
-    return changed(members, known === undefined ? piecesOf({ ...item, id: begun.id }, begun.position) : []);
+    const renamed = idEdit(item, begun);
+    return changed(positionOf(index, begun), renamed === null ? {} : { item: renamed }, missing);
   }
 
-  function completePiece(json: JsonObject, { type, piece, index }: PieceOf): CompletedEvent | null {
+  function completePiece(json: JsonObject, { type, name, piece, index }: PieceOf): CompletedEvent | null {
     const { item_id: id } = json;
     const names = namesOf({ id });
     const known = items.find({ index, names, kind: piece.kind });
     const empty = known === undefined ? EMPTY_ITEMS.get(piece.kind) : undefined;
     const begun = known ?? (empty === undefined ? null : items.begin(index, { ...empty, id }));
     // Nothing tells the name of a call that has not begun.
-    if (begun === null) return changed(index === null ? { output_index: write(items.latest()) } : null);
+    if (begun === null) return changed(index === null ? { output_index: items.latest() } : {});
     const missing = known === undefined ? [added(begun, { ...empty })] : [];
-    const members = mergeEdits(positionEdit(index, begun), idEdit("item_id", id, begun));
-    return completePart(json, { type, piece, item: begun, members, missing });
+    begun.isShown = true;
+    begun.hasContent = true;
+    const values = { ...positionOf(index, begun), ...(id !== begun.id && { item_id: begun.id }) };
+    return completePart(json, { type, name, piece, item: begun, values, missing });
   }
 
-  function completePart(json: JsonObject, { type, piece, item, members, missing }: PartOf): CompletedEvent | null {
+  function completePart(json: JsonObject, { type, name, piece, item, values, missing }: PartOf): CompletedEvent | null {
     const { list, part } = piece;
-    if (list === null) return changed(members, missing);
-    const name = list === "content" ? "content_index" : "summary_index";
-    const index = isCount(json[name]) ? json[name] : null;
+    if (list === null) {
+      const location = { item_id: item.id, output_index: item.position };
+      return changed(values, {}, [
+        ...missing,
+        ...deltasBefore(json, { type, name, location, heard: item.content.heard, position: 0 }),
+      ]);
+    }
+    const indexName = list === "content" ? "content_index" : "summary_index";
+    const index = isCount(json[indexName]) ? json[indexName] : null;
     const parts = item[list];
     const begins = isPart(type) && type.endsWith(".added");
     const known = begins ? undefined : parts.find(index);
     const position = known ?? parts.begin(index);
-    const event = { item_id: item.id, output_index: item.position, [name]: position, part };
+    const location = { item_id: item.id, output_index: item.position, [indexName]: position };
     const partType = list === "content" ? "response.content_part.added" : "response.reasoning_summary_part.added";
+    const start = known === undefined && !begins ? [{ type: partType, ...location, part }] : [];
+    if (begins && hasText(json["part"])) parts.heard.add(position);
     return changed(
-      [index === position ? null : { [name]: write(position) }, formEdits(json, type, item)].reduce(mergeEdits, members),
-      known === undefined && !begins ? [...missing, { type: partType, ...event }] : missing,
-      type.startsWith("response.reasoning_part.") ? type.replace("reasoning_part", "content_part") : undefined,
+      {
+        ...values,
+        ...(index !== position && { [indexName]: position }),
+        ...(isTextWithoutLogprobs(json, type) && { logprobs: [] }),
+        ...(type.startsWith("response.reasoning_part.") && { type: type.replace("reasoning_part", "content_part") }),
+      },
+      isOtherReasoning(json, type, item) ? { part: REASONING_TEXT } : {},
+      [...missing, ...start, ...deltasBefore(json, { type, name, location, heard: parts.heard, position })],
     );
   }
 
@@ -160,39 +205,93 @@ export function createResponseForm(facts: ResponseFacts): ResponseForm {
 
 /** The same of a complete answer. */
 export function completeWholeResponse(response: JsonObject, facts: ResponseFacts): MemberEdits | null {
-  return mergeEdits(headEdits(response, facts), outputEdits(response, createResponseItems(facts.requestId)));
+  const missing = createResponseHead(facts).missing(response);
+  const output = outputEdits(elementsOf(response["output"]), [], createResponseItems(facts.requestId));
+  return mergeEdits(Object.keys(missing).length === 0 ? null : writeAll(missing), output);
 }
 
-/** Vercel's SDK rejects one without these. */
-function headEdits({ object, created_at: created, model }: JsonObject, facts: ResponseFacts): MemberEdits | null {
-  if (isGiven(object) && typeof created === "number" && isGiven(model)) return null;
-  return {
-    ...(!isGiven(object) && { object: write("response") }),
-    ...(typeof created !== "number" && { created_at: write(facts.nowSeconds) }),
-    ...(!isGiven(model) && { model: write(facts.model) }),
-  };
+const NO_ITEM: JsonObject = {};
+
+/** Anything else in its place keeps it. */
+function elementsOf(output: unknown): readonly JsonObject[] {
+  return Array.isArray(output) ? output.map((item: unknown) => (isObject(item) ? item : NO_ITEM)) : [];
 }
 
 /** Clients know the items of a stream by the ids with which they began. */
-function outputEdits({ output }: JsonObject, items: ResponseItems): MemberEdits | null {
-  if (!Array.isArray(output)) return null;
-  const ids = output.map((item, position) => (isObject(item) ? items.idOf(item, position) : null));
+function outputEdits(
+  output: readonly JsonObject[],
+  known: readonly (ResponseItem | undefined)[],
+  items: ResponseItems,
+): MemberEdits | null {
+  const ids = output.map((item, at) => {
+    const id = known[at]?.id ?? items.idOf(item, at);
+    return item === NO_ITEM || id === item["id"] ? null : id;
+  });
   if (ids.every((id) => id === null)) return null;
   return { output: withinElements(ids.map((id) => (id === null ? null : { id: write(id) }))) };
 }
 
-interface PieceOf {
-  /** Of the event. */
+/** Of an item that ends, for clients that read the pieces alone. */
+function piecesBefore(begun: ResponseItem, item: JsonObject): readonly JsonObject[] {
+  if (begun.hasContent) return [];
+  const pieces = piecesOf({ ...item, id: begun.id }, begun.position);
+  return begun.isShown ? pieces.slice(1) : pieces;
+}
+
+interface TextOf extends Omit<EventOf, "piece"> {
+  /** The members that tell its place. */
+  location: JsonObject;
+  heard: Set<number>;
+  position: number;
+}
+
+/** Of a text that ends, and of which nothing came before. */
+function deltasBefore(json: JsonObject, { type, name, location, heard, position }: TextOf): readonly JsonObject[] {
+  const member = TEXT_MEMBERS.get(name);
+  if (member === undefined || heard.has(position)) return [];
+  heard.add(position);
+  const text = json[member];
+  if (!type.endsWith(".done") || typeof text !== "string" || text === "") return [];
+  return [{ type: `response.${name}.delta`, ...location, delta: text, ...(name === "output_text" && { logprobs: [] }) }];
+}
+
+/** By what an event is about: the text that its end repeats. */
+const TEXT_MEMBERS: ReadonlyMap<string, string> = new Map([
+  ["output_text", "text"],
+  ["reasoning_text", "text"],
+  ["reasoning_summary_text", "text"],
+  ["refusal", "refusal"],
+  ["function_call_arguments", "arguments"],
+  ["custom_tool_call_input", "input"],
+]);
+
+function hasText(part: unknown): boolean {
+  return isObject(part) && [part["text"], part["refusal"]].some((text) => typeof text === "string" && text !== "");
+}
+
+/** Its client has to add pieces to it: some servers begin an item with all that it holds. */
+function isEmpty(item: JsonObject): boolean {
+  return ["content", "summary", "arguments", "input"].every((name) => {
+    const value = item[name] ?? "";
+    return value === "" || (Array.isArray(value) && value.length === 0);
+  });
+}
+
+interface EventOf {
   type: string;
+  /** What it is about. */
+  name: string;
   piece: Piece;
+}
+
+interface PieceOf extends EventOf {
   index: number | null;
 }
 
-interface PartOf {
-  type: string;
-  piece: Piece;
+interface PartOf extends EventOf {
   item: ResponseItem;
-  members: MemberEdits | null;
+  /** Of the event, as far as its item determines them. */
+  values: JsonObject;
   missing: readonly JsonObject[];
 }
 
@@ -201,22 +300,26 @@ function pieceOf(name: string, { part }: JsonObject): Piece {
   return (typeof described === "string" ? PIECES.get(described) : undefined) ?? UNKNOWN;
 }
 
-function changed(members: MemberEdits | null, missing: readonly JsonObject[] = [], type?: string): CompletedEvent | null {
-  if (members === null && missing.length === 0 && type === undefined) return null;
-  return {
-    members: { ...members, ...(type !== undefined && { type: write(type) }) },
-    missing,
-    ...(type !== undefined && { type }),
-  };
+function changed(
+  values: JsonObject,
+  inside: CompletedEvent["inside"] = {},
+  missing: readonly JsonObject[] = [],
+): CompletedEvent | null {
+  const isSame = missing.length === 0 && Object.keys(values).length === 0 && Object.keys(inside).length === 0;
+  return isSame ? null : { values, inside, missing };
 }
 
-/** SDKs for Python read log probabilities of every piece of text. vLLM has an event of its own for parts of reasoning. */
-function formEdits({ logprobs, part }: JsonObject, type: string, item: ResponseItem): MemberEdits | null {
-  const isText = type === "response.output_text.delta" || type === "response.output_text.done";
-  if (isText) return logprobs === undefined ? { logprobs: write([]) } : null;
-  const isOther = item.kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
-  return isOther ? { part: within({ type: write("reasoning_text") }) } : null;
+/** SDKs for Python read log probabilities of every piece of text. */
+function isTextWithoutLogprobs({ logprobs }: JsonObject, type: string): boolean {
+  return logprobs === undefined && (type === "response.output_text.delta" || type === "response.output_text.done");
 }
+
+/** vLLM has an event of its own for parts of reasoning, and gives them the type of text. */
+function isOtherReasoning({ part }: JsonObject, type: string, { kind }: ResponseItem): boolean {
+  return kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
+}
+
+const REASONING_TEXT: MemberEdits = { type: write("reasoning_text") };
 
 function isPart(type: string): boolean {
   return /_part\.(?:added|done)$/.test(type);
@@ -230,12 +333,12 @@ function beginParts(parts: ItemParts, list: unknown): void {
   if (Array.isArray(list)) for (const index of list.keys()) parts.begin(index);
 }
 
-function positionEdit(index: number | null, { position }: ResponseItem): MemberEdits | null {
-  return index === position ? null : { output_index: write(position) };
+function positionOf(index: number | null, { position }: ResponseItem): JsonObject {
+  return index === position ? {} : { output_index: position };
 }
 
-function idEdit(name: string, written: unknown, { id }: ResponseItem): MemberEdits | null {
-  return written === id ? null : { [name]: write(id) };
+function idEdit(item: JsonObject, { id }: ResponseItem): MemberEdits | null {
+  return item["id"] === id ? null : { id: write(id) };
 }
 
 /** The number of an event, or of the first of those before it that its server left out, in the order in which the client gets them. */

@@ -11,6 +11,10 @@ export interface ResponseItem {
   readonly content: ItemParts;
   readonly summary: ItemParts;
   isDone: boolean;
+  /** The client knows of it. */
+  isShown: boolean;
+  /** The client has some of its content. */
+  hasContent: boolean;
 }
 
 /** The parts of an item, numbered from 0: vLLM counts on from item to item. */
@@ -18,6 +22,8 @@ export interface ItemParts {
   /** @param index the server's own number; null if it gives none. */
   begin(index: number | null): number;
   find(index: number | null): number | undefined;
+  /** By the client's positions, those whose text the client has. */
+  readonly heard: Set<number>;
 }
 
 /**
@@ -29,8 +35,12 @@ export interface ResponseItems {
   begin(index: number | null, item: JsonObject): ResponseItem | null;
   /** The item that an event belongs to. @param names it may be known by. @param kind of the item; null if the event tells none. */
   find(event: { index: number | null; names: readonly string[]; kind: unknown }): ResponseItem | undefined;
-  /** The id of an item of the whole output; null if it has it. */
-  idOf(item: JsonObject, position: number): string | null;
+  /** Of an item that has not begun. */
+  idOf(item: JsonObject, position: number): string;
+  /** The items of the whole output that have begun, in its order. */
+  match(output: readonly JsonObject[]): (ResponseItem | undefined)[];
+  /** Those that have not ended. */
+  open(): readonly ResponseItem[];
   /** Where a piece of an unknown item belongs. */
   latest(): number;
 }
@@ -40,8 +50,9 @@ export function createResponseItems(requestId: string): ResponseItems {
   /** By the server's own positions, the latest of each. */
   const byIndex = new Map<number, ResponseItem>();
   const taken = new Set<number>();
+  /** In the order in which they began. */
+  const all: ResponseItem[] = [];
   let next = 0;
-  let latest: ResponseItem | undefined;
 
   function begin(index: number | null, item: JsonObject): ResponseItem | null {
     const names = namesOf(item);
@@ -54,6 +65,8 @@ export function createResponseItems(requestId: string): ResponseItems {
       id: names[0] ?? mintItemId({ requestId, position }),
       kind: item["type"],
       isDone: false,
+      isShown: false,
+      hasContent: false,
       ...partsOf(),
     };
     taken.add(position);
@@ -61,7 +74,7 @@ export function createResponseItems(requestId: string): ResponseItems {
     next = Math.max(next, position + 1);
     if (index !== null) byIndex.set(index, begun);
     for (const name of names) byName.set(name, begun);
-    latest = begun;
+    all.push(begun);
     return begun;
   }
 
@@ -73,24 +86,31 @@ export function createResponseItems(requestId: string): ResponseItems {
     return undefined;
   }
 
+  /** By name, or as the next of its kind: LiteLLM gives an item another id at the end. */
+  function match(output: readonly JsonObject[]): (ResponseItem | undefined)[] {
+    const matched = output.map((item) => named(namesOf(item)));
+    const isMatched = new Set(matched);
+    const others = Map.groupBy(all.filter((item) => !isMatched.has(item)).toReversed(), ({ kind }) => kind);
+    return output.map((item, at) => matched[at] ?? others.get(item["type"])?.pop());
+  }
+
   return {
     begin,
     find({ index, names, kind }) {
       const known = named(names);
       if (known !== undefined) return known;
-      const candidate = index === null ? latest : byIndex.get(index);
+      const candidate = index === null ? all.at(-1) : byIndex.get(index);
       if (candidate === undefined || (kind !== null && candidate.kind !== kind)) return undefined;
       // An item that has ended has no pieces under another name.
       return candidate.isDone && names.length > 0 ? undefined : candidate;
     },
+    match,
     idOf(item, position) {
       const { id } = item;
-      const names = namesOf(item);
-      const known = named(names)?.id;
-      const expected = known ?? (typeof id === "string" && id !== "" ? id : (names[0] ?? mintItemId({ requestId, position })));
-      return expected === id ? null : expected;
+      return typeof id === "string" && id !== "" ? id : (namesOf(item)[0] ?? mintItemId({ requestId, position }));
     },
-    latest: () => latest?.position ?? 0,
+    open: () => all.filter(({ isDone }) => !isDone),
+    latest: () => all.at(-1)?.position ?? 0,
   };
 }
 
@@ -110,5 +130,6 @@ function createItemParts(): ItemParts {
       return position;
     },
     find: (index) => (index === null && count > 0 ? count - 1 : positions.get(index)),
+    heard: new Set(),
   };
 }

@@ -1,7 +1,7 @@
 import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { checkBlocks, createAnswerSize } from "../../protocol/answer-bounds.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
@@ -14,6 +14,8 @@ import { createItemPositions } from "../responses/item-positions.ts";
 export interface ResponseSoFar {
   /** @throws GatewayError `upstream_error` for more items, or larger ones, than any answer has. */
   read(json: JsonObject, data: string): void;
+  /** One of its items, by position. */
+  item(position: number): JsonObject | undefined;
   /** Its items, as JSON. */
   output(): string;
   /** Its ending at the limit of output tokens, or where a filter stopped it. */
@@ -104,6 +106,10 @@ export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
 
   return {
     read,
+    item(position) {
+      const item = items.get(position);
+      return item === undefined ? undefined : (parseObject(encodeJson(encodeItem(item))) ?? undefined);
+    },
     output: () => encodeJson(output()),
     incomplete(usage, reason) {
       const closed = [...items].map(([position, item]) =>

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody } from "../../protocol/body-sniffer.ts";
-import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { scanElements } from "../../protocol/json/scan.ts";
 import {
@@ -12,6 +12,7 @@ import {
   replace,
   within,
   write,
+  writeAll,
   type MemberEdit,
   type MemberEdits,
 } from "../../protocol/json/splice.ts";
@@ -28,7 +29,8 @@ import { limitEdits } from "./output-limit.ts";
 import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
-import { completeWholeResponse, createResponseForm, type CompletedEvent, type ResponseFacts } from "./response-form.ts";
+import { completeWholeResponse, createResponseForm, type CompletedEvent } from "./response-form.ts";
+import type { ResponseFacts } from "./response-head.ts";
 import { createResponseSoFar } from "./response-so-far.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
@@ -148,7 +150,7 @@ function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
 function createRules(meter: Meter, { facts, edits, createCount, reader }: AnswerRules): StreamRules {
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
-  const form = createResponseForm(facts);
+  const form = createResponseForm(facts, soFar.item);
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
@@ -170,7 +172,9 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
     }
     if (type === "response.failed") {
       outcome = "failed";
-      return { members: { response: within({ ...edits, error: write(encodeError(failureOf(response))) }) } };
+      const failed = { ...edits, error: write(encodeError(failureOf(response))) };
+      const completed = form.complete(json);
+      return completed === "hide" || completed instanceof GatewayError ? completed : changeOf(completed, failed);
     }
     if (isFailure) {
       outcome = "failed";
@@ -179,12 +183,13 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
     const wasOpen = outcome === "open";
     if (wasOpen && ENDINGS.has(type)) outcome = "complete";
     const completed = form.complete(json);
-    if (completed === "hide") return "hide";
+    if (completed instanceof GatewayError) outcome = "failed";
+    if (completed === "hide" || completed instanceof GatewayError) return completed;
     remember(json, data, completed);
     // Once: a server could repeat a short event, and all items with it.
     const isEnd = wasOpen && outcome === "complete";
     const items = isObject(response) && isEnd && isEmptyList(response["output"]) ? { output: itemsSoFar() } : null;
-    return changeOf(completed, isObject(response) ? [edits, completed?.response ?? null, items].reduce(mergeEdits, null) : null);
+    return changeOf(completed, isObject(response) ? mergeEdits(edits, items) : null);
   }
 
   /** As the client gets it. */
@@ -194,10 +199,10 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
       return;
     }
     for (const event of completed.missing) soFar.read(event, JSON.stringify(event));
-    const { members, response } = completed;
-    const edited = response === undefined ? members : { ...members, response: within(response) };
-    const written = editMembers(Buffer.from(data), edited).toString("utf8");
-    soFar.read(parseObject(written) ?? json, written);
+    const { values, inside } = completed;
+    // Of what is inside, only items and responses are kept; most events are pieces of text.
+    const isEdited = inside.item !== undefined || inside.response !== undefined;
+    soFar.read({ ...json, ...values }, isEdited ? editMembers(Buffer.from(data), editsInside(inside)).toString("utf8") : data);
   }
 
   function failureOf(response: unknown): GatewayError {
@@ -212,10 +217,20 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
   }
 
   function changeOf(completed: CompletedEvent | null, response: MemberEdits | null): EventEdit {
-    const members = mergeEdits(completed?.members ?? null, response === null ? null : { response: within(response) });
-    if (members === null) return "keep";
-    const missing = (completed?.missing ?? []).map((event) => encodeSseEvent(String(event["type"]), JSON.stringify(event)));
-    return { members, missing: missing.join(""), ...(completed?.type !== undefined && { name: completed.type }) };
+    if (completed === null) return response === null ? "keep" : { members: { response: within(response) } };
+    const { values, inside, missing } = completed;
+    const all = response === null ? inside : { ...inside, response: { ...response, ...inside.response } };
+    return {
+      members: { ...writeAll(values), ...editsInside(all) },
+      missing: missing.map(encodeMissing).join(""),
+      ...(typeof values["type"] === "string" && { name: values["type"] }),
+    };
+  }
+
+  function encodeMissing(event: JsonObject): string {
+    const written = Buffer.from(JSON.stringify(event));
+    const edited = edits === null ? written : editMembers(written, { response: within(edits) });
+    return encodeSseEvent(String(event["type"]), edited.toString("utf8"));
   }
 
   return {
@@ -233,6 +248,10 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
       return eventsOfResponse(answer);
     },
   };
+}
+
+function editsInside(inside: CompletedEvent["inside"]): MemberEdits {
+  return Object.fromEntries(Object.entries(inside).map(([name, edits]) => [name, within(edits)]));
 }
 
 function isEmptyList(value: unknown): boolean {

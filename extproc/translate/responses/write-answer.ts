@@ -4,6 +4,7 @@ import { createEventEncoder, NO_EVENTS, type EventEncoder, type PartEvent } from
 import { encodeResponse, type ResponseHead, type ResponseState } from "../../protocol/responses/response.ts";
 import type { AnswerWriter, StreamWriter } from "../conversation/answer.ts";
 import type { AnswerEvent } from "../conversation/answer-event.ts";
+import { ownResponseId } from "../conversation/ids.ts";
 import { createBlocks } from "./blocks.ts";
 import { openRefusal } from "./open-item.ts";
 import { createOutput } from "./output.ts";
@@ -28,7 +29,7 @@ function createStreamWriter(
 ): StreamWriter & { response(): Buffer } {
   const { asked, model, requestId, nowSeconds } = context;
   const serial = requestId.replaceAll("-", "");
-  const head: ResponseHead = { id: `resp_${serial}`, created: nowSeconds, model, echoed: asked.echoed };
+  const head: ResponseHead = { id: ownResponseId(requestId), created: nowSeconds, model, echoed: asked.echoed };
   const encoder = createEncoder(head);
   const output = createOutput(serial);
   const blocks = createBlocks(context, output);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
@@ -102,6 +103,41 @@ const ODD: Record<string, () => string> = {
     }
     return write(all);
   },
+  "response.in_progress first": () => {
+    const all = events();
+    for (const event of all) if (event.type === "response.created") event.type = "response.in_progress";
+    return write(all);
+  },
+  "an item first": () => write(events().slice(1)),
+  "nothing before its first text": () => write(events().slice(3)),
+  "its end alone": () => write(events().slice(-1)),
+  "its end and an item first": () =>
+    write(events().filter(({ type }) => type.endsWith("item.done") || type.endsWith("completed"))),
+  "another id at its end": () => {
+    const all = write(events());
+    const end = all.lastIndexOf("resp_1");
+    return `${all.slice(0, end)}resp_2${all.slice(end + 6)}`;
+  },
+  "texts that arrive with their ends": () => write(events().filter(({ type }) => !type.endsWith(".delta"))),
+  "no id of the response": () => write(events()).replaceAll('"id":"resp_1",', ""),
+  "an id of the response at its end alone": () => write(events()).replace('"id":"resp_1",', ""),
+  "items that never end": () => write(events().filter(({ type }) => !type.endsWith("item.done"))),
+  "items that never end, and no output": () => {
+    const all = events().filter(({ type }) => !type.endsWith("item.done"));
+    return write(all).replace(/("status":"completed","model":"m","output":)\[.*\]/, "$1[]");
+  },
+  "items that begin and end, without pieces": () =>
+    write(events().filter(({ type }) => !/delta|text.done|_part|arguments/.test(type))),
+  "other ids of items at its end": () => {
+    const all = write(events());
+    const end = all.lastIndexOf("event: ");
+    return all.slice(0, end) + all.slice(end).replaceAll(/msg_1|fc_1/g, "$&9");
+  },
+  // LiteLLM's, of servers that do not stream.
+  "text that names the response as its item, and the rest at its end": () => {
+    const text = events().filter(({ type }) => type === "response.output_text.delta");
+    return write([...text.map((event) => ({ ...event, item_id: "resp_1" })), ...events().slice(-1)]);
+  },
   "types only in the names of events": () => write(events()).replaceAll(/data: \{"type":"response[\w.]+",/g, "data: {"),
 };
 
@@ -193,17 +229,52 @@ test.for(Object.entries(ODD))("a Responses stream with %s is whole for the offic
     output_text: "Good day.",
     output: [{ type: "message" }, { type: "function_call", call_id: "call_1", arguments: '{"city":"Oslo"}' }],
   });
+  expect(readPieces(whole.text)).toEqual({ text: "Good day.", arguments: '{"city":"Oslo"}' });
   // Codex runs a call at each end of its item.
   expect(whole.text.match(/event: response.output_item.done/g)).toHaveLength(2);
   const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
   expect(play(REQUEST, bytes, { protocol: "responses" }).text).toBe(whole.text);
 });
 
+const deltaSchema = z.looseObject({ type: z.string(), delta: z.string().optional() });
+
+/** For clients that read nothing else. */
+function readPieces(stream: string): { text: string; arguments: string } {
+  const read = [...stream.matchAll(/^data: (.*)$/gm)].map(([, data]) => deltaSchema.parse(JSON.parse(data ?? "")));
+  const join = (name: string) => read.flatMap(({ type, delta }) => (type === name ? [delta ?? ""] : [])).join("");
+  return { text: join("response.output_text.delta"), arguments: join("response.function_call_arguments.delta") };
+}
+
 test("a Responses stream in proper form passes without a copy", () => {
   const pieces = write(events())
     .split(/(?<=\n\n)/)
     .map((event) => Buffer.from(event));
   expect(play(REQUEST, pieces, { protocol: "responses" })).toMatchObject({ text: write(events()), unchanged: pieces.length });
+});
+
+test("a Responses stream ends with an error where another response begins", () => {
+  const again = write(events().slice(0, 5)) + write(events()).replaceAll("resp_1", "resp_2");
+  const { text, outcome } = play(REQUEST, [Buffer.from(again)], { protocol: "responses" });
+  expect(outcome).toBe("failed");
+  expect(text).toContain("event: response.failed");
+  expect(text).not.toContain("resp_2");
+});
+
+test("a response that failed before it began is a failed response for the official SDK", async () => {
+  const error = { code: "server_error", message: "CUDA out of memory" };
+  const sent = write([{ type: "response.failed", response: { id: "resp_1", status: "failed", error } }]);
+  const { text, outcome } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  expect(outcome).toBe("failed");
+  expect(await replayResponses(text)).toMatchObject({ id: "resp_1", status: "failed", error: { code: "server_error" } });
+});
+
+test("the names of the model and of the response are the same in events that the server left out", () => {
+  const sent = write(events().slice(1));
+  const { text } = play({ ...REQUEST, model: "public" }, [Buffer.from(sent)], { protocol: "responses" });
+  const named = [...text.matchAll(/"response":\{"id":"(\w+)".*?"model":"(\w+)"/g)].map(([, id, model]) => [id, model]);
+  expect(new Set(named.map(String)).size).toBe(1);
+  expect(named).toHaveLength(2);
+  expect(named[0]?.[1]).toBe("public");
 });
 
 test("an item of which its server sends only the end gets its pieces", () => {
