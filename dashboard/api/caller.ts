@@ -4,6 +4,7 @@ import type { Database } from "../../ledger/postgres/database.ts";
 import { findManagementToken, isManagementToken, MANAGEMENT_TOKEN_LENGTH } from "../../ledger/people/management-tokens.ts";
 import type { Role } from "../../ledger/people/members.ts";
 import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
+import { isRead } from "../http/methods.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { isFromOwnPage } from "../session/csrf.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../permissions.ts";
@@ -32,17 +33,26 @@ export function recognizeCallers(scope: FastifyInstance, deps: GuardDeps): void 
   const { database, publicBaseUrl, inFlight } = deps;
   const cookies = sessionCookie(publicBaseUrl);
   scope.decorateRequest("caller", null);
-  scope.addHook("onRequest", async (request) => {
-    if (request.is404 || request.routeOptions.config.isOpen === true) return;
+
+  async function identify(request: FastifyRequest): Promise<Caller> {
     const credential = readCredential(request);
-    request.caller = await inFlight.identify(request, () =>
+    return inFlight.identify(request, () =>
       credential === undefined
         ? callerOfSession(deps, { request, token: cookies.read(request) })
         : callerOfToken(database, credential),
     );
+  }
+
+  scope.addHook("onRequest", async (request) => {
+    if (request.is404 || request.routeOptions.config.isOpen === true) return;
+    request.caller = await identify(request);
   });
-  // After the body has arrived, so that a slow sender does not occupy a turn.
-  scope.addHook("preHandler", (request) => inFlight.enter(request, request.caller?.accountId));
+  scope.addHook("preHandler", async (request) => {
+    // After the body has arrived, so that a slow sender does not occupy a turn.
+    await inFlight.enter(request, request.caller?.accountId);
+    // Until then, the token may have been revoked, or its person removed (S56).
+    if (request.caller !== null && !isRead(request)) request.caller = await identify(request);
+  });
 }
 
 /** @throws GatewayError `permission_denied` for a caller whose role does not allow it. */
@@ -102,9 +112,8 @@ async function callerOfSession(
   const { publicBaseUrl } = deps;
   const visitor = await readVisitor(deps, token);
   if (visitor === null) throw refused(`Authentication required. ${WHERE}`);
-  const isRead = request.method === "GET" || request.method === "HEAD";
   // A browser sends its cookies with other sites' requests too, but not a program's own header.
-  if (!isRead && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
+  if (!isRead(request) && !(isFromOwnPage(request, publicBaseUrl) && isJson(request)))
     throw new GatewayError("permission_denied", "With a session cookie, only pages of this dashboard can send this, as JSON.");
   if (visitor.mustProveFactor)
     throw new GatewayError(

@@ -1,10 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { crossOriginHeaders } from "../../contract/cross-origin.ts";
 import { checkAccountState, checkKeyState, checkSecret, notValid, readSentKey, unreadable } from "../../ledger/keys/check-key.ts";
-import { findKey } from "../../ledger/keys/find-key.ts";
+import { findKey, type FoundKey } from "../../ledger/keys/find-key.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { createAddressSet } from "../../runtime/ip-network.ts";
 import type { InFlight } from "../http/in-flight.ts";
+import { isRead } from "../http/methods.ts";
 
 /** Whose files and batches a request is about. */
 export interface BatchCaller {
@@ -26,12 +27,23 @@ export function recognizeKeys(scope: FastifyInstance, deps: CallerDeps): void {
   scope.decorateRequest("batchCaller", null);
   scope.addHook("onRequest", async (request, reply) => {
     if (request.is404) return;
-    request.batchCaller = await inFlight.identify(request, () => readCaller(deps, request, reply));
+    const key = await inFlight.identify(request, () => findSentKey(deps, request));
+    const { origin } = request.headers;
+    // Also if the key is refused: its pages may read why (docs/decisions/0077).
+    if (origin !== undefined && key.found.allowedOrigins?.includes(origin) === true) reply.headers(crossOriginHeaders(origin));
+    request.batchCaller = checkSentKey(deps, request, key);
   });
   scope.addHook("preHandler", async (request) => {
     // Uploads have turns of their own: they take as long as their sender likes.
-    if (request.routeOptions.config.isUpload !== true) await inFlight.enter(request, request.batchCaller?.accountId);
+    if (request.routeOptions.config.isUpload === true) return;
+    await inFlight.enter(request, request.batchCaller?.accountId);
+    if (request.batchCaller !== null && !isRead(request)) await checkCallerAgain(deps, request);
   });
+}
+
+/** While a body came, which may take minutes, the key may have been deleted, disabled or rotated (S25). @throws GatewayError. */
+export async function checkCallerAgain(deps: CallerDeps, request: FastifyRequest): Promise<void> {
+  checkSentKey(deps, request, await deps.inFlight.identify(request, () => findSentKey(deps, request)));
 }
 
 export function batchCallerOf({ batchCaller }: FastifyRequest): BatchCaller {
@@ -39,26 +51,36 @@ export function batchCallerOf({ batchCaller }: FastifyRequest): BatchCaller {
   return batchCaller;
 }
 
-async function readCaller(
-  { database, pepper, publicBaseUrl }: CallerDeps,
+interface SentKeyFound {
+  secret: string;
+  found: FoundKey;
+}
+
+async function findSentKey({ database, publicBaseUrl }: CallerDeps, request: FastifyRequest): Promise<SentKeyFound> {
+  const keysUrl = keysUrlOf(publicBaseUrl);
+  const { publicId, secret } = readSentKey(headersOf(request), keysUrl);
+  const found = await findKey(database, publicId);
+  if (found === undefined) throw notValid(keysUrl);
+  if (found === "unreadable") throw unreadable("API key");
+  return { secret, found };
+}
+
+function checkSentKey(
+  { pepper, publicBaseUrl }: CallerDeps,
   request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<BatchCaller> {
-  const keysUrl = `${publicBaseUrl}/dashboard/keys`;
-  const headers = headersOf(request);
-  const { publicId, secret } = readSentKey(headers, keysUrl);
-  const key = await findKey(database, publicId);
-  if (key === undefined) throw notValid(keysUrl);
-  if (key === "unreadable") throw unreadable("API key");
-  const { origin } = request.headers;
-  // Also if the key is refused: its pages may read why (docs/decisions/0077).
-  if (origin !== undefined && key.allowedOrigins?.includes(origin) === true) reply.headers(crossOriginHeaders(origin));
+  { secret, found }: SentKeyFound,
+): BatchCaller {
+  const keysUrl = keysUrlOf(publicBaseUrl);
   const nowMs = Date.now();
-  const isFromAllowed = () => createAddressSet(key.allowedAddresses ?? []).has(request.ip);
-  checkSecret(key, { secret, pepper, nowMs, headers, keysUrl, isFromAllowed });
-  checkKeyState(key, { nowMs, keysUrl });
-  checkAccountState(key);
-  return { accountId: key.accountId, keyId: key.publicId };
+  const isFromAllowed = () => createAddressSet(found.allowedAddresses ?? []).has(request.ip);
+  checkSecret(found, { secret, pepper, nowMs, headers: headersOf(request), keysUrl, isFromAllowed });
+  checkKeyState(found, { nowMs, keysUrl });
+  checkAccountState(found);
+  return { accountId: found.accountId, keyId: found.publicId };
+}
+
+function keysUrlOf(publicBaseUrl: string): string {
+  return `${publicBaseUrl}/dashboard/keys`;
 }
 
 /** As Envoy tells them to extproc. */

@@ -112,7 +112,9 @@ async function receiveFile(deps: BatchDeps, request: FastifyRequest, turn: Uploa
     const form = createFileForm(upload);
     const pieces = readBody(request.body, { maxBytes: MAX_FORM_BYTES, what: WHAT, turn });
     await readFormStream(pieces, { boundary, onPart: form.onPart });
-    return await upload.complete(form.end());
+    const file = form.end();
+    await deps.checkCallerAgain(request);
+    return await upload.complete(file);
   } catch (error) {
     await upload.abandon();
     throw error;

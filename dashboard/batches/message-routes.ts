@@ -104,7 +104,11 @@ async function batchOf({ database }: BatchDeps, accountId: string, id: string): 
 }
 
 /** @returns the id of a batch that runs. @throws GatewayError for a list with mistakes; nothing of it stays then. */
-async function receiveBatch({ database, content, room }: BatchDeps, request: FastifyRequest, turn: UploadTurn): Promise<string> {
+async function receiveBatch(
+  { database, content, room, checkCallerAgain }: BatchDeps,
+  request: FastifyRequest,
+  turn: UploadTurn,
+): Promise<string> {
   const { accountId, keyId } = batchCallerOf(request);
   const declared = Number(request.headers["content-length"] ?? MAX_BYTES);
   if (declared > MAX_BYTES) throw tooLarge(MAX_BYTES, WHAT);
@@ -126,6 +130,7 @@ async function receiveBatch({ database, content, room }: BatchDeps, request: Fas
       for (const element of elements.push(piece)) await arrival.add(element);
     elements.end();
     const arrived = await arrival.end();
+    await checkCallerAgain(request);
     await room.giveBack(roomOfBatch(declared) - arrived.bytes, async () => startBatch(database, { batchId, ...arrived }));
     return batchId;
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../contract/errors.ts";
 import { checkVersion, hasVersion } from "../../contract/messages-version.ts";
 import { createBatchContent } from "../../ledger/batches/content.ts";
@@ -7,7 +7,7 @@ import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
 import { prepareApiScope } from "../http/api-scope.ts";
 import { batchRoutes } from "./batch-routes.ts";
-import { recognizeKeys } from "./caller.ts";
+import { checkCallerAgain, recognizeKeys } from "./caller.ts";
 import { answerBatchError, headerOf, idHeaders, isOfMessages } from "./failure.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { messageBatchRoutes } from "./message-routes.ts";
@@ -47,6 +47,7 @@ export async function serveBatches(app: FastifyInstance, deps: AppDeps & { inFli
         database,
         publicBaseUrl,
         content: createBatchContent(pepper),
+        checkCallerAgain: (request: FastifyRequest) => checkCallerAgain(deps, request),
         uploads: createUploads(),
         room: createBatchRoom({ maxBytes: deps.maxBatchBytes ?? DEFAULT_MAX_BYTES }),
       };

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { isRead } from "./methods.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Of one address, before a session or a token is looked up. Many people may share one. */
@@ -74,7 +75,7 @@ export function boundInFlight(app: FastifyInstance): InFlight {
   async function enterAsGuest(request: FastifyRequest): Promise<void> {
     // Payments are booked even during floods.
     if (request.routeOptions.config.isWebhook === true) return;
-    const { ofAddress: own, ofAll } = request.method === "GET" || request.method === "HEAD" ? guestPages : guestForms;
+    const { ofAddress: own, ofAll } = isRead(request) ? guestPages : guestForms;
     await take(own, request, request.ip);
     await take(ofAll, request, EVERYBODY);
   }

@@ -1,8 +1,13 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 
 export interface Methods {
   /** @param url with its query. @returns them in order, none for an unknown path. */
   of(url: string): string[];
+}
+
+/** Whether it changes nothing. */
+export function isRead({ method }: FastifyRequest): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** Remembers which methods the scope's paths accept, for what a 405 says. To be called before the routes are added. */

@@ -86,7 +86,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
       database.transaction(async (transaction) => {
         const { accountId } = actor;
         await checkModelNames(transaction, allowedModels, modelsField);
-        await admitChange(transaction, "key", accountId);
+        await admitChange(transaction, "key", actor);
         if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const { publicId, value } = await createApiKey(transaction, {
           accountId,
@@ -110,7 +110,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         const onlySwitch = switchIn(change);
         await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
         const isStop = onlySwitch === "disabled" && before.status !== "disabled";
-        if (!isStop) await admitChange(transaction, "key", accountId);
+        if (!isStop) await admitChange(transaction, "key", actor);
         const { projectId, ...settings } = change;
         if (
           projectId !== undefined &&
@@ -139,7 +139,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
     rotate: (actor, publicId, { overlapHours }) =>
       database.transaction(async (transaction) => {
         await find(actor, publicId, transaction);
-        await admitChange(transaction, "key", actor.accountId);
+        await admitChange(transaction, "key", actor);
         const previousUntil = overlapHours === 0 ? null : new Date(Date.now() + overlapHours * HOUR_MS);
         const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
         await note(transaction, actor, "key.rotated", publicId);

@@ -23,7 +23,7 @@ export function createProjectActions(database: Database): ProjectActions {
     rename: (actor, id, name) =>
       database.transaction(async (transaction) => {
         const { accountId } = actor;
-        const before = await renameProject(transaction, { accountId, id, name });
+        const before = await renameProject(transaction, actor, { id, name });
         await noteAction(transaction, { ...actor, action: "project.renamed", subject: `${before} → ${name}` });
         return findProject(transaction, { accountId, id });
       }),

@@ -6,6 +6,7 @@ import { listMemberships } from "../../ledger/people/members.ts";
 import { findPerson } from "../../ledger/people/persons.ts";
 import { findSession } from "../../ledger/sign-in/sessions.ts";
 import type { InFlight } from "../http/in-flight.ts";
+import { isRead } from "../http/methods.ts";
 import { isAllowed, type Permission } from "../permissions.ts";
 import { providerFor, type ProviderDomains } from "../oidc/provider-domains.ts";
 import type { AdminSecondFactor } from "../config/second-factor-policy.ts";
@@ -74,11 +75,16 @@ export function guard(app: FastifyInstance, deps: GuardDeps): void {
     const { isApi, isAsset, isWebhook } = request.routeOptions.config;
     if (isApi === true || isAsset === true) return;
     const token = cookies.read(request);
-    const known = token === undefined ? null : await inFlight.identify(request, () => readVisitor(deps, token));
-    const visitor = known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request, known.person) };
-    request.visitor = visitor;
-    await inFlight.enter(request, visitor?.membership.accountId);
-    const isForm = request.method !== "GET" && request.method !== "HEAD" && isWebhook !== true;
+    const identify = async () => {
+      const known = token === undefined ? null : await inFlight.identify(request, () => readVisitor(deps, token));
+      return known && { ...known, toast: toasts.read(request, known.person), draft: drafts.read(request, known.person) };
+    };
+    request.visitor = await identify();
+    await inFlight.enter(request, request.visitor?.membership.accountId);
+    const isForm = !isRead(request) && isWebhook !== true;
+    // While it waited for its turn, the session may have ended, or its person been removed (S56).
+    if (isForm && request.visitor !== null) request.visitor = await identify();
+    const { visitor } = request;
     const session = visitor === null || token === undefined ? undefined : { token, accountId: visitor.membership.accountId };
     if (isForm) checkForm(request, { publicBaseUrl, session });
   });

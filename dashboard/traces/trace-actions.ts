@@ -63,7 +63,7 @@ export function createTraceActions({ database, pepper, targetNetworks = "public"
   ): Promise<Result> {
     return database.transaction(async (transaction) => {
       const isStop = action === "account.traces_disabled" || action === "account.traces_removed";
-      if (!isStop) await admitChange(transaction, "traces", actor.accountId);
+      if (!isStop) await admitChange(transaction, "traces", actor);
       const { url, result } = await work(transaction);
       await noteAction(transaction, { ...actor, action, subject: new URL(url).origin });
       return result;

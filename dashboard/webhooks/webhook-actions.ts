@@ -76,7 +76,7 @@ export function createWebhookActions({ database, pepper, targetNetworks = "publi
   ): Promise<Result> {
     return database.transaction(async (transaction) => {
       const isStop = action === "account.webhook_disabled" || action === "account.webhook_removed";
-      if (!isStop) await admitChange(transaction, "webhook", actor.accountId);
+      if (!isStop) await admitChange(transaction, "webhook", actor);
       const { url, result } = await work(transaction);
       await noteAction(transaction, { ...actor, action, subject: new URL(url).origin });
       return result;

@@ -4,6 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { END_USER } from "../../contract/labels.ts";
 import { readAccountLabels } from "../labels/account-labels.ts";
+import type { Actor } from "../people/actor.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { BUDGETS, SPENT, SPENT_BY_END_USER, THIS_MONTH, type BudgetScope } from "./budgets.ts";
@@ -17,13 +18,15 @@ import { lockAccount } from "../accounts/lock-account.ts";
  */
 export async function setBudget(
   transaction: Queryable,
-  { accountId, amountNanoUsd, ...covered }: BudgetScope & { accountId: string; amountNanoUsd: bigint },
+  actor: Actor,
+  { amountNanoUsd, ...covered }: BudgetScope & { amountNanoUsd: bigint },
 ): Promise<string> {
+  const { accountId } = actor;
   const keyId = covered.scope === "key" ? covered.keyId : null;
   const personId = covered.scope === "member" ? covered.personId : null;
   // One at a time: concurrent calls would all find room.
   await lockAccount(transaction, accountId);
-  await admitChange(transaction, "budget", accountId);
+  await admitChange(transaction, "budget", actor);
   await checkCovered(transaction, { accountId, keyId, personId });
   const row = await upsert(transaction, covered, { accountId, amountNanoUsd, keyId, personId });
   if (row.others >= ACCOUNT_BOUNDS.budgets)

@@ -31,7 +31,7 @@ export async function issuePlaygroundKey(
   const { accountId, personId } = holder;
   // One at a time per account: two tabs that open at once would create two keys.
   await lockAccount(transaction, accountId);
-  await admitChange(transaction, "key", accountId);
+  await admitChange(transaction, "key", holder);
   const expiresAt = new Date(Date.now() + VALUE_LASTS_MS);
   const known = await findPlaygroundKey(transaction, holder);
   if (known?.isDisabled === true)

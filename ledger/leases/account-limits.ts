@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
 import { LIMIT_NAMES, limitsSchema, storedLimitsSchema, type Limits } from "../../contract/limits.ts";
 import { parseNanoUsd } from "../money.ts";
+import type { Actor } from "../people/actor.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { countEarlierSpend } from "./earlier-spend.ts";
@@ -37,7 +38,13 @@ export async function readAccountLimits(database: Queryable, accountId: string):
  */
 export async function setAccountLimits(
   transaction: Queryable,
-  { accountId, by, limits }: { accountId: string; by: LimitSetter; limits: Limits },
+  {
+    accountId,
+    by,
+    limits,
+    personId = null,
+    tokenId = null,
+  }: Partial<Actor> & { accountId: string; by: LimitSetter; limits: Limits },
 ): Promise<boolean> {
   const [kept] = await transaction.query({ text: `${SELECT} FOR NO KEY UPDATE`, values: [accountId], row });
   if (kept === undefined) return false;
@@ -47,7 +54,7 @@ export async function setAccountLimits(
       "invalid_request",
       `This account has a limit set by a newer version of the gateway (${unknown.join(", ")}). Its limits can be changed when the upgrade is complete.`,
     );
-  if (by === "owner") await admitChange(transaction, "limits", accountId);
+  if (by === "owner") await admitChange(transaction, "limits", { accountId, personId, tokenId });
   const effective = lowestLimits(limits, (by === "owner" ? kept.operator : kept.owner).limits);
   await countEarlierSpend(transaction, { noun: "account", id: accountId, limits: effective });
   await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [

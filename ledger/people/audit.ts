@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { DAY_MS, endOfDay } from "../../contract/days.ts";
 import { lowestIdAt } from "../usage/request-id-time.ts";
+import { checkActor, type Actor } from "./actor.ts";
 import type { ActionFilterName, ActionName } from "./action-names.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
 
@@ -89,15 +90,18 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits or settings
+ * Locks the account for a change of it. Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits or settings
  * are changed, or something sent on request. Deleting and disabling are never limited, so that anything can always be stopped.
  * @param transaction the one that notes the action: the account's other changes wait for its end.
- * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours.
+ * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours; `permission_denied` if the actor may not
+ * change anything there any more.
  */
-export async function admitChange(transaction: Queryable, of: keyof typeof BOUNDED_ACTIONS, accountId: string): Promise<void> {
+export async function admitChange(transaction: Queryable, of: keyof typeof BOUNDED_ACTIONS, actor: Actor): Promise<void> {
+  const { accountId } = actor;
   const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
   // One at a time: concurrent calls would all find room.
   await lockAccount(transaction, accountId);
+  await checkActor(transaction, actor, "member");
   const changes = await transaction.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE ANY ($3) LIMIT $4",
     // An id contains its creation time.

@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { linkUser } from "../provisioning/users.ts";
+import { checkActor } from "./actor.ts";
 import { noteAction } from "./audit.ts";
 import {
   ACCOUNT_OF_MEMBERSHIP,
@@ -44,8 +45,10 @@ export async function invite(
   if (!z.email().max(254).safeParse(email.trim()).success)
     throw new GatewayError("invalid_request", "This is not an email address.", { field: "email" });
   const { token, hash } = mintToken();
+  const by = { accountId, personId: tokenId === null ? invitedBy : null, tokenId };
   await database.transaction(async (transaction) => {
     await lockAccount(transaction, accountId);
+    await checkActor(transaction, by, "owner");
     // An account must not be a way to send mail to the world in our name.
     if ((await countInvited(transaction, accountId)) >= invitationsADay)
       throw new GatewayError(
@@ -65,7 +68,6 @@ export async function invite(
        VALUES ($1, $2, $3, $4, $5, now() + ${INVITED_FOR})`,
       [hash, accountId, email.trim(), role, invitedBy],
     );
-    const by = { accountId, personId: tokenId === null ? invitedBy : null, tokenId };
     await noteAction(transaction, { ...by, action: "member.invited", subject: email.trim() });
   });
   return token;

@@ -52,6 +52,7 @@ const KNOWN_ROLES = ROLES.map((role) => `'${role}'`).join(", ");
 const IS_STOPPED = `(member.role IS NULL OR member.role NOT IN (${KNOWN_ROLES}) OR management_token.role NOT IN (${KNOWN_ROLES}) OR (
   NOT (management_token.has_second_factor OR ${HAS_TOTP} OR ${HAS_PASSKEY})
   AND EXISTS (SELECT FROM second_factor_rule AS rule WHERE rule.account_id = management_token.account_id)))`;
+const IN_FORCE = `revoked_at IS NULL AND NOT ${IS_STOPPED} AND (expires_at IS NULL OR expires_at > now())`;
 const COLUMNS = `management_token.id, management_token.account_id AS "accountId", management_token.name,
   ${lesserRole("management_token.role", "coalesce(member.role, management_token.role)")} AS role, email AS "createdBy",
   management_token.created_at AS "createdAt", expires_at AS "expiresAt", last_used_at AS "lastUsedAt",
@@ -126,13 +127,23 @@ export async function createManagementToken(
 /** The token of this value, while it is in force; its use is recorded. */
 export async function findManagementToken(database: Queryable, value: string): Promise<ManagementToken | undefined> {
   const [token] = await database.query({
-    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND revoked_at IS NULL AND NOT ${IS_STOPPED} AND (expires_at IS NULL OR expires_at > now())`,
+    text: `SELECT ${COLUMNS} ${FROM} WHERE token_hash = $1 AND ${IN_FORCE}`,
     values: [hashToken(value)],
     row: tokenRow,
   });
   if (token !== undefined && (token.lastUsedAt === null || Date.now() - token.lastUsedAt.getTime() > 60_000))
     await database.execute("UPDATE management_token SET last_used_at = date_trunc('minute', now()) WHERE id = $1", [token.id]);
   return token;
+}
+
+/** Of a token in force; undefined otherwise. */
+export async function readTokenRole(database: Queryable, id: string | null): Promise<OrOther<Role> | undefined> {
+  const [token] = await database.query({
+    text: `SELECT ${COLUMNS} ${FROM} WHERE management_token.id = $1 AND ${IN_FORCE}`,
+    values: [id],
+    row: tokenRow,
+  });
+  return token?.role;
 }
 
 /** Who created a token. */

@@ -27,13 +27,10 @@ export const PROJECT_NAME_LENGTH = 64;
  * @throws GatewayError `invalid_request` for a name that another project of the account has, whatever its case, or for too many
  * projects; `rate_limited` for too many changes in a day.
  */
-export async function createProject(
-  transaction: Queryable,
-  { accountId, personId, tokenId }: ProjectActor,
-  name: string,
-): Promise<string> {
+export async function createProject(transaction: Queryable, actor: ProjectActor, name: string): Promise<string> {
+  const { accountId, personId, tokenId } = actor;
   await lockProjects(transaction, accountId);
-  await admitChange(transaction, "project", accountId);
+  await admitChange(transaction, "project", actor);
   if ((await countProjects(transaction, accountId)) >= ACCOUNT_BOUNDS.projects)
     throw new GatewayError(
       "invalid_request",
@@ -56,12 +53,13 @@ export async function createProject(
  */
 export async function renameProject(
   transaction: Queryable,
-  { name, ...project }: ProjectIdentity & { name: string },
+  actor: ProjectActor,
+  { id, name }: { id: string; name: string },
 ): Promise<string> {
-  const { accountId, id } = project;
+  const { accountId } = actor;
   await lockProjects(transaction, accountId);
-  await admitChange(transaction, "project", accountId);
-  const before = await readName(transaction, project);
+  await admitChange(transaction, "project", actor);
+  const before = await readName(transaction, { accountId, id });
   await checkNameIsFree(transaction, { accountId, name, exceptId: id });
   await transaction.execute("UPDATE project SET name = $2 WHERE id = $1", [id, name]);
   return before;

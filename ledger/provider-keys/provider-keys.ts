@@ -101,7 +101,7 @@ export async function setProviderKey(
     if (sealing === undefined) throw refused("This service does not accept provider keys.");
     await lockAccounts(transaction, [accountId]);
     await checkActive(transaction, accountId);
-    await admitChange(transaction, "provider_key", accountId);
+    await admitChange(transaction, "provider_key", actor);
     const [known] = await transaction.query({
       text: `SELECT id, origin, state, falls_back AS "fallsBack" FROM provider_key WHERE account_id = $1 AND provider = $2`,
       values: [accountId, provider],
@@ -199,7 +199,7 @@ export async function setFallback(
     const key = await findProviderKey(transaction, { accountId, provider });
     if (key.fallsBack === fallsBack) return key;
     // To refuse requests again is always possible.
-    if (fallsBack) await admitChange(transaction, "provider_key", accountId);
+    if (fallsBack) await admitChange(transaction, "provider_key", actor);
     await transaction.execute("UPDATE provider_key SET falls_back = $2 WHERE id = $1", [key.id, fallsBack]);
     await refreshAccounts(transaction, [accountId]);
     const action = fallsBack ? "provider_key.fallback_allowed" : "provider_key.fallback_ended";

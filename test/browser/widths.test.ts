@@ -210,7 +210,7 @@ async function fill({ database, inAccount }: TestService): Promise<string> {
     { scope: "member", personId },
     { scope: "end_user" },
   ] as const)
-    await setBudget(database, { accountId, amountNanoUsd: 1_234_567_890_123_456n, ...covered });
+    await setBudget(database, { accountId, personId: null }, { amountNanoUsd: 1_234_567_890_123_456n, ...covered });
   const url = `https://${EMAIL.replace("@", ".")}/hooks/${"long".repeat(20)}`;
   const { endpoint } = await addEndpoint(database, { accountId, url, events: EVENT_TYPES, pepper: PEPPER });
   await queueEvent(database, { accountId, type: "budget.threshold_reached", data: {} });

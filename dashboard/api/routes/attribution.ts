@@ -51,7 +51,7 @@ export function attributionApi(api: Api, { database }: AppDeps): void {
       const { accountId } = caller;
       const { is_on: isOn } = request.body;
       await database.transaction(async (transaction) => {
-        if (isOn) await admitChange(transaction, "settings", accountId);
+        if (isOn) await admitChange(transaction, "settings", caller);
         if (!(await keepLabels(transaction, { accountId, isOn }))) return;
         await noteAction(transaction, { ...caller, action: isOn ? "account.tags_on" : "account.tags_off", subject: accountId });
       });

@@ -70,7 +70,7 @@ export function budgetApi(api: Api, { database }: AppDeps): void {
       const covered = readScope(request.body);
       const amountNanoUsd = readAmount(request.body.amount);
       return database.transaction(async (transaction) => {
-        const id = await setBudget(transaction, { accountId, amountNanoUsd, ...covered });
+        const id = await setBudget(transaction, caller, { amountNanoUsd, ...covered });
         const subject = `${showUsd(amountNanoUsd)} a month: ${id}`;
         await noteAction(transaction, { ...caller, action: "account.budget_set", subject });
         return show(transaction, accountId, id);

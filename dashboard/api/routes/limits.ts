@@ -49,7 +49,7 @@ export function limitApi(api: Api, { database }: AppDeps): void {
       const { accountId } = caller;
       const wanted = readLimits(request.body);
       await database.transaction(async (transaction) => {
-        await setAccountLimits(transaction, { accountId, by: "owner", limits: wanted });
+        await setAccountLimits(transaction, { ...caller, by: "owner", limits: wanted });
         await noteAction(transaction, { ...caller, action: "account.limits_changed", subject: describeLimits(wanted) });
       });
       return show(accountId);

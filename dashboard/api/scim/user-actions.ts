@@ -91,7 +91,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     if (personId === null || role === to || to === OTHER) return;
     const { accountId } = caller;
     await database.transaction(async (transaction) => {
-      if (isMore(to, role)) await admitChange(transaction, "settings", accountId);
+      if (isMore(to, role)) await admitChange(transaction, "settings", caller);
       await changeRole(transaction, { accountId, personId, role: to });
       const person = await findPerson(transaction, personId);
       await noteAction(transaction, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });

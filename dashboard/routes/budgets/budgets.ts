@@ -52,9 +52,10 @@ export function budgetRoutes(app: FastifyInstance, { database }: AppDeps): void 
     const budget = await submitForm(values, async () => {
       const { covered, amount } = budgetForm.parse(values);
       await database.transaction(async (transaction) => {
-        const id = await setBudget(transaction, { accountId, amountNanoUsd: amount, ...covered });
+        const actor = { accountId, personId: visitor.person.id };
+        const id = await setBudget(transaction, actor, { amountNanoUsd: amount, ...covered });
         const subject = `${showUsd(amount)} a month: ${id}`;
-        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.budget_set", subject });
+        await noteAction(transaction, { ...actor, action: "account.budget_set", subject });
       });
     });
     if (budget !== undefined) return refuseForm(reply, await render(visitor, budget), { form: budget });

@@ -35,7 +35,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       const { belowNanoUsd, amountNanoUsd, monthlyNanoUsd } = terms;
       const subject = `${showUsd(amountNanoUsd)} below ${showUsd(belowNanoUsd)}, ${showUsd(monthlyNanoUsd)} a month`;
       await database.transaction(async (transaction) => {
-        await admitChange(transaction, "settings", accountId);
+        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
         await turnOnAutoTopUp(transaction, accountId, terms);
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_on", subject });
       });
@@ -69,7 +69,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     checkEmailProved(visitor);
     // Before the provider is asked: other changes of the account do not wait for its answer.
     await database.transaction(async (transaction) => {
-      await admitChange(transaction, "settings", accountId);
+      await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
       const { name: subject } = provider;
       await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.card_asked_for", subject });
     });

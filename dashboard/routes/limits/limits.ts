@@ -46,7 +46,7 @@ export function limitRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const form = await submitForm(values, async () => {
       const limits = parseLimitsForm(values);
       await database.transaction(async (transaction) => {
-        await setAccountLimits(transaction, { accountId, by: "owner", limits });
+        await setAccountLimits(transaction, { accountId, personId: person.id, by: "owner", limits });
         const subject = describeLimits(limits);
         await noteAction(transaction, { accountId, personId: person.id, action: "account.limits_changed", subject });
       });

@@ -17,7 +17,7 @@ export function labelRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const { accountId } = membership;
     const isOn = readForm(request)["isOn"] === "yes";
     await database.transaction(async (transaction) => {
-      if (isOn) await admitChange(transaction, "settings", accountId);
+      if (isOn) await admitChange(transaction, "settings", { accountId, personId: person.id });
       if (!(await keepLabels(transaction, { accountId, isOn }))) return;
       const action = isOn ? "account.tags_on" : "account.tags_off";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountId });

@@ -94,7 +94,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       if (role === member.role) return;
       const { accountId } = visitor.membership;
       await database.transaction(async (transaction) => {
-        if (isMore(role, member.role)) await admitChange(transaction, "settings", accountId);
+        if (isMore(role, member.role)) await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
         await changeRole(transaction, { accountId, personId: member.personId, role });
         const subject = `${member.email} ${role}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "member.changed", subject });

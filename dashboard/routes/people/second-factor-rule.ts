@@ -29,7 +29,7 @@ export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): voi
         "Set up your own two-factor authentication first, in Settings. Without it, you could not use this account.",
       );
     const hasChanged = await database.transaction(async (transaction) => {
-      if (!isRequired) await admitChange(transaction, "settings", accountId);
+      if (!isRequired) await admitChange(transaction, "settings", { accountId, personId: person.id });
       if (!(await setSecondFactorRule(transaction, { accountId, isRequired }))) return false;
       const action = isRequired ? "account.second_factor_required" : "account.second_factor_optional";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountName });

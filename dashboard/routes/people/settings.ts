@@ -86,7 +86,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const failed = await submitForm(values, async () => {
       const name = values["accountName"] ?? "";
       await database.transaction(async (transaction) => {
-        await admitChange(transaction, "settings", accountId);
+        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
         await renameAccount(transaction, accountId, name);
         const subject = `${accountName} → ${name}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.renamed", subject });

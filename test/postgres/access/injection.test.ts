@@ -101,7 +101,7 @@ async function openFull(name: string): Promise<Full> {
     [JSON.stringify({ check: name, subject: name, expected: name, found: name })],
   );
   await invite(database, { accountId, email: "new@example.com", role: "viewer", invitedBy: person.id });
-  const budget = await setBudget(database, { accountId, scope: "key", keyId: publicId, amountNanoUsd: 1n });
+  const budget = await setBudget(database, { accountId, personId: null }, { scope: "key", keyId: publicId, amountNanoUsd: 1n });
   const { endpoint: webhook } = await addEndpoint(database, {
     accountId,
     url: `https://example.com/${encodeURIComponent(name)}`,

@@ -120,7 +120,7 @@ test("a member's budget counts the keys that they created and notifies them, too
 
 test("an email that was not accepted is sent in a later round", async () => {
   const { database, accountId, spend, round, letters } = await open();
-  await setBudget(database, { accountId, scope: "account", amountNanoUsd: 1_000n });
+  await setBudget(database, { accountId, personId: null }, { scope: "account", amountNanoUsd: 1_000n });
   await spend(1_000n);
   const { log, lines } = captureLog();
   const refuse = async () => {

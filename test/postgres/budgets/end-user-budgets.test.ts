@@ -34,7 +34,7 @@ async function open() {
   await addMember(database, { accountId, personId: ann.personId, role: "owner" });
   const owner = await dashboard.signIn(ann.personId, accountId);
   await keepLabels(database, { accountId, isOn: true });
-  await setBudget(database, { accountId, scope: "end_user", amountNanoUsd: 10n * USD });
+  await setBudget(database, { accountId, personId: null }, { scope: "end_user", amountNanoUsd: 10n * USD });
   await addEndpoint(database, {
     accountId,
     url: "https://hooks.example.com/",
@@ -114,7 +114,8 @@ test("a raised budget alerts again, those who are still above it excepted", asyn
   await spend("small", 5n * USD);
   await spend("large", 50n * USD);
   await round();
-  const set = (usd: bigint) => setBudget(database, { accountId, scope: "end_user", amountNanoUsd: usd * USD });
+  const set = (usd: bigint) =>
+    setBudget(database, { accountId, personId: null }, { scope: "end_user", amountNanoUsd: usd * USD });
   await set(20n);
   await round();
   await set(10n);

@@ -30,7 +30,8 @@ async function open() {
   const identity = { issuer: "https://id.example", subject: "ann" };
   await addOwner(database, { accountId, email: "ann@example.com", name: "Ann", isEmailVerified: true, identity });
   await keepLabels(database, { accountId, isOn: true });
-  const set = (scope: "account" | "end_user", amountNanoUsd: bigint) => setBudget(database, { accountId, scope, amountNanoUsd });
+  const set = (scope: "account" | "end_user", amountNanoUsd: bigint) =>
+    setBudget(database, { accountId, personId: null }, { scope, amountNanoUsd });
   const letters: Letter[] = [];
   const { log } = captureLog();
   const send = async (letter: Letter) => void letters.push(letter);

@@ -21,12 +21,12 @@ async function open() {
 }
 
 test("a person whom their own account's provider has changed can be removed by another's (S56)", async () => {
-  const { owner, programOf, database, accountId, patch, members } = await open();
+  const { ann, owner, programOf, database, accountId, patch, members } = await open();
   const eve = await owner("eve@example.com");
   const hers = await programOf(eve.accountId, eve.personId, "owner");
   const named = { Operations: [{ op: "replace", path: "displayName", value: "Eve" }] };
   expect((await hers.call("PATCH", `${USERS}/${eve.personId}`, named)).statusCode).toBe(200);
-  const token = await invite(database, { accountId, email: "eve@example.com", role: "member", invitedBy: eve.personId });
+  const token = await invite(database, { accountId, email: "eve@example.com", role: "member", invitedBy: ann.personId });
   await acceptInvitation(database, token, { id: eve.personId });
 
   expect((await patch(eve.personId, INACTIVE)).json()).toMatchObject({ id: eve.personId, active: false });

@@ -63,7 +63,7 @@ export async function makeThing(thing: Thing, { database, accountId, personId, m
     }
     case "budget": {
       const { publicId: keyId } = await createApiKey(database, { accountId, name: mark, pepper: PEPPER });
-      return setBudget(database, { accountId, scope: "key", keyId, amountNanoUsd: 1n });
+      return setBudget(database, { accountId, personId: null }, { scope: "key", keyId, amountNanoUsd: 1n });
     }
     case "project": {
       const name = randomBytes(8).toString("hex");
