@@ -200,7 +200,7 @@ function withProviderKeys(models: Plan, input: Omit<Parameters<typeof planProvid
 /** Version of the Models' configuration: without clusters that this replica keeps for a while, which the others may not have. */
 function plannedVersion({ snapshot: { clusters, secrets } }: Plan, snapshot: Snapshot): string {
   const planned = [...snapshot.clusters].filter(([name]) => clusters.has(name));
-  const used = [...snapshot.secrets].filter(([name]) => secrets.has(name));
+  const used = [...snapshot.secrets, ...snapshot.filters].filter(([name]) => secrets.has(name));
   return versionOf([...planned, ...used].map(([, resource]) => resource));
 }
 

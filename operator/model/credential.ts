@@ -1,5 +1,6 @@
 import type { GoogleOptions } from "../address/google.ts";
-import type { AwsKeys, Endpoint, EndpointCredential } from "../xds/endpoint.ts";
+import type { AwsKeys } from "../xds/aws-signing.ts";
+import { hostHeader, type Endpoint, type EndpointCredential } from "../xds/endpoint.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { BackendResource } from "./backend-resource.ts";
 import { AWS_KEYS, type CloudCredential } from "./cloud-credential.ts";
@@ -11,7 +12,7 @@ interface ReadyCredential {
   kind: "ready";
   /** Null: the server takes none. */
   credential: EndpointCredential | null;
-  /** By SDS name. */
+  /** By the name that Envoy requests. */
   secrets: ReadonlyMap<string, SecretContent>;
   /** Everything in it that a server might repeat. */
   words: readonly string[];
@@ -33,8 +34,9 @@ interface CredentialDeps {
 }
 
 export function resolveCredential(resource: BackendResource, { find, serverAt, google }: CredentialDeps): ResolvedCredential {
-  const { credential, credentialRef } = resource;
-  if (credential?.aws !== undefined) return resolveAws(credential.aws, find);
+  const { url, credential, credentialRef } = resource;
+  if (credential?.aws !== undefined)
+    return resolveAws(credential.aws, { find, host: url === undefined ? "" : hostHeader(serverAt(url)) });
   if (credential?.oauth !== undefined) return resolveOauth(credential.oauth, { find, serverAt });
   if (credential?.google !== undefined && google !== null) return resolveGoogle(google);
   if (credentialRef === undefined) return { kind: "ready", credential: null, secrets: new Map(), words: [] };
@@ -55,29 +57,41 @@ function sent(
   return { secrets: new Map([[secret, { kind: "credential", headerValue: toHeader(found.value) }]]), words: [found.value] };
 }
 
-function resolveAws({ region, service, secretRef }: NonNullable<CloudCredential["aws"]>, find: FindValue): ResolvedCredential {
-  const ready = (keys: AwsKeys | null, words: readonly string[]): ResolvedCredential => ({
+function resolveAws(
+  { region, service, secretRef }: NonNullable<CloudCredential["aws"]>,
+  { find, host }: { find: FindValue; host: string },
+): ResolvedCredential {
+  if (secretRef === undefined)
+    return { kind: "ready", credential: { aws: { region, service, keys: null } }, secrets: new Map(), words: [] };
+  const found = findAwsKeys((key) => findWord(find, { ...secretRef, key }));
+  if (found.kind === "missing") return found;
+  const name = `signer/${found.name}/${region}/${service}/${host}`;
+  const credential = { aws: { region, service, keys: name } };
+  if (found.kind === "unread") return { kind: "ready", credential, secrets: new Map(), words: [], unread: found };
+  const { keys } = found;
+  const words = [keys.id, keys.secret, keys.session].filter((word) => word !== null);
+  return {
     kind: "ready",
-    credential: { aws: { region, service, keys } },
-    secrets: new Map(),
+    credential,
+    secrets: new Map([[name, { kind: "signer", signer: { region, service, host, keys } }]]),
     words,
-  });
-  if (secretRef === undefined) return ready(null, []);
-  const id = findWord(find, { ...secretRef, key: AWS_KEYS.id });
-  if (id.kind !== "word") return missing(id);
-  const secret = findWord(find, { ...secretRef, key: AWS_KEYS.secret });
-  if (secret.kind !== "word") return missing(secret);
-  const session = findWord(find, { ...secretRef, key: AWS_KEYS.session });
-  if (session.kind === "word")
-    return ready({ id: id.value, secret: secret.value, session: session.value }, [id.value, secret.value, session.value]);
-  // Only temporary keys have one.
-  if (session.reason !== "KeyMissing") return missing(session);
-  return ready({ id: id.value, secret: secret.value, session: null }, [id.value, secret.value]);
+  };
 }
 
-/** These keys are part of the cluster: without them, not even the one that Envoy has can be named. */
-function missing({ reason, message }: Exclude<FoundWord, { kind: "word" }>): ResolvedCredential {
-  return { kind: "missing", reason, message };
+type FoundAwsKeys = { kind: "keys"; name: string; keys: AwsKeys } | Exclude<FoundWord, { kind: "word" }>;
+
+function findAwsKeys(findIn: (key: string) => FoundWord): FoundAwsKeys {
+  const id = findIn(AWS_KEYS.id);
+  if (id.kind !== "word") return id;
+  const secret = findIn(AWS_KEYS.secret);
+  if (secret.kind !== "word") return secret;
+  const session = findIn(AWS_KEYS.session);
+  const { name } = id;
+  if (session.kind === "word")
+    return { kind: "keys", name, keys: { id: id.value, secret: secret.value, session: session.value } };
+  // Only temporary keys have one.
+  if (session.reason !== "KeyMissing") return session;
+  return { kind: "keys", name, keys: { id: id.value, secret: secret.value, session: null } };
 }
 
 function resolveOauth(

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { ClusterSchema } from "../../runtime/gen/envoy/config/cluster/v3/cluster_pb.js";
+import { TypedExtensionConfigSchema } from "../../runtime/gen/envoy/config/core/v3/extension_pb.js";
 import { ClusterLoadAssignmentSchema } from "../../runtime/gen/envoy/config/endpoint/v3/endpoint_pb.js";
 import { RouteConfigurationSchema } from "../../runtime/gen/envoy/config/route/v3/route_pb.js";
 import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
@@ -14,12 +15,14 @@ import { versionOf, type Snapshot } from "./snapshot.ts";
 
 export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
 export const SECRET_TYPE = `type.googleapis.com/${SecretSchema.typeName}`;
+/** Filters of clusters. */
+export const FILTER_TYPE = `type.googleapis.com/${TypedExtensionConfigSchema.typeName}`;
 /** The pods of clusters. */
 export const ASSIGNMENT_TYPE = `type.googleapis.com/${ClusterLoadAssignmentSchema.typeName}`;
 export const ROUTE_TYPE = `type.googleapis.com/${RouteConfigurationSchema.typeName}`;
 
 /** Clusters first: an Envoy requests what else they need when it knows them. Routes last: they name clusters. */
-const TYPES = [CLUSTER_TYPE, SECRET_TYPE, ASSIGNMENT_TYPE, ROUTE_TYPE];
+const TYPES = [CLUSTER_TYPE, SECRET_TYPE, FILTER_TYPE, ASSIGNMENT_TYPE, ROUTE_TYPE];
 
 /** One Envoy's result for a snapshot. */
 type Standing = { kind: "acked" } | { kind: "waiting" } | { kind: "rejected"; message: string };
@@ -111,10 +114,11 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
   function standing(snapshot: Snapshot): Standing {
     const clusters = standingOf(snapshot, CLUSTER_TYPE);
     if (clusters.kind !== "acked") return clusters;
-    // An accepted cluster is not in use before its secrets and pods have arrived: their names must be requested, too.
-    const { secrets, assignments } = snapshot;
+    // An accepted cluster is not in use before its secrets, filters and pods have arrived: their names must be requested, too.
+    const { secrets, filters, assignments } = snapshot;
     const others = [
       ...(secrets.size === 0 ? [] : [named(snapshot, SECRET_TYPE, secrets)]),
+      ...(filters.size === 0 ? [] : [named(snapshot, FILTER_TYPE, filters)]),
       // An Envoy of an earlier version has no listener for pools, and asks for no routes.
       ...(assignments.size === 0 ? [] : [named(snapshot, ASSIGNMENT_TYPE, assignments), standingOf(snapshot, ROUTE_TYPE)]),
     ];
@@ -156,7 +160,11 @@ function wanted(snapshot: Snapshot, typeUrl: string, { names }: Subscription): A
   return [...resources].filter(([name]) => names?.has(name)).map(([, resource]) => resource);
 }
 
-const KINDS: Readonly<Record<string, "assignments" | "routes">> = { [ASSIGNMENT_TYPE]: "assignments", [ROUTE_TYPE]: "routes" };
+const KINDS: Readonly<Record<string, "filters" | "assignments" | "routes">> = {
+  [FILTER_TYPE]: "filters",
+  [ASSIGNMENT_TYPE]: "assignments",
+  [ROUTE_TYPE]: "routes",
+};
 
 function isSame(first: ReadonlySet<string> | null, second: ReadonlySet<string> | null): boolean {
   if (first === null || second === null) return first === second;

@@ -56,15 +56,8 @@ export interface HeaderCredential {
 export interface AwsCredential {
   region: string;
   service: string;
-  /** Null: those of the machine or pod. Envoy takes them with the cluster: this filter has no SDS. Never to be logged. */
-  keys: AwsKeys | null;
-}
-
-export interface AwsKeys {
-  id: string;
-  secret: string;
-  /** Null unless they are temporary. */
-  session: string | null;
+  /** Name of the discovered filter that contains them: this filter has no SDS. Null: those of the machine or pod. */
+  keys: string | null;
 }
 
 /** Fetches tokens with a client's credentials (RFC 6749, section 4.4). */
@@ -85,13 +78,14 @@ export interface GoogleCredential {
   secret: string;
 }
 
-/** Names of the SDS secrets that it uses. */
+/** Names of the secrets that Envoy requests for it. */
 export function secretNamesOf({ credential, tls }: Endpoint): string[] {
   return [...secretNamesIn(credential), ...(tls === null ? [] : [tls.rootsSecret])];
 }
 
 function secretNamesIn(credential: EndpointCredential | null): string[] {
-  if (credential === null || "aws" in credential) return [];
+  if (credential === null) return [];
+  if ("aws" in credential) return credential.aws.keys === null ? [] : [credential.aws.keys];
   if ("google" in credential) return [credential.google.secret];
   return "oauth" in credential ? [credential.oauth.secret] : [credential.secret];
 }

@@ -1,13 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { anyPack, type Any } from "@bufbuild/protobuf/wkt";
+import { packSigner, type AwsSigner } from "./aws-signing.ts";
 import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.js";
 
-/** What Envoy gets over SDS, by name. Values must never reach a log or an error. */
+/** What Envoy gets over SDS or, for signing, over ECDS, by name. Values must never reach a log or an error. */
 export type SecretContent =
   /** A header's whole value, including `Bearer ` if the header needs it; or a client's secret alone. */
   | { kind: "credential"; headerValue: string }
   /** Certificates in PEM for verifying upstreams. */
-  | { kind: "roots"; pem: string };
+  | { kind: "roots"; pem: string }
+  /** A filter with keys. */
+  | { kind: "signer"; signer: AwsSigner };
 
 export function packSecret(name: string, content: SecretContent): Any {
   switch (content.kind) {
@@ -33,5 +36,7 @@ export function packSecret(name: string, content: SecretContent): Any {
           },
         }),
       );
+    case "signer":
+      return packSigner(name, content.signer);
   }
 }

@@ -20,6 +20,8 @@ export interface Snapshot {
   readonly version: string;
   readonly clusters: ReadonlyMap<string, Any>;
   readonly secrets: ReadonlyMap<string, Any>;
+  /** Filters of clusters that contain a secret. */
+  readonly filters: ReadonlyMap<string, Any>;
   /** Of the pods' clusters, by those clusters' names. */
   readonly assignments: ReadonlyMap<string, Any>;
   /** Of the listener for pools; always there, because that listener waits for it. */
@@ -28,19 +30,22 @@ export interface Snapshot {
 
 export function buildSnapshot({ clusters, secrets }: SnapshotInput): Snapshot {
   const pools = [...clusters].flatMap(([name, { pool }]) => (pool === undefined ? [] : [{ name, pool }])).sort(byName);
+  const packAll = (isWanted: (content: SecretContent) => boolean) =>
+    mapSorted(new Map([...secrets].filter(([, content]) => isWanted(content))), (content, name) => packSecret(name, content));
   const packed = {
     clusters: new Map(
       [...clusters]
         .sort(byKey)
         .flatMap(([name, endpoint]) => clustersFor(name, endpoint).map((one) => [one.name, packCluster(one)])),
     ),
-    secrets: mapSorted(secrets, (content, name) => packSecret(name, content)),
+    secrets: packAll((content) => content.kind !== "signer"),
+    filters: packAll((content) => content.kind === "signer"),
     assignments: new Map(pools.map(poolAssignment)),
     routes: new Map([[POOL_ROUTES, poolRoutes(pools)]]),
   };
   // Pods and accounts' own keys come and go, which is no other configuration: every Model's status has its version.
-  const { clusters: servers, secrets: values, routes } = packed;
-  return { ...packed, version: versionOf([servers, values, routes].flatMap(lasting)) };
+  const { clusters: servers, secrets: values, filters, routes } = packed;
+  return { ...packed, version: versionOf([servers, values, filters, routes].flatMap(lasting)) };
 }
 
 function clustersFor(name: string, endpoint: Endpoint): Cluster[] {

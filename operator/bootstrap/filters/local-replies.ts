@@ -153,6 +153,8 @@ function lateReplies(maxRequestBytes: number): OwnReply[] {
     { filter: detailsMatch("response.code_details.startsWith('rbac_access_denied')"), error: serverAway },
     // There is no token for the backend yet, because its issuer is away (oauth-token.ts).
     { filter: detailsMatch("response.code_details.startsWith('failed_to_inject_credential')"), error: serverAway },
+    // The operator cannot read the keys of a backend, and this Envoy never had them (aws-signing.ts).
+    { filter: { response_flag_filter: { flags: ["NFCF"] } }, error: serverAway },
     { filter: statusIs(400), error: new GatewayError("invalid_request", "The request is not valid HTTP.") },
     { filter: statusIs(408), error: new GatewayError("invalid_request", "The request did not arrive in time.", { status: 408 }) },
     {

@@ -58,9 +58,12 @@ describe("a push of configuration", () => {
 
   test("Envoy's rejection quotes the rejected resource without its secrets", async () => {
     const keys = { id: "AKIAZk3v9QmT7wLr2YbN", secret: "secret/k3v9QmT7+wLr2YbN", session: 'token"of\\a session' };
-    const aws = { region: "eu-central-1", service: "", keys };
+    const aws = { region: "eu-central-1", service: "", keys: "signer/broken" };
     const broken = loopbackEndpoint(upstream.port, { credential: { aws } });
-    const outcome = await push({ "model/m/a/1": loopbackEndpoint(upstream.port), "model/broken/b/3": broken });
+    const outcome = await push(
+      { "model/m/a/1": loopbackEndpoint(upstream.port), "model/broken/b/3": broken },
+      { "signer/broken": { kind: "signer", signer: { region: "eu-central-1", service: "", host: "models.example.com", keys } } },
+    );
     expect(outcome).toEqual({ kind: "rejected", message: expect.stringContaining(keys.id) });
     for (const secret of [keys.secret, "of\\", "a session"]) {
       expect(JSON.stringify(outcome)).not.toContain(secret);
@@ -147,6 +150,33 @@ describe("credentials", () => {
       await requestTo("model/m/chat/5");
       expect(lastHeaders().authorization).toBe("Bearer after");
     });
+  });
+
+  test("keys that sign requests stay in an Envoy that has them, and without them a server gets no request", async () => {
+    const server = await startRecordingUpstream();
+    const endpoint = (keys: string) =>
+      loopbackEndpoint(server.port, { credential: { aws: { region: "eu-central-1", service: "bedrock", keys } } });
+    const clusters = { "model/m/signed/8": endpoint("signer/known"), "model/m/unsigned/9": endpoint("signer/never-had") };
+    const keys = { id: "AKIDEXAMPLE", secret: "signing-key", session: null };
+    const signer = { region: "eu-central-1", service: "bedrock", host: "models.example.com", keys };
+    stack.xds.push(snapshot(clusters, { "signer/known": { kind: "signer", signer } }));
+    expect((await requestTo("model/m/signed/8")).status).toBe(200);
+    // A restarted operator that cannot read the Secret sends the servers alone.
+    stack.xds.push(snapshot(clusters));
+    expect((await requestTo("model/m/signed/8")).status).toBe(200);
+    stack.scripts.set("never-had", { kind: "route", cluster: "model/m/unsigned/9" });
+    const body = { method: "POST", body: "{}", headers: { "x-script": "never-had", authorization: "Bearer the-client's" } };
+    expect((await fetch(`${stack.url}/v1/chat/completions`, body)).status).toBe(503);
+    // Envoy waits for them before it uses a new cluster, but not forever.
+    await eventually(async () => expect(await stack.envoy.admin("/clusters")).toContain("model/m/unsigned/9"), {
+      withinMs: 30_000,
+    });
+    const refused = await fetch(`${stack.url}/v1/chat/completions`, body);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { code: "upstream_unavailable" } });
+    expect(server.requests).toHaveLength(2);
+    for (const { headers } of server.requests) expect(headers.authorization).toContain("Credential=AKIDEXAMPLE/");
+    await server.stop();
   });
 
   test("no admin page and no log line shows one", async () => {

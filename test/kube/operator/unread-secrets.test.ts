@@ -17,10 +17,16 @@ beforeAll(async () => {
   await team.apply(
     apiKey("client"),
     secret("provider", { "api-key": "provider-key" }),
+    secret("aws", { "access-key-id": "AKIDEXAMPLE", "secret-access-key": "signing-key" }),
     model("held", { url: upstreamUrl, backend }),
+    model("signed", {
+      url: upstreamUrl,
+      backend: { credential: { aws: { region: "us-east-1", secretRef: { name: "aws" } } } },
+    }),
   );
   key = await until(async () => (await team.value("client")) ?? "");
   await expectServed("held");
+  await expectServed("signed");
 });
 
 async function expectServed(name: string): Promise<void> {
@@ -46,26 +52,28 @@ test("a Secret that cannot be read any more is reported, and its Model is served
 
 test("an operator that starts without the right to read it withdraws nothing, and applies the other Models", async () => {
   const { team, upstreamUrl, operators, switchboard } = stage();
-  const traffic = startTraffic(stage(), { key, model: "held" });
+  const traffic = ["held", "signed"].map((name) => startTraffic(stage(), { key, model: name }));
   const next = await stage().startOperator("operator-1");
   for (const operator of operators) if (operator !== next) await operator.end("SIGTERM");
   switchboard.lead(next.xdsSocket);
   await until(async () => expect(await next.isLeader()).toBe(true));
-  await expectCondition("held", "Ready", {
-    status: "False",
-    reason: "SecretForbidden",
-    message: expect.stringContaining("gateways that have its value keep using it"),
-  });
+  for (const name of ["held", "signed"])
+    await expectCondition(name, "Ready", {
+      status: "False",
+      reason: "SecretForbidden",
+      message: expect.stringContaining("gateways that have its value keep using it"),
+    });
   await team.apply(model("unhindered", { url: upstreamUrl }));
   await expectServed("unhindered");
   await team.remove("model", "unhindered");
   await until(async () => expect((await stage().ask(key, "unhindered")).status).toBe(404));
-  expect((await traffic.stop()).failed).toEqual([]);
+  for (const each of traffic) expect((await each.stop()).failed).toEqual([]);
 });
 
 test("once it can be read again its Model is ready, and it is withdrawn if the Secret is known to be gone", async () => {
   const { team } = stage();
   await applyAccess(api(), [TEAM]);
+  await expectCondition("signed", "Ready", { status: "True" });
   await expectCondition("held", "Ready", { status: "True" });
   await expectServed("held");
   await team.remove("secret", "provider");

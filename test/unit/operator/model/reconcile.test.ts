@@ -16,6 +16,7 @@ import { ClusterSchema } from "../../../../runtime/gen/envoy/config/cluster/v3/c
 import { AwsRequestSigningSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/aws_request_signing/v3/aws_request_signing_pb.js";
 import { CredentialInjectorSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/credential_injector/v3/credential_injector_pb.js";
 import { RBACSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js";
+import { TypedExtensionConfigSchema } from "../../../../runtime/gen/envoy/config/core/v3/extension_pb.js";
 import { UpstreamCodecSchema } from "../../../../runtime/gen/envoy/extensions/filters/http/upstream_codec/v3/upstream_codec_pb.js";
 import { OAuth2Schema } from "../../../../runtime/gen/envoy/extensions/http/injected_credentials/oauth2/v3/oauth2_pb.js";
 import { GenericSchema } from "../../../../runtime/gen/envoy/extensions/http/injected_credentials/generic/v3/generic_pb.js";
@@ -29,6 +30,7 @@ const registry = createRegistry(
   SecretSchema,
   UpstreamTlsContextSchema,
   AwsRequestSigningSchema,
+  TypedExtensionConfigSchema,
   HttpProtocolOptionsSchema,
   CredentialInjectorSchema,
   GenericSchema,
@@ -63,7 +65,7 @@ function planFor(text: string, overrides: Partial<ReconcileInput> = {}): Plan {
 
 /** What both sides are told, as YAML for eyes. */
 function render(plan: Plan): string {
-  const { clusters, secrets } = buildSnapshot(plan.snapshot);
+  const { clusters, secrets, filters } = buildSnapshot(plan.snapshot);
   return stringify({
     catalogue: plan.catalogue.map(({ model, price }) => ({
       ...model,
@@ -73,6 +75,7 @@ function render(plan: Plan): string {
     statuses: Object.fromEntries(plan.statuses),
     clusters: [...clusters.values()].map(plain),
     secrets: [...secrets.values()].map(plain),
+    filters: [...filters.values()].map(plain),
   });
 }
 
@@ -286,6 +289,40 @@ describe("a Secret that cannot be read", () => {
       reason: "SecretForbidden",
       message: "backend one: Secret default/provider cannot be read: it is forbidden; gateways that have its value keep using it",
     });
+  });
+
+  test("leaves AWS's keys, too, which only Envoy has", () => {
+    const { set } = readFolder(
+      [
+        {
+          name: "in.yaml",
+          text: model(
+            `{ name: one, protocol: ChatCompletions, url: "https://one.example/v1", credential: { aws: { region: us-east-1, secretRef: { name: provider } } } }`,
+          ),
+          createdSeconds: 0,
+        },
+      ],
+      new Map(),
+      {},
+    );
+    const keys = new Map([
+      ["access-key-id", "AKIDEXAMPLE"],
+      ["secret-access-key", "signing-key"],
+    ]);
+    const before = reconcile({ ...nothingYet, fingerprintsOf, set: { ...set, secrets: new Map([["default/provider", keys]]) } });
+    const [backend] = before.catalogue.flatMap(({ model: { backends } }) => backends);
+    const applied = new Map([[backend?.cluster ?? "", backend?.fingerprints ?? []]]);
+    const plan = reconcile({
+      ...nothingYet,
+      fingerprintsOf,
+      set: { ...set, unreadableSecrets: new Map([["default/provider", forbidden]]) },
+      applied,
+    });
+    expect(plan.catalogue).toEqual(before.catalogue);
+    expect(plan.snapshot.clusters).toEqual(before.snapshot.clusters);
+    expect([...buildSnapshot(before.snapshot).filters.keys()]).toEqual(["signer/default/provider/us-east-1/bedrock/one.example"]);
+    expect([...buildSnapshot(plan.snapshot).filters.keys()]).toEqual([]);
+    expect(statusOf(plan)[0]).toMatchObject({ type: "Ready", isTrue: false, reason: "SecretForbidden" });
   });
 
   test("leaves nothing that was not applied, or that is gone", () => {

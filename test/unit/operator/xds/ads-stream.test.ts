@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import type { DiscoveryResponse } from "../../../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
-import { CLUSTER_TYPE, createAdsStream, SECRET_TYPE, type AdsStream } from "../../../../operator/xds/ads-stream.ts";
+import { CLUSTER_TYPE, createAdsStream, FILTER_TYPE, SECRET_TYPE, type AdsStream } from "../../../../operator/xds/ads-stream.ts";
 import { buildSnapshot } from "../../../../operator/xds/snapshot.ts";
 
 let sent: DiscoveryResponse[];
@@ -81,6 +81,23 @@ test("a snapshot is acknowledged when the clusters are, and every secret was req
   ask(SECRET_TYPE, ["one"]);
   expect(stream.standing(current)).toEqual({ kind: "waiting" });
   answer(SECRET_TYPE, ["one"]);
+  expect(stream.standing(current)).toEqual({ kind: "acked" });
+});
+
+test("a snapshot with a filter that contains keys is acknowledged once that was requested and acknowledged", () => {
+  const endpoint = { host: "a", port: 80, tls: null, guard: null, connectTimeoutMs: 1 };
+  const aws = { region: "us-east-1", service: "bedrock", keys: "signer" };
+  const keys = { id: "AKIDEXAMPLE", secret: "signing-key", session: null };
+  const current = buildSnapshot({
+    clusters: new Map([["a", { ...endpoint, credential: { aws } }]]),
+    secrets: new Map([["signer", { kind: "signer", signer: { region: "us-east-1", service: "bedrock", host: "a", keys } }]]),
+  });
+  stream.update(current);
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  expect(stream.standing(current)).toEqual({ kind: "waiting" });
+  ask(FILTER_TYPE, ["signer"]);
+  answer(FILTER_TYPE, ["signer"]);
   expect(stream.standing(current)).toEqual({ kind: "acked" });
 });
 
