@@ -68,7 +68,13 @@ export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buf
   if (model.guardrail?.answers !== undefined) context.wantsUsage = asksForUsage(body);
   const recalled = recallTurn(context, { body, headers, caller, model });
   const proceed = endpoint.kind === "count_tokens" ? count : generate;
-  return recalled instanceof Promise ? recalled.then((turn) => charged(context, () => proceed(turn))) : proceed(recalled);
+  if (!(recalled instanceof Promise)) return proceed(recalled);
+  return recalled.then((turn) =>
+    charged(context, () => {
+      stillAccepted(context, { caller, headers });
+      return proceed(turn);
+    }),
+  );
 
   function count(turn: StoredTurn): Step {
     const backend = chooseBackend(model.backends, deps.random());
@@ -81,7 +87,7 @@ export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buf
   }
 }
 
-/** @throws GatewayError if the caller's key or account may not be used any more. */
+/** To be called after each wait. @throws GatewayError if the caller's key or account may not be used any more. */
 function stillAccepted(context: ExchangeContext, { caller, headers }: Pick<Admitted, "caller" | "headers">): Caller {
   return authenticateAgain(caller, identityOf(context, headers, context.deps.clock.nowMs()));
 }
@@ -110,7 +116,7 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
   const request = { ...turn, size, model: priced };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise
-    ? reserved.then((reservation) => charged(context, () => sendChecked(context, request, reservation)))
+    ? reserved.then((reservation) => charged(context, () => continueWith(context, request, { reservation, next: sendChecked })))
     : sendChecked(context, request, reserved);
 }
 
@@ -122,12 +128,22 @@ function sendChecked(context: ExchangeContext, request: ReadRequest, reservation
   const check = orRelease(reservation, () => checkText(context, { body, model, accountId, heldBytes }));
   if (check === null) return send(context, request, reservation);
   return check.then(
-    () => charged(context, () => send(context, request, reservation)),
+    () => charged(context, () => continueWith(context, request, { reservation, next: send })),
     (thrown: unknown) => {
       release(reservation);
       throw thrown;
     },
   );
+}
+
+/** After a wait for credit, or for a check of the text. */
+function continueWith<Next>(
+  context: ExchangeContext,
+  request: ReadRequest,
+  { reservation, next }: { reservation: Reservation; next: (...sent: [ExchangeContext, ReadRequest, Reservation]) => Next },
+): Next {
+  orRelease(reservation, () => stillAccepted(context, request));
+  return next(context, request, reservation);
 }
 
 function send(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step {
@@ -136,8 +152,6 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
     release(reservation);
     return answered(reply.passBody());
   }
-  // Credit, a guardrail or a stored response may have taken a while.
-  orRelease(reservation, () => stillAccepted(context, request));
   const { deps, requestId, protocol: client } = context;
   const { body, received, headers, caller, model, size, storage, keep, labels } = request;
   const { outputTokens } = reservation;

@@ -26,6 +26,8 @@ interface Asked {
 const checks = new Map<string, Asked>();
 const served = new Set<string>();
 let leftBehind = 0;
+/** Gives the verdict that the hook holds. */
+let release: () => void = () => {};
 
 const markerIn = (text: string) => /marker-\d+/.exec(text)?.[0] ?? "";
 
@@ -41,7 +43,9 @@ function judge(response: ServerResponse, texts: readonly string[]): void {
     flagged: text.includes("forbidden"),
     categories: { violence: text.includes("forbidden"), hate: false },
   }));
-  reply(200, JSON.stringify({ id: "modr-1", model: "m", results }));
+  const answer = () => reply(200, JSON.stringify({ id: "modr-1", model: "m", results }));
+  if (all.includes("do-hold")) release = answer;
+  else answer();
 }
 
 const stack = useScriptedModels(
@@ -218,6 +222,22 @@ test("a request holds its credit while it is checked, and a client that leaves e
   expect(await gone).toBe("gone");
   await stack().idle();
   expect(served.has(marker)).toBe(false);
+});
+
+test("a request whose key is deleted while it is checked is refused and costs nothing (S25)", async () => {
+  const { apiKey, accountId } = await stack().createAccount({ name: "leaving", creditNanoUsd: 1_000_000_000n });
+  const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
+  const marker = newMarker();
+  const body = JSON.stringify({ model: "guarded", messages: [{ role: "user", content: `${marker} do-hold` }] });
+  const answer = fetch(`${stack().baseUrl}/v1/chat/completions`, { method: "POST", headers, body });
+  await eventually(() => expect(checks.has(marker)).toBe(true));
+  await stack().database.execute("UPDATE api_key SET revoked_at = now() WHERE account_id = $1", [accountId]);
+  await eventually(async () => expect((await fetch(`${stack().baseUrl}/v1/models`, { headers })).status).toBe(401));
+  release();
+  expect((await answer).status).toBe(401);
+  expect(served.has(marker)).toBe(false);
+  expect(await stack().balanceNanoUsd(accountId)).toBe(1_000_000_000n);
+  expect(await metric("gateway_open_holds")).toBe(0);
 });
 
 test("checks and refusals are counted, and no text is logged", async () => {
