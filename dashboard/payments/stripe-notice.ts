@@ -40,42 +40,44 @@ const cents = z
   .nonnegative()
   .transform((count) => BigInt(count) * NANO_PER_CENT);
 const usd = z.literal("usd");
+/** Such as "pi_3MtwBwLkdIwHu7ix28a3tqPa". */
+const id = z.string().regex(/^[\x21-\x7e]{1,255}$/);
 /** For saving a card: nothing is paid. */
 const setupSession = z.object({
   mode: z.literal("setup"),
-  client_reference_id: z.string(),
-  setup_intent: z.string(),
+  client_reference_id: id,
+  setup_intent: id,
   created: z.int(),
 });
 const paymentSession = z.object({
   mode: z.literal("payment").default("payment"),
-  id: z.string(),
+  id,
   payment_status: z.enum(["paid", "unpaid", "no_payment_required"]),
   amount_total: cents,
   currency: usd,
-  payment_intent: z.string().nullish(),
+  payment_intent: id.nullish(),
 });
 const session = z.discriminatedUnion("mode", [setupSession, paymentSession]);
 /** Checkouts have intents, too: only those that we started carry our name. */
 const intent = z.object({
-  id: z.string(),
+  id,
   amount_received: cents,
   currency: z.string(),
-  metadata: z.object({ [CHARGE_ID]: z.string().optional() }).nullish(),
+  metadata: z.object({ [CHARGE_ID]: id.optional() }).nullish(),
 });
 const refund = z.object({
-  id: z.string(),
+  id,
   status: z.string().nullish(),
   amount: cents,
   currency: usd,
-  payment_intent: z.string().nullish(),
+  payment_intent: id.nullish(),
 });
 const dispute = z.object({
-  id: z.string(),
+  id,
   status: z.string(),
   amount: cents,
   currency: usd,
-  payment_intent: z.string().nullish(),
+  payment_intent: id.nullish(),
 });
 
 const SESSION_PAID = ["checkout.session.completed", "checkout.session.async_payment_succeeded"] as const;
@@ -90,7 +92,7 @@ const KNOWN: ReadonlySet<string> = new Set(EVENTS);
 
 const knownSchema = z.discriminatedUnion("type", [
   z.object({ type: z.enum(SESSION_PAID), data: z.object({ object: session }) }),
-  z.object({ type: z.enum(SESSION_FAILED), data: z.object({ object: z.object({ id: z.string() }) }) }),
+  z.object({ type: z.enum(SESSION_FAILED), data: z.object({ object: z.object({ id }) }) }),
   z.object({ type: z.enum([...INTENT_PAID, ...INTENT_FAILED]), data: z.object({ object: intent }) }),
   z.object({ type: z.enum(REFUND), data: z.object({ object: refund }) }),
   z.object({ type: z.enum(DISPUTE), data: z.object({ object: dispute }) }),

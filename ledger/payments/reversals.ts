@@ -128,7 +128,8 @@ export async function disputePayment(database: Database, dispute: PaymentDispute
     const { id, accountId } = payment;
     const known = await findDispute(transaction, id, dispute.disputeId);
     const leftNanoUsd = leftOf(payment);
-    const claimedNanoUsd = dispute.amountNanoUsd ?? leftNanoUsd;
+    // Of more than the payment nothing can be taken, and the ledger may have no room for it.
+    const claimedNanoUsd = smallest(dispute.amountNanoUsd ?? leftNanoUsd, payment.amountNanoUsd);
     const posted = async (isNew: boolean) => ({ isNew, postedNanoUsd: await readPosted(transaction, accountId) });
     if (known === undefined && dispute.amountNanoUsd === undefined && leftNanoUsd === 0n) return posted(false);
     if (known === undefined && claimedNanoUsd <= 0n) checkLeft(claimedNanoUsd, leftNanoUsd);

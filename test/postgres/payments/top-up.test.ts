@@ -241,6 +241,28 @@ test("events in the wrong order are requested again until they fit, with the sam
   expect(await checkLedger(database)).toEqual([]);
 });
 
+test("events with ids that nobody can have are refused, and disputes over more than can be paid take the payment (S26)", async () => {
+  const { browser, database, accountId, sendEvent } = await stripeShop();
+  await begin(browser);
+  for (const id of ["", "cs_\0", "cs_\ud800", "c".repeat(256)]) {
+    expect(await sendEvent("checkout.session.completed", { ...session, id })).toBe(400);
+    expect(await sendEvent("checkout.session.expired", { id })).toBe(400);
+  }
+  expect(await sendEvent("checkout.session.completed", session)).toBe(200);
+  for (const id of ["", "re_\0"]) {
+    expect(await sendEvent("refund.failed", { ...part, id, status: "failed" })).toBe(400);
+    expect(await sendEvent("refund.created", { ...part, id, status: "succeeded" })).toBe(400);
+    expect(await sendEvent("charge.dispute.created", { ...part, id, status: "needs_response" })).toBe(400);
+  }
+  expect(await postedOf(database, accountId)).toBe(20_000_000_000n);
+  const dispute = { ...part, id: "dp_1", amount: Number.MAX_SAFE_INTEGER };
+  expect(await sendEvent("charge.dispute.created", { ...dispute, status: "needs_response" })).toBe(200);
+  expect(await postedOf(database, accountId)).toBe(0n);
+  expect(await sendEvent("charge.dispute.closed", { ...dispute, status: "won" })).toBe(200);
+  expect(await postedOf(database, accountId)).toBe(20_000_000_000n);
+  expect(await checkLedger(database)).toEqual([]);
+});
+
 test("a refund that fails gives the credit back, and its entry leads to the payment's receipt", async () => {
   const { browser, database, accountId, sendEvent } = await stripeShop();
   await begin(browser);
