@@ -24,8 +24,11 @@ export function judge(request: Pick<SendableRequest, "interface">, { status, hea
   const chargeNanoUsd = chargeOf(headers[HEADERS.cost]);
   if (status === 402) return { kind: "refused", delayMs: delayOf(undefined), by: "credit" };
   // 401: the key was disabled a moment ago, and its batches are about to end (ledger/batches/ending.ts).
-  if (status === 401 || status === 429 || status === 503)
-    return { kind: "refused", delayMs: delayOf(headers["retry-after"]), by: "load" };
+  if (status === 401 || status === 429 || status === 503) {
+    // A limit of zero says no time: it may never be raised.
+    const isLong = headers["x-should-retry"] === "false";
+    return { kind: "refused", delayMs: isLong ? MAX_DELAY_MS : delayOf(headers["retry-after"]), by: "load" };
+  }
   if ((status === 500 || status === 502 || status === 504) && !isLast) return { kind: "failed", delayMs: FAILURE_DELAY_MS };
   const text = body?.toString("utf8");
   if (text === undefined || !isObject(text)) {
