@@ -9,7 +9,7 @@ import { EVENT_BOUNDS, parseWithin } from "./json/bounds.ts";
 export interface SseEvent {
   /** The `event:` field; null if there is none. */
   readonly event: string | null;
-  /** All `data:` lines, joined by LF; never empty. */
+  /** All `data:` lines, joined by LF; empty only where `reportsEmpty` asks for such events. */
   readonly data: string;
   readonly start: number;
   readonly end: number;
@@ -40,6 +40,7 @@ export interface SseParser {
 
 interface Block {
   start: number;
+  hasFields: boolean;
   event: string | null;
   data: string[];
   dataRange: { start: number; end: number } | null;
@@ -67,8 +68,9 @@ const BYTE_ORDER_MARK_BYTES = 3;
 /**
  * Reads server-sent events from bytes cut anywhere: inside a UTF-8 sequence, between CR and LF, byte by byte. Line ends are found
  * in bytes, and a line is decoded once, when it is complete, so the work is linear.
+ * @param options `reportsEmpty` for blocks of fields without data too: SDKs read such an event, and throw at its data.
  */
-export function createSseParser(): SseParser {
+export function createSseParser({ reportsEmpty = false }: { reportsEmpty?: boolean } = {}): SseParser {
   const line = createByteBuffer();
   let offset = 0;
   let settled = 0;
@@ -171,6 +173,7 @@ export function createSseParser(): SseParser {
       otherBytes += lineEnd + 1 - lineStart;
       return null;
     }
+    block.hasFields = true;
     const name = colon < 0 ? text : text.slice(0, colon);
     const valueAt = colon < 0 ? text.length : text[colon + 1] === " " ? colon + 2 : colon + 1;
     const isName = name === "event" && isEventName(text.slice(valueAt));
@@ -193,12 +196,12 @@ export function createSseParser(): SseParser {
   }
 
   function endBlock(end: number): SseEvent | null {
-    const { start, event, data, dataRange } = block;
+    const { start, hasFields, event, data, dataRange } = block;
     block = emptyBlock(end);
     settled = end;
     const joined = data.join("\n");
     // The format's rule: without data nothing is dispatched, whatever `event:` held.
-    if (joined === "") return null;
+    if (joined === "" && !(reportsEmpty && hasFields)) return null;
     return { event: event === "" ? null : event, data: joined, start, end, dataRange };
   }
 
@@ -240,7 +243,7 @@ export function endOfEvent(chunk: Buffer): number {
 }
 
 function emptyBlock(start: number): Block {
-  return { start, event: null, data: [], dataRange: null };
+  return { start, hasFields: false, event: null, data: [], dataRange: null };
 }
 
 function indexOrEnd(chunk: Buffer, byte: number, from: number): number {

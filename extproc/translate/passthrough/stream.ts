@@ -1,6 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { createByteBuffer } from "../../protocol/byte-buffer.ts";
-import { countLead } from "../../protocol/body-sniffer.ts";
+import { countLead, withoutMark } from "../../protocol/body-sniffer.ts";
 import { parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { editMembers, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import {
@@ -72,7 +72,7 @@ const NOTHING = Buffer.alloc(0);
  * object ends it: the client could read it, and the meter could not.
  */
 export function createPassthroughStream(rules: StreamRules): StreamTranslation {
-  const parser = createSseParser();
+  const parser = createSseParser({ reportsEmpty: true });
   const template = createEventTemplate(rules.findText);
   const held = createByteBuffer();
   /** Offset of the first held byte in the stream. */
@@ -100,10 +100,10 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     const before = Buffer.from(answer.view());
     answer.drop(before.length);
     if (isWholeAnswer) return collect(chunk.subarray(lead));
-    if (before.length === 0) return pass(chunk);
-    const all = Buffer.concat([before, chunk]);
-    const passed = pass(all);
-    return passed === "unchanged" ? all : passed;
+    // Anthropic's SDK for Python takes a mark for a part of the first event's name.
+    const events = withoutMark(before.length === 0 ? chunk : Buffer.concat([before, chunk]));
+    const passed = pass(events);
+    return passed === "unchanged" && events !== chunk ? events : passed;
   }
 
   function collect(chunk: Buffer): Buffer {
@@ -185,7 +185,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   }
 
   function readEvent(event: SseEvent, json: JsonObject | null): EventEdit {
-    if (isClosed) return "hide";
+    if (isClosed || event.data.trim() === "") return "hide";
     if (json !== null && rules.isTyped === true && json["type"] === undefined && event.event !== null)
       return readNamed(event, { ...json, type: event.event });
     if (json !== null || event.data.trim() === "[DONE]") return rules.read(event, json);
@@ -261,12 +261,15 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
   function end(): Buffer {
     if (isClosed) return NOTHING;
     const streamed = isWholeAnswer === true ? restream() : NOTHING;
-    const last = Buffer.concat([streamed, release(readEvents(parser.end()))]);
+    const unfinished = parser.end();
+    const last = Buffer.concat([streamed, release(readEvents(unfinished))]);
     if (isClosed) return last;
     isClosed = true;
     const closing =
       rules.outcome() === "open" ? truncation() : Buffer.from(rules.outcome() === "complete" ? rules.closing() : "");
-    const separator = last.length > 0 && closing.length > 0 ? missingBlank(last) : "";
+    // SDKs read no event without its blank line.
+    const isOpen = closing.length > 0 || unfinished.length > 0;
+    const separator = last.length > 0 && isOpen ? missingBlank(last) : "";
     return Buffer.concat([last, Buffer.from(separator), closing]);
   }
 
@@ -328,13 +331,9 @@ function isSingular({ edit }: Edited): boolean {
   return edit !== "hide" && !(edit instanceof GatewayError) && edit.isSingular === true;
 }
 
-const BYTE_ORDER_MARK = Buffer.from("\ufeff");
-
-/** @param lead the bytes before an event's data. A mark counts only where the stream begins. */
+/** @param lead the bytes before an event's data. */
 function named(lead: Buffer, name: string | null): Buffer[] {
-  if (name === null) return [lead];
-  const isMarked = lead.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  return [Buffer.from(`event: ${name}\n`), isMarked ? lead.subarray(BYTE_ORDER_MARK.length) : lead];
+  return name === null ? [lead] : [Buffer.from(`event: ${name}\n`), lead];
 }
 
 /** @throws GatewayError `upstream_error` for more structure than is read: anything passed unread would not be metered. */
