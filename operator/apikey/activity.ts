@@ -7,7 +7,7 @@ import { readConditions } from "../kube/conditions.ts";
 import type { KubeObject } from "../kube/object.ts";
 import { applyStatus } from "../kube/status-writer.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
-import { isSpent, spentOf, toTime } from "./status.ts";
+import { isSpent, spentOf, toTime, type ApiKeyOutcome } from "./status.ts";
 
 /** The part of the status that this writes, under a separate field manager. */
 export const ACTIVITY_FIELDS = ["lastUsedAt", "spend"];
@@ -23,6 +23,14 @@ export interface ActivityDeps {
   clock: { nowMs(): number };
   /** A key has reached its limit, or is below it again. */
   onSpendLimit(key: string): void;
+}
+
+const keySchema = z.object({ keyId: z.string().optional() }).catch({});
+
+/** Whether the shown use and spending are this key's: a backup restores those of an earlier one. */
+export function isActivityOf(object: KubeObject, outcome: ApiKeyOutcome): boolean {
+  if (outcome.kind === "invalid") return true;
+  return outcome.key !== null && keySchema.parse(object["status"] ?? {}).keyId === outcome.key.publicId;
 }
 
 const shownSchema = z.object({ lastUsedAt: z.string().optional(), spend: z.object({ amount: z.string() }).optional() }).catch({});

@@ -9,9 +9,9 @@ import { describeOther, type Ownership } from "../kube/ownership.ts";
 import { objectPath } from "../kube/paths.ts";
 import type { Recorder } from "../kube/recorder.ts";
 import { applyStatus, isStatusSame } from "../kube/status-writer.ts";
-import { startWorkQueue } from "../kube/work-queue.ts";
+import { startWorkQueue, type Again } from "../kube/work-queue.ts";
 import { applyApiKey, type Applied } from "./apply.ts";
-import { ACTIVITY_FIELDS, writeActivity } from "./activity.ts";
+import { ACTIVITY_FIELDS, isActivityOf, writeActivity } from "./activity.ts";
 import { describeFailure, RECONCILE_FAILED } from "./failure.ts";
 import { releaseApiKey } from "./release.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
@@ -55,8 +55,6 @@ const REPORTED_FROM = 2;
 /** An account or a project may be created at any time, without an event. */
 const UNKNOWN_ACCOUNT_MS = 5_000;
 const UNKNOWN_PROJECT_MS = 30_000;
-/** The watch reports what the other one wrote before that. */
-const CONTESTED_MS = 500;
 
 /** Keeps keys in sync with their ApiKeys while this process leads. */
 export interface ApiKeyController {
@@ -68,7 +66,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   const { client, database, origin, isLeader, find, recorder, ownership, clock, events } = deps;
   const { recheckMs, activityMs, sweepMs, secretsMs } = { ...TIMES, ...deps.times };
 
-  async function work(key: string): Promise<number | null> {
+  async function work(key: string): Promise<Again> {
     if (!isLeader()) return null;
     const object = find(key);
     if (object === undefined) {
@@ -76,7 +74,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       return null;
     }
     const claim = await ownership.claim("ApiKey", object);
-    if (claim.kind === "contested") return CONTESTED_MS;
+    if (claim.kind === "contested") return "outdated";
     if (claim.kind === "other's") {
       record(object, describeOther(claim.lease));
       return recheckMs;
@@ -118,8 +116,9 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   async function report(object: KubeObject, outcome: ApiKeyOutcome): Promise<void> {
     const nowMs = clock.nowMs();
     const status = encodeApiKeyStatus(object, outcome, { nowMs, managed: ownership.condition() });
-    if (!isLeader() || isStatusSame(object, status, ACTIVITY_FIELDS)) return;
-    const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(keyOf(object)) } as const;
+    const others = isActivityOf(object, outcome) ? ACTIVITY_FIELDS : [];
+    if (!isLeader() || isStatusSame(object, status, others)) return;
+    const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, others, find: () => find(keyOf(object)) } as const;
     if (!(await applyStatus(client, write))) return;
     recordTransitions(object, decideConditions(outcome, nowMs));
   }

@@ -27,8 +27,12 @@ const KEYWORDS = [
 /** Implied by a structural schema: unknown fields are pruned, or rejected by strict validation. */
 const IMPLIED = new Set(["additionalProperties", "propertyNames", "properties", "items", "exclusiveMinimum", "allOf"]);
 
-/** RFC 3339 in capitals; the API server checks days and hours by the format, but accepts more than that. */
-const TIME_FORM = String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`;
+const HOURS_AND_MINUTES = String.raw`([01]\d|2[0-3]):[0-5]\d`;
+/**
+ * RFC 3339 in capitals, without leap seconds, as zod has it. The API server checks days by the format, but accepts more forms, and
+ * offsets that no clock has.
+ */
+const TIME_FORM = String.raw`^\d{4}-\d{2}-\d{2}T${HOURS_AND_MINUTES}:[0-5]\d(\.\d+)?(Z|[+-]${HOURS_AND_MINUTES})$`;
 
 /**
  * Allowed input, from the zod schema that the operator parses with. Patterns become CEL rules, so that the API server rejects

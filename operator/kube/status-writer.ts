@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { GROUP, VERSION } from "../crd/group.ts";
 import type { KubeClient } from "./client.ts";
+import { readConditions } from "./conditions.ts";
 import { isKubeError } from "./kube-error.ts";
-import type { KubeObject } from "./object.ts";
+import { kubeObjectSchema, type KubeObject } from "./object.ts";
 import { CLAIM_FIELD } from "./ownership.ts";
 import { objectPath, PLURALS, type OwnKind } from "./paths.ts";
 
@@ -13,6 +14,11 @@ export interface StatusWrite {
   status: object;
   /** Each writes only the fields that it owns. */
   manager: string;
+  /**
+   * Fields that other managers of the operator write. All others of the status are removed, whoever wrote them: a backup restores
+   * what was true of an earlier object. If absent, none are.
+   */
+  others?: readonly string[];
   /** The latest known object. */
   find(): KubeObject | undefined;
 }
@@ -23,7 +29,8 @@ export interface StatusWrite {
  */
 export async function applyStatus(client: Pick<KubeClient, "send">, write: StatusWrite): Promise<boolean> {
   try {
-    await send(client, write);
+    const written = kubeObjectSchema.parse(await send(client, write));
+    if (write.others !== undefined) await removeStrange(client, { ...write, others: write.others, written });
     return true;
   } catch (error) {
     // 409 means another uid, or too many concurrent writers: then it must be retried.
@@ -33,14 +40,38 @@ export async function applyStatus(client: Pick<KubeClient, "send">, write: Statu
   }
 }
 
-async function send(client: Pick<KubeClient, "send">, { kind, object, status, manager }: StatusWrite): Promise<void> {
+async function send(client: Pick<KubeClient, "send">, { kind, object, status, manager }: StatusWrite): Promise<unknown> {
   const { name, namespace, uid } = object.metadata;
   const content = { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name, namespace, uid }, status };
-  await client.send({
+  return await client.send({
     method: "PATCH",
     path: `${objectPath(PLURALS[kind], { namespace, name })}/status`,
     query: { fieldManager: manager, force: "true" },
     body: { type: "apply", content },
+  });
+}
+
+/** An apply removes only what its manager owns. */
+async function removeStrange(
+  client: Pick<KubeClient, "send">,
+  { kind, status, manager, others, written }: StatusWrite & { others: readonly string[]; written: KubeObject },
+): Promise<void> {
+  const names = Object.keys(recordSchema.parse(written["status"]));
+  const strange = names.filter((name) => name !== CLAIM_FIELD && !others.includes(name) && !Object.hasOwn(status, name));
+  const wanted = new Set(readConditions(status).map(({ type }) => type));
+  const conditions = readConditions(written["status"]);
+  const known = conditions.filter(({ type }) => wanted.has(type));
+  const change = {
+    ...Object.fromEntries(strange.map((name) => [name, null])),
+    ...(known.length === conditions.length ? {} : { conditions: known }),
+  };
+  if (Object.keys(change).length === 0) return;
+  const { name, namespace, uid, resourceVersion } = written.metadata;
+  await client.send({
+    method: "PATCH",
+    path: `${objectPath(PLURALS[kind], { namespace, name })}/status`,
+    query: { fieldManager: manager },
+    body: { type: "merge", content: { metadata: { uid, resourceVersion }, status: change } },
   });
 }
 

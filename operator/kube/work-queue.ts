@@ -2,11 +2,18 @@ import type { KubeEvents } from "./events.ts";
 import { KubeError } from "./kube-error.ts";
 import { backOffMs, type BackOff } from "../../runtime/wait.ts";
 
+/** In how many ms to process the key again anyway; null for never. */
+export type Again =
+  | number
+  | null
+  /** What it worked from was outdated, and the watch reports the current state: if it does not, again after growing delays. */
+  | "outdated";
+
 export interface WorkQueueDeps {
   /** Label of its metrics. */
   name: string;
-  /** Processes one key, never twice at a time. @returns in how many ms to process it again anyway; null for never. */
-  work(key: string): Promise<number | null>;
+  /** Processes one key, never twice at a time. */
+  work(key: string): Promise<Again>;
   workers: number;
   events: Pick<KubeEvents, "reconciled" | "queueLength">;
   /** Called after each failure with the number of consecutive ones. Must not throw. */
@@ -26,6 +33,8 @@ export interface WorkQueue {
 const OUTAGE = { firstMs: 200, maxMs: 15_000 } as const;
 /** The API server rejects the request: nothing changes until an administrator acts. */
 const REFUSAL = { firstMs: 200, maxMs: 60_000 } as const;
+/** A watch reports what another one wrote within this; one that is late or broken must not cost two requests a second for each. */
+const OUTDATED = { firstMs: 500, maxMs: 30_000 } as const;
 /** 4xx answers that are temporary: time-out, conflict, too many requests. */
 const PASSING = [408, 409, 429];
 
@@ -35,6 +44,7 @@ export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
   const running = new Map<string, Promise<void>>();
   const timers = new Map<string, NodeJS.Timeout>();
   const failures = new Map<string, number>();
+  const outdated = new Map<string, number>();
   let isStopped = false;
 
   function add(key: string): void {
@@ -68,7 +78,7 @@ export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
     const startedAt = performance.now();
     const seconds = () => (performance.now() - startedAt) / 1000;
     try {
-      const againMs = await work(key);
+      const againMs = delayOf(key, await work(key));
       failures.delete(key);
       events.reconciled({ name, key, result: againMs === null ? "success" : "requeue_after", seconds: seconds() });
       if (againMs !== null) addAfter(key, againMs);
@@ -83,6 +93,16 @@ export function startWorkQueue(deps: WorkQueueDeps): WorkQueue {
       running.delete(key);
       fill();
     }
+  }
+
+  function delayOf(key: string, again: Again): number | null {
+    if (again !== "outdated") {
+      outdated.delete(key);
+      return again;
+    }
+    const count = (outdated.get(key) ?? 0) + 1;
+    outdated.set(key, count);
+    return backOffMs(OUTDATED, count, random());
   }
 
   return {

@@ -6,7 +6,7 @@ import type { KubeObject } from "../../kube/object.ts";
 import { describeOther, type Ownership } from "../../kube/ownership.ts";
 import type { Recorder } from "../../kube/recorder.ts";
 import { applyStatus, isStatusSame } from "../../kube/status-writer.ts";
-import { startWorkQueue } from "../../kube/work-queue.ts";
+import { startWorkQueue, type Again } from "../../kube/work-queue.ts";
 import type { SourcedModel } from "../source.ts";
 import { encodeModelStatus, wantedConditions } from "./model-status.ts";
 
@@ -37,8 +37,6 @@ export interface ModelStatuses {
 
 const FIELD_MANAGER = "model-gateway-operator";
 const WORKERS = 4;
-/** The watch reports what the other one wrote before that. */
-const CONTESTED_MS = 500;
 /** Nothing reports the end of another release. */
 const OTHERS_MS = 300_000;
 
@@ -48,7 +46,7 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
   /** Announced deprecations, by uid and generation. */
   const deprecated = new Set<string>();
 
-  async function work(key: string): Promise<number | null> {
+  async function work(key: string): Promise<Again> {
     const object = find(key);
     const decision = decided.get(key);
     if (object === undefined || decision === undefined || !isLeader()) return null;
@@ -56,7 +54,7 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
     const generation = decision.model?.resource.metadata.generation;
     if (generation !== undefined && generation !== object.metadata.generation) return null;
     const claim = await ownership.claim("Model", object);
-    if (claim.kind === "contested") return CONTESTED_MS;
+    if (claim.kind === "contested") return "outdated";
     if (claim.kind === "other's") {
       recorder.record({ kind: "Model", metadata: object.metadata, ...describeOther(claim.lease) });
       return OTHERS_MS;
@@ -66,7 +64,14 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
     const content = encodeModelStatus({ object, status, version, nowMs: clock.nowMs(), managed: ownership.condition() });
     // The version changes with every Model: it is written together with this Model's own change.
     if (isStatusSame(object, content, ["configVersion"])) return null;
-    const write = { kind: "Model", object, status: content, manager: FIELD_MANAGER, find: () => find(key) } as const;
+    const write = {
+      kind: "Model",
+      object,
+      status: content,
+      manager: FIELD_MANAGER,
+      others: [],
+      find: () => find(key),
+    } as const;
     if (!(await applyStatus(client, write))) return null;
     recordTransitions(object, status);
     return null;

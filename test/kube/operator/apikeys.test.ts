@@ -97,6 +97,47 @@ describe("an ApiKey", () => {
     await team.remove("apikey", "cleared");
   });
 
+  test("that is restored with its old status shows nothing of its old key", async () => {
+    const { team } = stage();
+    await make("backup", { rotation: { generation: 1 } });
+    const { keyId } = (await team.get("apikey", "backup")).status;
+    await team.remove("apikey", "backup");
+    // Nobody collects garbage here: the Secret stays, as a backup restores it with an owner that is gone.
+    await team.apply(apiKey("backup"));
+    await expectCondition("backup", "Ready", { status: "False", reason: "NameTaken" });
+    const old = { lastUsedAt: "2026-11-01T00:00:00Z", spend: { amount: "12.5", asOf: "2026-11-01T00:00:00Z" } };
+    const conditions = ["ProjectFound", "Ready", "Synced"].map((type) => ({
+      type,
+      status: "True",
+      reason: "Earlier",
+      message: "of the old key",
+      lastTransitionTime: "2026-11-01T00:00:00Z",
+      observedGeneration: 1,
+    }));
+    const status = { ...old, keyId, keyPrefix: "sk-mg-old", observedRotation: 1, secretName: "backup", conditions };
+    const patch = JSON.stringify({ status });
+    await team.run(["patch", "apikey", "backup", "--subresource=status", "--type=merge", "--patch", patch]);
+    const shown = async () => {
+      const { conditions, ...rest } = (await team.get("apikey", "backup")).status;
+      expect(conditions.map(({ type }) => type).toSorted()).toEqual(["Accepted", "Managed", "Ready", "SecretReady", "Synced"]);
+      return rest;
+    };
+    await until(async () => expect(await shown()).toEqual({ keyId: "", observedGeneration: 1, managedBy: expect.anything() }));
+    await team.run(["delete", "secret", "backup"]);
+    await expectCondition("backup", "Ready", { status: "True" });
+    await team.run(["patch", "apikey", "backup", "--subresource=status", "--type=merge", "--patch", patch]);
+    await until(async () =>
+      expect(await shown()).toEqual({
+        keyId: expect.not.stringMatching(keyId),
+        keyPrefix: expect.stringContaining("****"),
+        observedRotation: 0,
+        secretName: "backup",
+        observedGeneration: 1,
+        managedBy: expect.anything(),
+      }),
+    );
+  });
+
   test("that another version wrote, and this one finds invalid, keeps its key until it is deleted, and no longer", async () => {
     const { team } = stage();
     const value = await make("newer");
@@ -126,6 +167,7 @@ describe("an ApiKey", () => {
     await expectStatus(value, 200);
     const personId = randomUUID();
     await database.execute("INSERT INTO person (id, email, name) VALUES ($1, 'ann@example.com', 'Ann')", [personId]);
+    await database.execute("INSERT INTO member (account_id, person_id, role) VALUES ($1, $2, 'owner')", [TEAM, personId]);
     await createProject(database, { accountId: TEAM, personId, tokenId: null }, "batch jobs");
     // Otherwise it is found at the next check.
     await team.apply(apiKey("grouped", { project: "Batch jobs", description: "of the nightly batch" }));

@@ -1,10 +1,10 @@
 import { expect, test, vi } from "vitest";
 import { KubeError } from "../../../../operator/kube/kube-error.ts";
-import { startWorkQueue, type WorkQueue } from "../../../../operator/kube/work-queue.ts";
+import { startWorkQueue, type Again, type WorkQueue } from "../../../../operator/kube/work-queue.ts";
 
 interface Run {
   key: string;
-  end(againMs?: number | null): void;
+  end(again?: Again): void;
   fail(): void;
 }
 
@@ -19,8 +19,8 @@ function start(workers = 2) {
     backOff: () => ({ firstMs: 10, maxMs: 100 }),
     events: { reconciled: ({ key, result }) => void results.push(`${key} ${result}`), queueLength: () => undefined },
     work(key) {
-      const { promise, resolve, reject } = Promise.withResolvers<number | null>();
-      runs.push({ key, end: (againMs = null) => resolve(againMs), fail: () => reject(new Error("no")) });
+      const { promise, resolve, reject } = Promise.withResolvers<Again>();
+      runs.push({ key, end: (again = null) => resolve(again), fail: () => reject(new Error("no")) });
       return promise;
     },
   });
@@ -106,6 +106,36 @@ test("a key returns at the requested time, sooner if it is added", async () => {
     expect(keys().length).toBe(3);
     runs[2]?.end();
     await queue.stop();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a key whose work is outdated returns with growing delays, at once if it is added, and soon again after a success", async () => {
+  vi.useFakeTimers();
+  try {
+    const { queue, runs, results, keys } = start(1);
+    const endOutdated = async (delayMs: number) => {
+      const before = runs.length;
+      runs.at(-1)?.end("outdated");
+      await vi.advanceTimersByTimeAsync(delayMs - 1);
+      expect(keys()).toHaveLength(before);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(keys()).toHaveLength(before + 1);
+    };
+    queue.add("a");
+    for (const delayMs of [375, 750, 1_500, 3_000, 6_000, 12_000, 22_500, 22_500]) await endOutdated(delayMs);
+    runs.at(-1)?.end("outdated");
+    await vi.advanceTimersByTimeAsync(0);
+    queue.add("a");
+    expect(keys()).toHaveLength(10);
+    runs.at(-1)?.end();
+    await vi.advanceTimersByTimeAsync(0);
+    queue.add("a");
+    await endOutdated(375);
+    runs.at(-1)?.end();
+    await queue.stop();
+    expect(new Set(results)).toEqual(new Set(["a requeue_after", "a success"]));
   } finally {
     vi.useRealTimers();
   }
