@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
+import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
 import { acceptInvitation, invite, listInvitations } from "../../../ledger/people/invitations.ts";
 import { changeRole, listMembers, listMemberships, removeMember } from "../../../ledger/people/members.ts";
 import { findSession, startSession } from "../../../ledger/sign-in/sessions.ts";
+import { insertedKeyId, insertKeys } from "../../support/dashboard/many-keys.ts";
 import { createMember, createPerson } from "../../support/dashboard/people.ts";
+import { explainQueries } from "../../support/billing/explained-queries.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 const postgres = usePostgres();
@@ -134,4 +137,22 @@ test("members of another account are not found", async () => {
     code: "not_found",
   });
   expect(await listMembers(database, bobsAccount)).toMatchObject([{ personId: bob.id, role: "owner" }]);
+});
+
+test("the keys that a person knows are found without comparing each of the account's with all that was done to them", async () => {
+  const { database } = await postgres.migrated();
+  const { person, accountId } = await createPerson(database, "ann@example.com");
+  await insertKeys(database, { accountId, from: 1, count: 1_000 });
+  // Nobody has told the planner how many there are.
+  await database.execute(
+    `INSERT INTO audit_entry (id, account_id, person_id, action, subject)
+     SELECT uuidv7(), $1, $2, 'key.rotated', public_id FROM api_key, generate_series(1, 5) WHERE account_id = $1 AND public_id > $3`,
+    [accountId, person.id, insertedKeyId(500)],
+  );
+  const explained = explainQueries(database);
+  await listMadeThings(explained.database, { accountId, personId: person.id });
+  expect(explained.rowsRemoved(), explained.plans.join("\n")).toBeLessThan(5_000);
+  expect((await listMadeThings(database, { accountId, personId: person.id })).keys).toHaveLength(100);
+  await revokeMadeThings(database, { accountId, personId: person.id, byPersonId: person.id });
+  expect(await database.execute("SELECT FROM api_key WHERE revoked_at IS NULL")).toBe(500);
 });
