@@ -4,7 +4,16 @@ import { stringify } from "yaml";
 import { beforeAll, describe, expect, test } from "vitest";
 import { untilEstablished } from "../support/kube/crds.ts";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
-import { CHART, NAMESPACE, parseObjects, render, renderText, title, type KubeObject } from "./harness-render.ts";
+import {
+  CHART,
+  EXTERNAL_DATABASE,
+  NAMESPACE,
+  parseObjects,
+  render,
+  renderText,
+  title,
+  type KubeObject,
+} from "./harness-render.ts";
 import { podsOf } from "./harness-pods.ts";
 import { chosenOfMatrix, MATRIX } from "./harness-values.ts";
 
@@ -75,6 +84,20 @@ test("the API server rejects a pod without the restricted settings", async () =>
   });
   const creating = api().kubectl(["create", "--dry-run=server", "--filename", "-"], { input });
   await expect(creating).rejects.toThrow(/violates PodSecurity "restricted/);
+});
+
+test("releases whose namespaces and names join to the same text share nothing but people's rights", async () => {
+  const values = stringify({ ...EXTERNAL_DATABASE, crds: { enabled: false }, watchNamespaces: ["team-a"] });
+  const titlesOf = async (release: string, namespace: string) => {
+    const text = await api().helm(["template", release, CHART, "--namespace", namespace, "--values", "-"], { input: values });
+    return parseObjects(text).map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ""}/${metadata.name}`);
+  };
+  const first = await titlesOf("prod", "team");
+  const second = await titlesOf("model-gateway", "team-prod");
+  expect(second.filter((title) => first.includes(title))).toEqual([
+    "ClusterRole /team-prod-model-gateway-edit",
+    "ClusterRole /team-prod-model-gateway-view",
+  ]);
 });
 
 test("each template renders objects of one kind", async () => {

@@ -56,8 +56,16 @@ mostOpenRequests: maxOpenRequests
 {{- end -}}
 {{- end -}}
 
-{{/* Cluster-wide objects: two releases of one name may live in two namespaces. */}}
+{{/*
+Cluster-wide objects, and those in other namespaces: two releases of one name may live in two namespaces. No namespace contains a
+dot, so release b-c in namespace a and release c in namespace a-b have different objects.
+*/}}
 {{- define "model-gateway.clusterName" -}}
+{{- printf "%s.%s" .Release.Namespace (include "model-gateway.fullname" .) -}}
+{{- end -}}
+
+{{/* Aggregated ClusterRoles, which are the same in every release. People may have bound them by this name. */}}
+{{- define "model-gateway.aggregatedName" -}}
 {{- printf "%s-%s" .Release.Namespace (include "model-gateway.fullname" .) -}}
 {{- end -}}
 
