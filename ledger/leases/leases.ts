@@ -210,7 +210,12 @@ async function endLeases(
   return row?.freedNanoUsd ?? 0n;
 }
 
-const LOCK_TEXT = `SELECT account_id AS "accountId" FROM account_balance WHERE account_id = ANY($1::text[])
+/**
+ * What follows commits without waiting for the disk, which is a fifth of what it costs: credit that is given up stays leased where a
+ * crash of Postgres loses that, until the lease is reaped. Whoever leases it meanwhile waits for the disk, and so for this as well.
+ */
+const LOCK_TEXT = `SELECT account_id AS "accountId" FROM account_balance
+  WHERE account_id = ANY($1::text[]) AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
   ORDER BY account_id FOR NO KEY UPDATE`;
 const LOCK = { name: "lease-lock", text: LOCK_TEXT };
 const LOCK_FREE = { name: "lease-lock-free", text: `${LOCK_TEXT} SKIP LOCKED` };
