@@ -4,8 +4,8 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
-import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
-import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
+import { changeRole, isMore, listMembers, removeMemberIn, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import { listMadeThings, revokeMadeThings, revokeMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
@@ -137,11 +137,14 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     const failed = await submitForm({}, async () => {
       const { accountId } = visitor.membership;
       const { personId } = member;
-      await removeMember(database, { accountId, personId });
-      // Members who leave decide over their own things, not over the account's keys.
-      if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))
-        await revokeMadeThings(database, { accountId, personId, byPersonId: visitor.person.id });
-      await note(visitor, "member.removed", member.email);
+      const byPersonId = visitor.person.id;
+      await database.transaction(async (transaction) => {
+        await removeMemberIn(transaction, { accountId, personId });
+        // Members who leave decide over their own things, not over the account's keys.
+        if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))
+          await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId });
+        await noteAction(transaction, { accountId, personId: byPersonId, action: "member.removed", subject: member.email });
+      });
       const { accountName } = visitor.membership;
       const about = { accountName, by: visitor.person, email: member.email, publicBaseUrl };
       await notifyOwners(accountId, (person) => memberLeftLetter({ ...about, person }));
