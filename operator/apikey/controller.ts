@@ -13,6 +13,7 @@ import { startWorkQueue, type Again } from "../kube/work-queue.ts";
 import { applyApiKey, type Applied } from "./apply.ts";
 import { ACTIVITY_FIELDS, isActivityOf, writeActivity } from "./activity.ts";
 import { describeFailure, RECONCILE_FAILED } from "./failure.ts";
+import { FINALIZER } from "./finalizer.ts";
 import { releaseApiKey } from "./release.ts";
 import { parseApiKeyResource, type ApiKeyResource } from "./resource.ts";
 import { createSecretPoll } from "./secret-poll.ts";
@@ -95,6 +96,8 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
       return null;
     }
     const { resource } = parsed;
+    // It may have replaced one whose finalizer somebody removed: the watch's two events are processed as one.
+    if (!object.metadata.finalizers.includes(FINALIZER)) await revokeOrphans(splitKey(keyOf(object)));
     const applied = await applyApiKey(deps, object, resource);
     if (applied === null) return null;
     if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "the Secret has a new value" });

@@ -33,12 +33,16 @@ function isSettled(conditions: readonly StoredCondition[], generation: number): 
   return ready?.observedGeneration === generation && ready.reason !== RECONCILE_FAILED;
 }
 
+/** The authorizer's words. */
+const LACKS_RIGHTS = / cannot [a-z]+ resource /;
+
 /** Other errors may contain addresses and statements, which are none of the business of a namespace's members. */
 function wordsFor(error: unknown): string {
   if (error instanceof KubeUnansweredError) return error.message;
   if (isDatabaseFailure(error)) return "the ledger's database cannot be used at the moment; the operator's log says why";
   if (!(error instanceof KubeError)) return "the operator failed; its log says why";
-  if (error.code !== 403) return error.message;
+  // A quota and a namespace that is being deleted are a 403, too.
+  if (error.code !== 403 || !LACKS_RIGHTS.test(error.message)) return error.message;
   return `${error.message}; "helm upgrade" restores the operator's Role in a namespace that was recreated`;
 }
 

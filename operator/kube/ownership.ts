@@ -11,8 +11,11 @@ type Claim =
   | { kind: "own" }
   /** The release with this Lease, `namespace/name`, writes it. */
   | { kind: "other's"; lease: string }
-  /** Somebody else has just changed it: read it again. */
+  /** Somebody else has just changed it, or its release may be gone: look again. */
   | { kind: "contested" };
+
+/** What has become of a release with a claim. */
+type Outcome = "there" | "gone" | "unsure";
 
 /** Which release writes a resource, if several watch its namespace. */
 export interface Ownership {
@@ -39,6 +42,9 @@ const FIELD_MANAGER = "model-gateway-claim";
 /** A release whose operators have not renewed their Lease for this long is gone: they do every two seconds. */
 const GONE_AFTER_MS = 300_000;
 const FRESH_MS = 10_000;
+/** A Lease that looks old is watched for this long, and read this often at most. */
+const WATCHED_MS = 10_000;
+const UNSURE_MS = 1_000;
 const MAX_LEASES = 1_000;
 
 const claimSchema = z.object({ [CLAIM_FIELD]: z.object({ lease: z.string(), uid: z.string() }) });
@@ -46,28 +52,40 @@ const renewalSchema = leaseSchema.transform(({ metadata, spec }) => ({ uid: meta
 
 export function createOwnership({ client, lease, leaseUid, clock, steady }: OwnershipDeps): Ownership {
   const own = `${lease.namespace}/${lease.name}`;
-  const judged = new Map<string, { isGone: boolean; atMs: number }>();
+  const judged = new Map<string, { outcome: Outcome; atMs: number }>();
+  /** Times of Leases that look old, and since when this process has seen no other. */
+  const unrenewed = new Map<string, { renewTime: string; sinceMs: number }>();
 
-  async function isGone(claimed: { lease: string; uid: string }): Promise<boolean> {
+  async function outcomeOf(claimed: { lease: string; uid: string }): Promise<Outcome> {
     const known = judged.get(claimed.uid);
-    if (known !== undefined && steady.nowMs() - known.atMs < FRESH_MS) return known.isGone;
-    if (judged.size >= MAX_LEASES) judged.clear();
-    const verdict = await askForLease(claimed);
-    judged.set(claimed.uid, { isGone: verdict, atMs: steady.nowMs() });
-    return verdict;
+    const freshMs = known?.outcome === "unsure" ? UNSURE_MS : FRESH_MS;
+    if (known !== undefined && steady.nowMs() - known.atMs < freshMs) return known.outcome;
+    for (const each of [judged, unrenewed]) if (each.size >= MAX_LEASES) each.clear();
+    const outcome = await askForLease(claimed);
+    judged.set(claimed.uid, { outcome, atMs: steady.nowMs() });
+    return outcome;
   }
 
-  async function askForLease(claimed: { lease: string; uid: string }): Promise<boolean> {
+  async function askForLease(claimed: { lease: string; uid: string }): Promise<Outcome> {
     try {
       const path = objectPath("leases", splitKey(claimed.lease));
       const { uid, renewTime } = renewalSchema.parse(await client.send({ method: "GET", path }));
-      return uid !== claimed.uid || !(clock.nowMs() - Date.parse(renewTime) < GONE_AFTER_MS);
+      if (uid !== claimed.uid) return "gone";
+      return clock.nowMs() - Date.parse(renewTime) < GONE_AFTER_MS ? "there" : outcomeByChange(uid, renewTime);
     } catch (error) {
-      if (isKubeError(error, 404)) return true;
+      if (isKubeError(error, 404)) return "gone";
       // Nothing is known about it, so it keeps its claim.
-      if (isKubeError(error, 403)) return false;
+      if (isKubeError(error, 403)) return "there";
       throw error;
     }
+  }
+
+  /** The time is another machine's, whose clock may be minutes behind: only a Lease that does not change is old. */
+  function outcomeByChange(uid: string, renewTime: string): Outcome {
+    const seen = unrenewed.get(uid);
+    if (seen?.renewTime === renewTime) return steady.nowMs() - seen.sinceMs >= WATCHED_MS ? "gone" : "unsure";
+    unrenewed.set(uid, { renewTime, sinceMs: steady.nowMs() });
+    return seen === undefined ? "unsure" : "there";
   }
 
   /** @returns false if the object was no longer as read. */
@@ -100,7 +118,9 @@ export function createOwnership({ client, lease, leaseUid, clock, steady }: Owne
       const parsed = claimSchema.safeParse(object["status"] ?? {});
       const claimed = parsed.success ? parsed.data[CLAIM_FIELD] : null;
       if (claimed?.uid === uid) return { kind: "own" };
-      if (claimed !== null && !(await isGone(claimed))) return { kind: "other's", lease: claimed.lease };
+      const outcome = claimed === null ? "gone" : await outcomeOf(claimed);
+      if (claimed !== null && outcome === "there") return { kind: "other's", lease: claimed.lease };
+      if (outcome === "unsure") return { kind: "contested" };
       return { kind: (await write(kind, object, uid)) ? "own" : "contested" };
     },
     condition: () => ({ type: "Managed", isTrue: true, reason: "Managed", message: `by the operator with the Lease ${own}` }),

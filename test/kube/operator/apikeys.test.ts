@@ -325,6 +325,19 @@ test("an ApiKey created while Postgres is unavailable reports what it waits for;
   await until(async () => expect(await team.events("during")).toContain("Normal Active"));
 });
 
+test("a key is revoked if its ApiKey lost its finalizer and was deleted and made again before the operator could act", async () => {
+  const { team } = stage();
+  const value = await make("remade");
+  await expectStatus(value, 200);
+  await stage().withoutPostgres(async () => {
+    await team.patch("apikey", "remade", { metadata: { finalizers: null } });
+    await team.remove("apikey", "remade");
+    await team.apply(apiKey("remade"));
+    await expectCondition("remade", "Ready", { status: "False", reason: "ReconcileFailed" });
+  });
+  await expectStatus(value, 401);
+});
+
 test("the operator had permission for everything that it requested", async () => {
   expect(await api().kubectl(["get", "lease", "--all-namespaces", "--no-headers"])).toContain("operator-0_");
   for (const { metric } of stage().operators)

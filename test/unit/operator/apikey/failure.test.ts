@@ -14,6 +14,20 @@ test.for([
     message: "The Kubernetes API answered 422 Invalid: metadata.name is too long",
   },
   {
+    name: "the operator lacks a right",
+    error: new KubeError(403, {
+      reason: "Forbidden",
+      message: 'secrets is forbidden: User "system:serviceaccount:a:b" cannot create resource "secrets" in API group ""',
+    }),
+    message:
+      'The Kubernetes API answered 403 Forbidden: secrets is forbidden: User "system:serviceaccount:a:b" cannot create resource "secrets" in API group ""; "helm upgrade" restores the operator\'s Role in a namespace that was recreated',
+  },
+  {
+    name: "the namespace's quota is used up",
+    error: new KubeError(403, { reason: "Forbidden", message: 'secrets "new" is forbidden: exceeded quota: objects' }),
+    message: 'The Kubernetes API answered 403 Forbidden: secrets "new" is forbidden: exceeded quota: objects',
+  },
+  {
     name: "the API server does not answer",
     error: new KubeUnansweredError("no answer within 15000 ms", {}),
     message: "The Kubernetes API cannot be used at the moment: no answer within 15000 ms",
