@@ -45,6 +45,8 @@ const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response.failed"), response: ended }),
 ]);
 export type AnswerEvent = z.infer<typeof eventSchema>;
+/** An item that begins or ends. */
+export type ItemEvent = Extract<AnswerEvent, { type: `response.output_item.${string}` }>;
 /** A part of an item. */
 export type PieceEvent = Extract<AnswerEvent, { item_id?: unknown }>;
 

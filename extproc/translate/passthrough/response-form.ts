@@ -6,7 +6,7 @@ import { mergeEdits, withinElements, write, writeAll, type MemberEdits } from ".
 import { namesOf } from "../responses/item-names.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
 import { createResponseHead, type ResponseFacts } from "./response-head.ts";
-import { createResponseItems, type ItemParts, type ResponseItem, type ResponseItems } from "./response-items.ts";
+import { createResponseItems, type ItemParts, type ResponseItem, type ResponseItems } from "../responses/response-items.ts";
 import { piecesOf } from "./streamed-response.ts";
 
 /**

@@ -8,7 +8,6 @@ import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers, type MemberEdits } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
 import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
-import { createItemPositions } from "../responses/item-positions.ts";
 
 /** The part received so far of a response whose stream the gateway may have to end itself. */
 export interface ResponseSoFar {
@@ -45,7 +44,6 @@ export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
   let next = 0;
   /** By position. */
   const items = new Map<number, Item>();
-  const positions = createItemPositions();
   const size = createAnswerSize();
 
   function read(json: JsonObject, data: string): void {
@@ -59,10 +57,10 @@ export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
 
   const edited = (response: Buffer): Buffer => (edits === null ? response : editMembers(response, edits));
 
-  function readItem({ type, output_index: index, item }: JsonObject, data: string): void {
+  function readItem({ type, output_index: index }: JsonObject, data: string): void {
     const written = rawMember(Buffer.from(data), "item") ?? NOTHING;
     const isDone = type === "response.output_item.done";
-    const position = isDone ? positions.finish(numberOf(index), item) : positions.begin(numberOf(index), item);
+    const position = positionOf(index);
     const known = items.get(position) ?? { members: rawMembers(written), done: null, parts: new Map(), characters: 0 };
     items.set(position, known);
     checkBlocks(items.size);
@@ -78,8 +76,8 @@ export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
   }
 
   function readDelta(json: JsonObject, type: string): void {
-    const { delta, item_id: id } = json;
-    const item = items.get(positions.piece(numberOf(json["output_index"]), typeof id === "string" ? id : null));
+    const { delta } = json;
+    const item = items.get(positionOf(json["output_index"]));
     if (item === undefined || item.done !== null || typeof delta !== "string") return;
     const kind = KINDS.get(type);
     if (kind === undefined) return;
@@ -126,8 +124,9 @@ export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
   };
 }
 
-function numberOf(value: unknown): number | null {
-  return typeof value === "number" ? value : null;
+/** Each event has it where a client gets it (response-form.ts). */
+function positionOf(index: unknown): number {
+  return typeof index === "number" ? index : 0;
 }
 
 /** By the events that carry them, the pieces of an item's text. */

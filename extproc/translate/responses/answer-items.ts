@@ -164,12 +164,20 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
   function complete(item: number, parsed: AnswerItem): AnswerEvent[] {
     switch (parsed.type) {
       case "message":
-        return partsOf(parsed).flatMap((part, position) => (part === null ? [] : completePart(item, position, part)));
+        return completeMessage(item, partsOf(parsed));
       case "reasoning":
         return completeThought(item, parsed);
       case "function_call":
         return completeCall(item, parsed);
     }
+  }
+
+  function completeMessage(item: number, parts: ReturnType<typeof partsOf>): AnswerEvent[] {
+    const message = items.get(item);
+    const begun = message?.type === "message" ? [...message.parts.keys()].toSorted((left, right) => left - right) : [];
+    // vLLM counts the parts on from item to item.
+    const positions = begun.length === parts.length ? begun : [...parts.keys()];
+    return parts.flatMap((part, at) => (part === null ? [] : completePart(item, positions[at] ?? at, part)));
   }
 
   function completePart(item: number, part: number, { kind, text, citations }: NonNullable<ReturnType<typeof partsOf>[number]>) {

@@ -1,9 +1,15 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { member } from "../../protocol/json/count.ts";
-import { isObject } from "../../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { parseUpstreamJson } from "../../protocol/json/upstream-json.ts";
 import { readAnswer, type ResponsesAnswer } from "../../protocol/responses/answer.ts";
-import { readEvent, type AnswerEvent as WireEvent, type PieceEvent } from "../../protocol/responses/answer-event.ts";
+import type { AnswerItem } from "../../protocol/responses/answer-item.ts";
+import {
+  readEvent,
+  type AnswerEvent as WireEvent,
+  type ItemEvent,
+  type PieceEvent,
+} from "../../protocol/responses/answer-event.ts";
 import { responsesUsage } from "../../protocol/responses/usage.ts";
 import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
 import type { AnswerEvent } from "../conversation/answer-event.ts";
@@ -11,7 +17,8 @@ import type { ToolNames } from "../conversation/names.ts";
 import { bytesOf, messagesOutput } from "../readable-output.ts";
 import { createAnswerItems } from "./answer-items.ts";
 import { createBlockOrder } from "./block-order.ts";
-import { createItemPositions } from "./item-positions.ts";
+import { namesOf } from "./item-names.ts";
+import { createResponseItems } from "./response-items.ts";
 import { isUnknownReason, readStopReason } from "./stop-reason.ts";
 import { incomplete } from "../../protocol/broken-answer.ts";
 
@@ -21,11 +28,13 @@ export interface ResponsesAnswerContext extends ReadAnswerContext {
   thinker: string;
 }
 
+const NO_ITEM: JsonObject = {};
+
 /** A response, complete or as its events. */
 export function createAnswerReader(context: ResponsesAnswerContext): AnswerReader {
   const { meter } = context;
   const items = createAnswerItems(context);
-  const positions = createItemPositions();
+  const known = createResponseItems(context.requestId);
   const inOrder = context.client === "messages" ? createBlockOrder() : (events: readonly AnswerEvent[]) => events;
   let isStarted = false;
 
@@ -34,21 +43,23 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
       case "response.created":
         return isStarted ? [] : start(event.response.id ?? "");
       case "response.output_item.added":
-        return started(items.begin(positions.begin(event.output_index, event.item), event.item));
+        return started(items.begin(begin(event), event.item));
       case "response.output_item.done":
-        return started(items.finish(positions.finish(event.output_index, event.item), event.item));
+        return started(items.finish(finishItem(event), event.item));
       case "response.output_text.delta":
-        return started(items.addText({ kind: "text", ...partOf(event) }, event.delta));
+        return started(items.addText({ kind: "text", ...partOf(event, "message") }, event.delta));
       case "response.refusal.delta":
-        return started(items.addText({ kind: "refusal", ...partOf(event) }, event.delta));
+        return started(items.addText({ kind: "refusal", ...partOf(event, "message") }, event.delta));
       case "response.output_text.annotation.added":
-        return started(items.cite({ kind: "text", ...partOf(event) }, event.annotation));
+        return started(items.cite({ kind: "text", ...partOf(event, "message") }, event.annotation));
       case "response.reasoning_summary_text.delta":
-        return started(items.think({ source: "summary", item: itemOf(event), part: event.summary_index }, event.delta));
+        return started(
+          items.think({ source: "summary", item: itemOf(event, "reasoning"), part: event.summary_index }, event.delta),
+        );
       case "response.reasoning_text.delta":
-        return started(items.think({ source: "content", ...partOf(event) }, event.delta));
+        return started(items.think({ source: "content", ...partOf(event, "reasoning") }, event.delta));
       case "response.function_call_arguments.delta":
-        return started(items.addArguments(itemOf(event), event.delta));
+        return started(items.addArguments(itemOf(event, "function_call"), event.delta));
       case "response.failed":
         // The client pays for what it got, by the server's own count.
         meter.report(responsesUsage(member(event.response, "usage")) ?? {});
@@ -59,12 +70,31 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     }
   }
 
-  function itemOf(event: PieceEvent): number {
-    return positions.piece(event.output_index, event.item_id);
+  function begin({ output_index: index, item }: ItemEvent): number {
+    return positionOf(index, isObject(item) ? item : NO_ITEM);
   }
 
-  function partOf(event: PieceEvent & { content_index: number }): { item: number; part: number } {
-    return { item: itemOf(event), part: event.content_index };
+  function finishItem({ output_index: index, item }: ItemEvent): number {
+    const written = isObject(item) ? item : NO_ITEM;
+    const found = known.find({ index, names: namesOf(written), kind: written["type"] }) ?? known.begin(index, written);
+    if (found === null) return known.latest();
+    found.isDone = true;
+    return found.position;
+  }
+
+  /** Of an item that begins, or that began before. */
+  function positionOf(index: number | null, item: JsonObject): number {
+    const begun = known.begin(index, item) ?? known.find({ index, names: namesOf(item), kind: item["type"] });
+    return begun?.position ?? known.latest();
+  }
+
+  function itemOf({ output_index: index, item_id: id }: PieceEvent, kind: AnswerItem["type"]): number {
+    const found = known.find({ index, names: namesOf({ id }), kind });
+    return found?.position ?? positionOf(index, { type: kind, id });
+  }
+
+  function partOf(event: PieceEvent & { content_index: number }, kind: AnswerItem["type"]): { item: number; part: number } {
+    return { item: itemOf(event, kind), part: event.content_index };
   }
 
   function start(id: string): AnswerEvent[] {
@@ -82,7 +112,11 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
     if (status !== "completed" && status !== "incomplete") throw incomplete();
     const opened = isStarted ? [] : start(id);
     // The value for members that no event has set.
-    const rest = output.flatMap((item, index) => items.finish(positions.whole(index, item), item));
+    const written = output.map((item) => (isObject(item) ? item : NO_ITEM));
+    const begun = known.match(written);
+    const rest = output.flatMap((item, at) =>
+      items.finish(begun[at]?.position ?? positionOf(null, written[at] ?? NO_ITEM), item),
+    );
     const closed = items.end();
     // Calls without arguments contain no text.
     if (meter.outputBytes() === 0 && !items.hasCalls() && bytesOf(messagesOutput({ output })) > 0)

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
-import { replayResponses } from "../replay.ts";
+import { replayChat, replayMessages, replayResponses } from "../replay.ts";
 import { play } from "./play.ts";
 
 /** Events of responses that lack what clients' libraries require. */
@@ -81,6 +82,16 @@ const ODD: Record<string, () => string> = {
   "one output_index for all": () => {
     const all = events();
     for (const event of all) if ("output_index" in event) event["output_index"] = 0;
+    return write(all);
+  },
+  "one output_index for all, and no output": () => {
+    const all = events();
+    for (const event of all) if ("output_index" in event) event["output_index"] = 0;
+    return write(all).replace(/("status":"completed","model":"m","output":)\[.*\]/, "$1[]");
+  },
+  "an output_index that counts an item more": () => {
+    const all = events();
+    for (const event of all) if (isIndex(event["output_index"])) event["output_index"] += 1;
     return write(all);
   },
   "parts that are counted on from item to item": () => {
@@ -234,6 +245,27 @@ test.for(Object.entries(ODD))("a Responses stream with %s is whole for the offic
   expect(whole.text.match(/event: response.output_item.done/g)).toHaveLength(2);
   const bytes = [...Buffer.from(sent)].map((byte) => Buffer.from([byte]));
   expect(play(REQUEST, bytes, { protocol: "responses" }).text).toBe(whole.text);
+});
+
+test.for(Object.entries(ODD))("a Responses stream with %s is whole for clients of Chat and Messages", async ([, make]) => {
+  const translate = (client: Protocol, request: object) => {
+    const input = inputFor({ ...request, model: "m", stream: true }, { upstream: "responses", upstreamModel: "m" });
+    const stream = createTranslation(client, input).stream(createMeter(10));
+    const sent = Buffer.from(make());
+    const output = stream.push(sent);
+    return Buffer.concat([output === "unchanged" ? sent : output, stream.end()]).toString();
+  };
+  const messages = [{ role: "user", content: "hi" }];
+  const completion = await replayChat(translate("chat", { messages, stream_options: { include_usage: true } }));
+  expect(completion.choices[0]?.message).toMatchObject({
+    content: "Good day.",
+    tool_calls: [{ id: "call_1", function: { arguments: '{"city":"Oslo"}' } }],
+  });
+  const message = await replayMessages(translate("messages", { messages, max_tokens: 100 }));
+  expect(message.content).toMatchObject([
+    { type: "text", text: "Good day." },
+    { type: "tool_use", id: "call_1", input: { city: "Oslo" } },
+  ]);
 });
 
 const deltaSchema = z.looseObject({ type: z.string(), delta: z.string().optional() });

@@ -1,7 +1,7 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { mintItemId } from "../conversation/ids.ts";
-import { namesOf } from "../responses/item-names.ts";
+import { namesOf } from "./item-names.ts";
 
 /** An item of a response as its client knows it: with a position of its own, and an id that all of its events name. */
 export interface ResponseItem {
