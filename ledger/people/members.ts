@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { expirePlaygroundKey } from "../keys/expire-playground-key.ts";
-import type { Database, Queryable, Reader } from "../postgres/database.ts";
+import type { Queryable, Reader } from "../postgres/database.ts";
 import { knownOrOther, OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { queueEvent } from "../webhooks/events.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
@@ -135,12 +135,7 @@ export async function changeRole(
 }
 
 /** Ends their sessions in the account, and the invitations that they sent. @throws as `changeRole`. */
-export async function removeMember(database: Database, member: { accountId: string; personId: string }): Promise<void> {
-  await database.transaction((transaction) => removeMemberIn(transaction, member));
-}
-
-/** The same as part of a larger transaction. */
-export async function removeMemberIn(
+export async function removeMember(
   transaction: Queryable,
   { accountId, personId }: { accountId: string; personId: string },
 ): Promise<void> {

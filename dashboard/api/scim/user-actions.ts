@@ -4,7 +4,7 @@ import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
 import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { findTokenCreator } from "../../../ledger/people/management-tokens.ts";
-import { changeRole, isMore, removeMemberIn } from "../../../ledger/people/members.ts";
+import { changeRole, isMore, removeMember } from "../../../ledger/people/members.ts";
 import { findPerson, type Person } from "../../../ledger/people/persons.ts";
 import { OTHER } from "../../../ledger/postgres/known-or-other.ts";
 import { changeUser, createUser, deleteUser, findUser, type ProvisionedUser } from "../../../ledger/provisioning/users.ts";
@@ -65,7 +65,7 @@ export function createUserActions(deps: AppDeps): UserActions {
       // Only now: who was just accepting it is a member since.
       const { personId, isMember } = await findUser(transaction, { accountId, id });
       if (personId === null || !isMember) return undefined;
-      await removeMemberIn(transaction, { accountId, personId });
+      await removeMember(transaction, { accountId, personId });
       await suspendMadeThingsIn(transaction, { accountId, personId, by: caller });
       const person = await findPerson(transaction, personId);
       await noteAction(transaction, { ...caller, action: "member.removed", subject: person?.email ?? personId });

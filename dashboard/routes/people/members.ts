@@ -4,7 +4,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
-import { changeRole, isMore, listMembers, removeMemberIn, type Member as AccountMember } from "../../../ledger/people/members.ts";
+import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import { listMadeThings, revokeMadeThings, revokeMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -139,7 +139,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { personId } = member;
       const byPersonId = visitor.person.id;
       await database.transaction(async (transaction) => {
-        await removeMemberIn(transaction, { accountId, personId });
+        await removeMember(transaction, { accountId, personId });
         // Members who leave decide over their own things, not over the account's keys.
         if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))
           await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId });

@@ -166,7 +166,7 @@ test("a token has no more rights than its creator has now, and none once they ar
     changeRole(transaction, { accountId: ann.accountId, personId: bob.personId, role: "viewer" }),
   );
   expect([await make(), await role()]).toEqual([403, "viewer"]);
-  await removeMember(database, { accountId: ann.accountId, personId: bob.personId });
+  await database.transaction((transaction) => removeMember(transaction, { accountId: ann.accountId, personId: bob.personId }));
   expect([await make(), await role()]).toEqual([401, undefined]);
   expect((await listManagementTokens(database, ann.accountId)).map(({ status }) => status)).toEqual(["stopped"]);
   expect((await ann.get("/dashboard/tokens")).body).toContain("stopped");

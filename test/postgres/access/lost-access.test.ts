@@ -68,7 +68,7 @@ test.for(["revoked", "of a removed person"] as const)(
     // From then on, it is known.
     await eventually(async () => expect(await isUsed(database, "management_token", `id = '${tokenId}'`)).toBe(true));
     if (state === "revoked") await revokeManagementToken(database, { accountId, id: tokenId });
-    else await removeMember(database, { accountId, personId: olga.personId });
+    else await database.transaction((transaction) => removeMember(transaction, { accountId, personId: olga.personId }));
     expect(await call.finish()).toMatchObject({ statusCode: 401 });
     expect(await namesOfKeys(database, accountId)).toEqual([]);
   },
@@ -87,7 +87,7 @@ test("a session whose person is removed while a body arrives creates nothing (S5
   const headers = { ...JSON_BODY, cookie: bob.cookie, origin: "http://gateway.example" };
   const call = begin(dashboard, { method: "POST", url: "/api/v1/keys", headers, body: JSON.stringify({ name: "late" }) });
   await eventually(async () => expect(await isUsed(database, "session", `person_id = '${bob.personId}'`)).toBe(true));
-  await removeMember(database, { accountId, personId: bob.personId });
+  await database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.personId }));
   expect(await call.finish()).toMatchObject({ statusCode: 401 });
   expect(await namesOfKeys(database, accountId)).toEqual([]);
 });

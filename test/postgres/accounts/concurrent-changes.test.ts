@@ -194,7 +194,7 @@ test("an invitation is accepted while the owner who sent it is removed, without 
   const token = await invite(database, { accountId, email: bob.email, role: "viewer", invitedBy: ann.id });
   const members = connect("members", { log });
   const release = await hold(connect("holder"), "SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
-  const removing = removeMember(members, { accountId, personId: ann.id });
+  const removing = members.transaction((transaction) => removeMember(transaction, { accountId, personId: ann.id }));
   await eventually(() => expectToWait(database, 1));
   const both = Promise.allSettled([removing, acceptInvitation(members, token, bob)]);
   await eventually(() => expectToWait(database, 2));

@@ -65,7 +65,7 @@ test("a playground key ends when its member is removed or becomes a viewer", asy
   const { accountId } = ann;
   const [bob, cat] = [await dashboard.inAccount(accountId, "member"), await dashboard.inAccount(accountId, "member")];
   const values = [(await ask(bob)).value, (await ask(cat)).value];
-  await removeMember(database, { accountId, personId: bob.personId });
+  await database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.personId }));
   await database.transaction((transaction) => changeRole(transaction, { accountId, personId: cat.personId, role: "viewer" }));
   for (const value of values) expect(await isKeyInForce(database, { value, pepper: PEPPER })).toBe(false);
   expect((await cat.post(PATH)).statusCode).toBe(403);

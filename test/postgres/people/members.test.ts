@@ -68,7 +68,7 @@ test("a removed member loses the account in all sessions at once, and keeps thei
   const [own] = await listMemberships(database, bob.id);
   const start = (inView: string) => startSession(database, { personId: bob.id, accountId: inView, userAgent: "browser" });
   const [inAnns, inOwn] = [await start(accountId), await start(own?.accountId ?? "")];
-  await removeMember(database, { accountId, personId: bob.id });
+  await database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.id }));
   expect(await findSession(database, inAnns)).toBeUndefined();
   expect(await findSession(database, inOwn)).toBeDefined();
   expect(await listMemberships(database, bob.id)).toEqual([own]);
@@ -93,7 +93,8 @@ test.for(["removed", "made less"] as const)("an invitation whose sender is %s no
   const bob = await createMember(database, { accountId, email: "bob@example.com", role: "owner" });
   const bobs = await invite(database, { accountId, email: "mallory@example.com", role: "owner", invitedBy: bob.id });
   const anns = await invite(database, { accountId, email: "cy@example.com", role: "viewer", invitedBy: ann.id });
-  if (action === "removed") await removeMember(database, { accountId, personId: bob.id });
+  if (action === "removed")
+    await database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.id }));
   else await database.transaction((transaction) => changeRole(transaction, { accountId, personId: bob.id, role: "member" }));
   await expect(acceptInvitation(database, bobs, ann)).rejects.toMatchObject({ code: "not_found" });
   expect(await acceptInvitation(database, anns, ann)).toMatchObject({ accountId });
@@ -104,7 +105,9 @@ test("an account keeps its last owner, who can neither leave nor be demoted", as
   const { person: ann, accountId } = await createPerson(database, "ann@example.com");
   await createMember(database, { accountId, email: "bob@example.com", role: "member" });
   const lastOwner = { code: "invalid_request", field: "role" };
-  await expect(removeMember(database, { accountId, personId: ann.id })).rejects.toMatchObject(lastOwner);
+  await expect(
+    database.transaction((transaction) => removeMember(transaction, { accountId, personId: ann.id })),
+  ).rejects.toMatchObject(lastOwner);
   await expect(
     database.transaction((transaction) => changeRole(transaction, { accountId, personId: ann.id, role: "viewer" })),
   ).rejects.toMatchObject(lastOwner);
@@ -118,7 +121,7 @@ test.for(["remove", "change"] as const)("if two owners leave concurrently (%s), 
     const bob = await createMember(database, { accountId, email: `bob${round}@example.com`, role: "owner" });
     const go = (personId: string) =>
       action === "remove"
-        ? removeMember(database, { accountId, personId })
+        ? database.transaction((transaction) => removeMember(transaction, { accountId, personId }))
         : database.transaction((transaction) => changeRole(transaction, { accountId, personId, role: "member" }));
     const gone = await Promise.allSettled([go(ann.id), go(bob.id)]);
     expect(gone.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -130,7 +133,9 @@ test("members of another account are not found", async () => {
   const { database } = await postgres.migrated();
   const { accountId } = await createPerson(database, "ann@example.com");
   const { person: bob, accountId: bobsAccount } = await createPerson(database, "bob@example.com");
-  await expect(removeMember(database, { accountId, personId: bob.id })).rejects.toMatchObject({ code: "not_found" });
+  await expect(
+    database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.id })),
+  ).rejects.toMatchObject({ code: "not_found" });
   await expect(
     database.transaction((transaction) => changeRole(transaction, { accountId, personId: bob.id, role: "viewer" })),
   ).rejects.toMatchObject({

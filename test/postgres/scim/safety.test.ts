@@ -95,7 +95,7 @@ test("who is a member is active, although the provider had removed them before (
   const token = await invite(database, { accountId, email: "bob@example.com", role: "member", invitedBy: ann.personId });
   await acceptInvitation(database, token, bob);
   expect((await program.get(`${USERS}/${id}`)).json()).toMatchObject({ active: true });
-  await removeMember(database, { accountId, personId: bob.id });
+  await database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.id }));
   expect((await program.get(`${USERS}/${id}`)).json()).toMatchObject({ active: false });
 });
 

@@ -39,7 +39,7 @@ test.for([-120, 30, 120])(
     const { accountId } = await owner("ann@example.com");
     const bob = await inAccount(accountId, "member");
     const issued = z.object({ value: z.string() }).parse((await bob.post("/dashboard/playground/key")).json());
-    await removeMember(database, { accountId, personId: bob.personId });
+    await database.transaction((transaction) => removeMember(transaction, { accountId, personId: bob.personId }));
     const [key] = await listAllKeys(database, { accountId, publicId: issued.value.slice(6, 18) });
     const expiresMs = key?.expiresAt?.getTime();
     expect(expiresMs).toBeLessThanOrEqual(Date.now());

@@ -49,7 +49,7 @@ test("events of keys, credit and members reach the endpoints that chose them, in
   await database.transaction((transaction) => addMember(transaction, { ...member, role: "viewer" }));
   for (let each = 0; each < 2; each++)
     await database.transaction((transaction) => changeRole(transaction, { ...member, role: "member" }));
-  await removeMember(database, member);
+  await database.transaction((transaction) => removeMember(transaction, member));
   await watch();
   await settle(database, [settlementOf({ accountId, keyId }, { chargeNanoUsd: 1_000_000_000_000n })]);
   for (let each = 0; each < 2; each++) await Promise.all([watch(), watch()]);
