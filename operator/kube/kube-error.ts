@@ -8,7 +8,7 @@ export class KubeError extends Error {
   readonly reason: string;
 
   constructor(code: number, { reason, message }: { reason: string; message: string }) {
-    super(`The Kubernetes API answered ${code} ${reason}: ${message}`);
+    super(`The Kubernetes API answered ${[code, reason].filter(Boolean).join(" ")}: ${message}`);
     this.name = "KubeError";
     this.code = code;
     this.reason = reason;
@@ -28,7 +28,12 @@ const statusSchema = z.object({ reason: z.string().default(""), message: z.strin
 /** The error in an answer's body. */
 export function toKubeError(code: number, body: unknown): KubeError {
   const status = statusSchema.safeParse(body);
-  return new KubeError(code, status.success ? status.data : { reason: "", message: "without a Status" });
+  return new KubeError(code, status.success ? status.data : { reason: "", message: wordsFor(code) });
+}
+
+/** For an answer without a Status, which the API server gives for kinds that it does not know. */
+function wordsFor(code: number): string {
+  return code === 404 ? "there is no such kind of resource; install its definition (crds.enabled)" : "without a Status";
 }
 
 /** Whether it is the API server's answer with this code; false for anything else, including a lost connection. */
