@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:https";
 import type { ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { createKubeClient, type KubeClient } from "../../../../operator/kube/client.ts";
+import { createKubeClient, type KubeClient, type KubeClientDeps } from "../../../../operator/kube/client.ts";
 import { makeCertificates, type TlsCertificates } from "../../../support/servers/tls-certificates.ts";
 
 /** The client against a server of the test's own: what a real API server does not do on demand. */
@@ -22,7 +22,10 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-async function serve(answer: (response: ServerResponse, url: string) => void): Promise<void> {
+async function serve(
+  answer: (response: ServerResponse, url: string) => void,
+  options: Pick<KubeClientDeps, "requestTimeoutMs"> = {},
+): Promise<void> {
   [answers, sockets] = [[], 0];
   server = createServer({ key: tls.key, cert: tls.certificate }, (request, response) => {
     request.resume();
@@ -38,7 +41,7 @@ async function serve(answer: (response: ServerResponse, url: string) => void): P
       authenticate: async () => ({ ca: tls.ca, headers: { authorization: "Bearer token" } }),
     },
     events: { kubeAnswered: ({ method, code }) => void answers.push(`${method} ${code}`) },
-    requestTimeoutMs: 500,
+    ...options,
   });
 }
 
@@ -77,7 +80,7 @@ test("an answer that is not JSON is an error that does not quote it", async () =
 });
 
 test("a server that does not answer is waited for no longer than the time limit, and counted", async () => {
-  await serve(() => undefined);
+  await serve(() => undefined, { requestTimeoutMs: 500 });
   await expect(get()).rejects.toThrow("The Kubernetes API cannot be used at the moment: no answer within 500 ms");
   expect(answers).toEqual(["GET <error>"]);
 });
@@ -117,9 +120,9 @@ test("a watch whose connection breaks reports that", async () => {
 test("a silent watch is treated as dead, and one with rare events is not", async () => {
   await serve((response) => {
     response.writeHead(200, json).write('{"a":1}\n');
-    setTimeout(() => response.write('{"b":2}\n'), 300);
+    setTimeout(() => response.write('{"b":2}\n'), 500);
   });
-  expect(await watch(500)).toEqual([{ a: 1 }, { b: 2 }, "Error: A watch was silent for 500 ms."]);
+  expect(await watch(2_000)).toEqual([{ a: 1 }, { b: 2 }, "Error: A watch was silent for 2000 ms."]);
 });
 
 test("requests are answered beside any number of open watches: an operator has two for each namespace", async () => {
