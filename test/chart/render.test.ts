@@ -100,6 +100,12 @@ test("releases whose namespaces and names join to the same text share nothing bu
   ]);
 });
 
+test("a release's name that is cut between hyphens leaves none at its end", async () => {
+  const kept = `model-gateway-${"a".repeat(24)}`;
+  const text = await api().helm(["template", `${kept}--b`, CHART, "--values", "-"], { input: stringify(EXTERNAL_DATABASE) });
+  expect(parseObjects(text).map(title)).toContain(`Service ${kept}`);
+});
+
 test("each template renders objects of one kind", async () => {
   const everything = MATRIX.find(({ name }) => name === "everything that watches it");
   const yaml = await renderText(api(), everything?.values ?? {});
