@@ -151,6 +151,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   let isDone = false;
   let head = ownHead;
   const form = createChunkForm(requestId);
+  /** Requested, and taken from a chunk that has choices: it follows them. */
+  let owedUsage: JsonObject | null = null;
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     // The client has its ending.
@@ -166,7 +168,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
       }
       if (outcome === "open") outcome = "complete";
     }
-    if (json === null) return "keep";
+    if (json === null) return isDone && outcome === "complete" ? withOwedUsage() : "keep";
     const choices = objectsIn(json["choices"]);
     const error = errorIn(json, event);
     if (error !== null) {
@@ -197,12 +199,15 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     return finished === wishes.answers || (finished > 0 && isLastReport);
   }
 
-  /** vLLM reports usage along the way for each answer separately; only the last report, which has no choice, covers all. */
   function report(json: JsonObject, hasChoices: boolean): void {
     const counts = chatUsage(json, profile) ?? {};
     const { outputTokens: _, reasoningTokens: __, ...prompt } = counts;
-    const isOfOne = wishes.answers > 1 && profile.continuousUsage && hasChoices;
-    meter.report(isOfOne ? prompt : counts);
+    meter.report(isOfOne(hasChoices) ? prompt : counts);
+  }
+
+  /** vLLM reports usage along the way for each answer separately; only the last report, which has no choice, covers all. */
+  function isOfOne(hasChoices: boolean): boolean {
+    return wishes.answers > 1 && profile.continuousUsage && hasChoices;
   }
 
   function headOf({ id, created, model }: JsonObject, before: AnswerHead): AnswerHead {
@@ -227,11 +232,27 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     return Object.keys(edits).length === 0 ? "keep" : { members: edits };
   }
 
-  /** Chunks contain only what the client requested: no usage, usage at the end, or usage throughout. */
-  function editUsage(json: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
+  /**
+   * Chunks contain only what the client requested: no usage, usage at the end, or usage throughout. DeepSeek and Mistral put it into
+   * the chunk that finishes the answer, and OpenAI's SDK for Java reads no choices of a chunk that has usage.
+   */
+  function editUsage({ usage }: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
     if (!wishes.usage) return { usage: remove };
-    const isUnasked = profile.continuousUsage && !wishes.usagePerChunk && !isWithoutChoices && isObject(json["usage"]);
-    return isUnasked ? { usage: write(null) } : {};
+    if (!isObject(usage) || wishes.usagePerChunk) return {};
+    owedUsage = isWithoutChoices || isOfOne(true) ? null : usage;
+    return isWithoutChoices ? {} : { usage: write(null) };
+  }
+
+  function withOwedUsage(): EventEdit {
+    return owedUsage === null ? "keep" : { members: {}, missing: encodeOwedUsage(), isSingular: true };
+  }
+
+  function encodeOwedUsage(): string {
+    if (owedUsage === null) return "";
+    const { id, created, model } = head;
+    const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage: owedUsage };
+    owedUsage = null;
+    return encodeSseEvent(null, JSON.stringify(chunk));
   }
 
   return {
@@ -241,7 +262,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     skimmed: meter.producedBytes,
     outcome: () => outcome,
     // The answer is complete once it has its finish_reason, and clients wait for this line.
-    closing: () => (isDone ? "" : encodeSseEvent(null, "[DONE]")),
+    closing: () => (isDone ? "" : encodeOwedUsage() + encodeSseEvent(null, "[DONE]")),
     limited,
     failed: (error) => encodeErrorEvent("chat", error, requestId),
     toStream(answer) {

@@ -4,7 +4,7 @@ import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.t
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
 import { within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { NO_USAGE } from "../../../contract/usage.ts";
-import { completeBlock, completeMessage, completeUsage, ownMessageId, type MessageFacts } from "./message-form.ts";
+import { completeBlock, completeMessage, completeUsage, ownMessageId, type Counts, type MessageFacts } from "./message-form.ts";
 import type { EventChange, EventEdit } from "./stream.ts";
 
 /**
@@ -45,6 +45,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   let blocks = 0;
   let hasBegun = false;
   let id: unknown;
+  let promptCounts: Counts = {};
   let stop: JsonObject | undefined;
 
   function complete(json: JsonObject, outputTokens: () => number): EventEdit {
@@ -74,6 +75,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   function start({ message }: JsonObject): EventEdit {
     hasBegun = true;
     id = isObject(message) ? message["id"] : undefined;
+    promptCounts = isObject(message) ? promptCountsIn(message["usage"]) : {};
     const edits = completeMessage(isObject(message) ? message : {}, facts);
     return edits === null ? (startChange ?? "keep") : { members: { message: withinObject({ ...renamed, ...edits }) } };
   }
@@ -140,13 +142,23 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     if (isGiven(given["stop_reason"]))
       stop = { stop_reason: given["stop_reason"], stop_sequence: given["stop_sequence"] ?? null };
     const missing = isGiven(given["stop_reason"]) ? undefined : stop;
-    const counts = completeUsage(usage, { output_tokens: outputTokens });
+    const counts = completeUsage(usage, { output_tokens: outputTokens, ...missingPromptCounts(usage) });
     const edits = {
       ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),
       ...(isObject(delta) && missing !== undefined && { delta: within(writeAll(missing)) }),
       ...(counts !== null && { usage: counts }),
     };
     return Object.keys(edits).length === 0 ? null : { members: edits };
+  }
+
+  /**
+   * Anthropic's counts at the end cover the prompt too, and LangChain reads no others. It adds those of several events: they are
+   * given once.
+   */
+  function missingPromptCounts(usage: unknown): Counts {
+    const missing = isObject(usage) && isGiven(usage["input_tokens"]) ? {} : promptCounts;
+    promptCounts = {};
+    return missing;
   }
 
   /** Some servers never end a block. */
@@ -158,6 +170,19 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
 
   return { complete, open: () => open };
 }
+
+/** None of a server that counts the prompt only at the end: it begins with zeros. */
+function promptCountsIn(usage: unknown): Counts {
+  if (!isObject(usage)) return {};
+  const counts = PROMPT_COUNTS.flatMap((name) => {
+    const count = usage[name];
+    return typeof count === "number" ? [{ name, count }] : [];
+  });
+  const hasSome = counts.some(({ count }) => count > 0);
+  return hasSome ? Object.fromEntries(counts.map(({ name, count }) => [name, () => count])) : {};
+}
+
+const PROMPT_COUNTS = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"] as const;
 
 const OF_A_MESSAGE: ReadonlySet<unknown> = new Set([
   "content_block_start",

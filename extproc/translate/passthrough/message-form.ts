@@ -26,7 +26,7 @@ export function completeMessage(message: JsonObject, facts: MessageFacts, tokens
 }
 
 /** Computed where one is missing. */
-type Counts = Readonly<Record<string, () => number>>;
+export type Counts = Readonly<Record<string, () => number>>;
 const NO_TOKENS: Counts = { input_tokens: () => 0, output_tokens: () => 0 };
 
 /** @returns null if it has these counts. */

@@ -70,7 +70,7 @@ export function toTranscript(message: TestMessage): string {
     encode("message_start", { message: start }),
     encode("ping", {}),
     ...content.map(blockEvents),
-    encode("message_delta", { delta: { stop_reason, stop_sequence }, usage: { output_tokens: usage.output_tokens } }),
+    encode("message_delta", { delta: { stop_reason, stop_sequence }, usage }),
     encode("message_stop", {}),
   ].join("");
 }

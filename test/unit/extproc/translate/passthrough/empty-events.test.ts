@@ -14,7 +14,7 @@ const STREAMS = {
     request: MESSAGES,
     stream: write([
       { type: "message_start", message: { ...message, usage: { input_tokens: 1, output_tokens: 0 } } },
-      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { input_tokens: 1, output_tokens: 1 } },
       { type: "message_stop" },
     ]),
   },

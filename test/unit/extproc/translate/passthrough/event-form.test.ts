@@ -42,7 +42,11 @@ function events(): Event[] {
       delta(2, "input_json_delta", { partial_json: '{"city":' }),
       delta(2, "input_json_delta", { partial_json: '"Oslo"}' }),
     ),
-    { type: "message_delta", delta: { stop_reason: "tool_use", stop_sequence: null }, usage: { output_tokens: 9 } },
+    {
+      type: "message_delta",
+      delta: { stop_reason: "tool_use", stop_sequence: null },
+      usage: { input_tokens: 5, output_tokens: 9 },
+    },
     { type: "message_stop" },
   ];
 }
@@ -156,6 +160,33 @@ describe.for(Object.entries(ODD))("a messages stream with %s", ([, make]) => {
     expect(play(REQUEST, bytes, { protocol: "messages" }).text).toBe(whole);
     // Claude Code calls a tool at each end of its block.
     expect(whole.match(/event: content_block_stop/g)).toHaveLength(3);
+  });
+});
+
+describe("the prompt's counts of the start", () => {
+  const cached = { input_tokens: 5, cache_creation_input_tokens: 0, cache_read_input_tokens: 7 };
+  const reports = (start: object, ends: readonly object[]) => {
+    const all = events().flatMap((event) => {
+      if (event.type === "message_start")
+        return [{ ...event, message: { ...event.message, usage: { ...start, output_tokens: 1 } } }];
+      return event.type === "message_delta" ? ends.map((usage) => ({ ...event, usage })) : [event];
+    });
+    const run = play(REQUEST, [Buffer.from(write(all))], { protocol: "messages" });
+    const ended = run.text.matchAll(/^data: (\{"type":"message_delta".*)$/gm);
+    return { ...run, usages: Array.from(ended, ([, data = ""]) => JSON.parse(data).usage) };
+  };
+
+  test("are repeated at the end, once, as LangChain adds them", async () => {
+    const { usages, text, metered } = reports(cached, [{ output_tokens: 9 }, { output_tokens: 9 }]);
+    expect(usages).toEqual([{ ...cached, output_tokens: 9 }, { output_tokens: 9 }]);
+    expect(metered.usage).toMatchObject({ inputTokens: 5, cachedInputTokens: 7, outputTokens: 9 });
+    expect((await replayMessages(text)).usage).toMatchObject({ ...cached, output_tokens: 9 });
+  });
+
+  test("are left alone if the server repeats them itself, or begins with zeros", () => {
+    const own = { input_tokens: 12, output_tokens: 9 };
+    expect(reports(cached, [own]).usages).toEqual([own]);
+    expect(reports({ input_tokens: 0 }, [{ output_tokens: 9 }]).usages).toEqual([{ output_tokens: 9 }]);
   });
 });
 

@@ -10,8 +10,10 @@ import { emptyMessage } from "../empty-message.ts";
 
 const MESSAGES = { ...CHAT, max_tokens: 10 };
 const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
+const WITH_USAGE_PER_CHUNK = { ...CHAT, stream_options: { include_usage: true, continuous_usage_stats: true } };
 
-const FINISH = chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+const LAST = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+const FINISH = chunk({}, LAST);
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
 
 describe("bytes pass unchanged", () => {
@@ -156,6 +158,37 @@ test("if a stream of several answers, each with its own usage, is cut, we count 
   expect(complete.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 44 }, isEstimated: false });
 });
 
+describe("usage in the chunk that finishes the answer, as DeepSeek and Mistral send it", () => {
+  const counts = { prompt_tokens: 5, completion_tokens: 2, prompt_cache_hit_tokens: 3 };
+  const finish = (more: object) => chunk({}, { ...LAST, ...more });
+  const own = chunk({}, { choices: [], usage: counts });
+  const metered = { usage: { inputTokens: 2, cachedInputTokens: 3, outputTokens: 2 }, isEstimated: false };
+  const playChat = (request: object, text: string) => play(request, [Buffer.from(text)], { protocol: "chat" });
+
+  test.for([
+    { name: "before [DONE]", sent: finish({ usage: counts }) + DONE },
+    { name: "before the end of a stream without [DONE]", sent: finish({ usage: counts }) },
+    { name: "once, if the server sends it again", sent: finish({ usage: { prompt_tokens: 5 } }) + own + DONE },
+  ])("follows the choices $name", ({ sent }) => {
+    const run = playChat(WITH_USAGE, chunk({ content: "a" }) + sent);
+    expect(run.text).toBe(chunk({ content: "a" }) + finish({ usage: null }) + own + DONE);
+    expect(run).toMatchObject({ outcome: "complete", metered });
+  });
+
+  test("follows all chunks that report it on the way", () => {
+    const along = chunk({ content: "a" }, { usage: { prompt_tokens: 5, completion_tokens: 1 } });
+    const run = playChat(WITH_USAGE, along + finish({ usage: counts }) + DONE);
+    expect(run.text).toBe(chunk({ content: "a" }, { usage: null }) + finish({ usage: null }) + own + DONE);
+    expect(run.metered).toMatchObject(metered);
+  });
+
+  test("is left out and counted if the client did not request it", () => {
+    const run = playChat(CHAT, chunk({ content: "a" }) + finish({ usage: counts }) + DONE);
+    expect(run.text).toBe(chunk({ content: "a" }) + FINISH + DONE);
+    expect(run.metered).toMatchObject(metered);
+  });
+});
+
 test("a start with zero input tokens is not a count: a stream cut after it is estimated", () => {
   const text = 'data: {"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}\n\n';
   const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
@@ -197,7 +230,7 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
   /** What each event of messages must have. */
   const required: Record<string, object> = {
     message_start: { message: start },
-    message_delta: { delta: {}, usage: { output_tokens: 1 } },
+    message_delta: { delta: {}, usage: { input_tokens: 1, output_tokens: 1 } },
     content_block_delta: { index: 0, delta: { type: "other_delta" } },
   };
   const written = event.map((value) => JSON.stringify({ ...value, ...required[value.type ?? ""] }));
@@ -222,7 +255,7 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
       const passed = events.filter((data, at) => !isRepeat(data, at));
       const text = passed.map((data) => `${lead(data)}data: ${data}\n\n`).join("");
       const sent = all.map((data) => `data: ${data}\n\n`).join("");
-      const run = play(protocol === "chat" ? WITH_USAGE : MESSAGES, [Buffer.from(sent)], { protocol });
+      const run = play(protocol === "chat" ? WITH_USAGE_PER_CHUNK : MESSAGES, [Buffer.from(sent)], { protocol });
       // An ending without an answer is replaced by an error.
       const ending = events.indexOf("[DONE]");
       const isEmpty = protocol === "chat" && ending >= 0 && !events.slice(0, ending).some(isAnswerOrError);

@@ -53,7 +53,7 @@ test("events of messages get the names that their server leaves out", async () =
     ["content_block_delta", { index: 0, delta: { type: "text_delta", text: "Good " } }],
     ["content_block_delta", { index: 0, delta: { type: "text_delta", text: "day." } }],
     ["content_block_stop", { index: 0 }],
-    ["message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 4 } }],
+    ["message_delta", { delta: { stop_reason: "end_turn" }, usage: { input_tokens: 3, output_tokens: 4 } }],
     ["message_stop", {}],
   ] as const;
   const events = named.map(([type, more]) => [`event: ${type}\n`, `data: ${JSON.stringify({ type, ...more })}\n\n`] as const);
