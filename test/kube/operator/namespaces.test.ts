@@ -7,7 +7,7 @@ import { useStageIn } from "./use-stage.ts";
 
 /** What becomes of a namespace that is watched: deleted, without rights, and made again. */
 const OTHER = "team-b";
-const CLUSTER_ACCESS = `${OPERATOR.namespace}-${OPERATOR.name}`;
+const CLUSTER_ACCESS = `${OPERATOR.namespace}.${OPERATOR.name}`;
 const { stage, api } = useStageIn([TEAM, OTHER], "operator-0");
 const until = <T>(work: () => Promise<T>) => eventually(work, PATIENCE);
 const inOther = <T extends object>(object: T) => ({ ...object, metadata: { ...metadataOf(object), namespace: OTHER } });
