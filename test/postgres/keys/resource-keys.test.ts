@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createAccount } from "../../../ledger/accounts/accounts.ts";
 import { keptKey, readChanges } from "../../support/billing/changes.ts";
+import { addMember } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { createApiKey, hashSecret } from "../../../ledger/keys/keys.ts";
 import {
@@ -108,17 +109,26 @@ test("a key enters the project that its resource names, whatever the name's case
   const database = await start();
   await createAccount(database, { id: "other", name: "Other" });
   await addResourceKey(database, resourceKey());
-  await createProject(database, { accountId: "other", personId: null, tokenId: null }, "Nightly");
+  const personId = await createOwner(database, [ACCOUNT, "other"]);
+  await createProject(database, { accountId: "other", personId, tokenId: null }, "Nightly");
   const project = "nightly";
   expect(await assignResourceKeyProject(database, { uid: UID, project })).toBe(false);
   expect((await read(database, { uid: UID, accountId: ACCOUNT, project })).key?.isInProject).toBe(false);
-  await createProject(database, { accountId: ACCOUNT, personId: null, tokenId: null }, "Nightly");
+  await createProject(database, { accountId: ACCOUNT, personId, tokenId: null }, "Nightly");
   for (let times = 0; times < 2; times += 1) {
     expect(await assignResourceKeyProject(database, { uid: UID, project })).toBe(true);
     expect((await read(database, { uid: UID, accountId: ACCOUNT, project })).key?.isInProject).toBe(true);
   }
   expect((await read(database, { uid: UID, accountId: ACCOUNT, project: "another" })).key?.isInProject).toBe(false);
 });
+
+async function createOwner(database: Database, accountIds: readonly string[]): Promise<string> {
+  const id = "33333333-3333-4333-8333-333333333333";
+  await database.execute("INSERT INTO person (id, email, name) VALUES ($1, 'ann@example.com', 'Ann')", [id]);
+  for (const accountId of accountIds)
+    await database.transaction((transaction) => addMember(transaction, { accountId, personId: id, role: "owner" }));
+  return id;
+}
 
 test("a revoked key reports since when, stays revoked, and is no longer listed", async () => {
   const database = await start();
