@@ -6,6 +6,7 @@ import { mergeEdits, withinElements, write, writeAll, type MemberEdits } from ".
 import { namesOf } from "../responses/item-names.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
 import { createResponseHead, type ResponseFacts } from "./response-head.ts";
+import { completeResponseUsage } from "./response-usage.ts";
 import { createResponseItems, type ItemParts, type ResponseItem, type ResponseItems } from "../responses/response-items.ts";
 import { piecesOf } from "./streamed-response.ts";
 
@@ -94,7 +95,7 @@ export function createResponseForm(facts: ResponseFacts, contentOf: (position: n
     const output = elementsOf(response["output"]);
     const known = items.match(output);
     const ends = FINAL_EVENTS.includes(type) ? endItems(output, known) : [];
-    const edits = mergeEdits(Object.keys(missing).length === 0 ? null : writeAll(missing), outputEdits(output, known, items));
+    const edits = mergeEdits(membersEdits(response, missing), outputEdits(output, known, items));
     return edits === null && ends.length === 0 ? null : { values: {}, inside: { response: edits ?? {} }, missing: ends };
   }
 
@@ -207,7 +208,12 @@ export function createResponseForm(facts: ResponseFacts, contentOf: (position: n
 export function completeWholeResponse(response: JsonObject, facts: ResponseFacts): MemberEdits | null {
   const missing = createResponseHead(facts).missing(response);
   const output = outputEdits(elementsOf(response["output"]), [], createResponseItems(facts.requestId));
-  return mergeEdits(Object.keys(missing).length === 0 ? null : writeAll(missing), output);
+  return mergeEdits(membersEdits(response, missing), output);
+}
+
+/** @param missing of its head. */
+function membersEdits(response: JsonObject, missing: JsonObject): MemberEdits | null {
+  return mergeEdits(Object.keys(missing).length === 0 ? null : writeAll(missing), completeResponseUsage(response));
 }
 
 const NO_ITEM: JsonObject = {};

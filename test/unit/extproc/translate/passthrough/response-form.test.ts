@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
@@ -340,3 +340,40 @@ function complete(answer: string): string {
   const input = inputFor({ ...REQUEST, stream: false }, { upstream: "responses", upstreamModel: "m" });
   return createTranslation("responses", input).response(Buffer.from(answer), createMeter(1)).toString();
 }
+
+describe("usage without its details, as of servers without a cache", () => {
+  const bare = { input_tokens: 7, output_tokens: 4 };
+  const whole = {
+    ...bare,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 11,
+  };
+
+  test("gets them at the end of a stream, and is counted as before", () => {
+    const all = events().map((event) =>
+      event.type === "response.completed" ? { ...event, response: { ...Object(event["response"]), usage: bare } } : event,
+    );
+    const { text, metered } = play(REQUEST, [Buffer.from(write(all))], { protocol: "responses" });
+    const last = /^data: (\{"type":"response\.completed".*)$/m.exec(text)?.[1] ?? "";
+    expect(JSON.parse(last)).toMatchObject({ response: { usage: whole } });
+    expect(metered).toMatchObject({ usage: { inputTokens: 7, outputTokens: 4 }, isEstimated: false });
+  });
+
+  test.for([
+    ["none", bare],
+    ["null", { ...whole, input_tokens_details: null, output_tokens_details: null }],
+    ["empty ones", { ...whole, input_tokens_details: {}, output_tokens_details: {} }],
+  ] as const)("gets them in a complete response with %s", ([, usage]) => {
+    const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage });
+    expect(JSON.parse(complete(answer))).toMatchObject({ usage: whole });
+  });
+
+  test("keeps those that it has, and stays null", () => {
+    const own = { ...whole, input_tokens_details: { cached_tokens: 3, x: 1 }, total_tokens: 12 };
+    for (const usage of [own, null]) {
+      const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage });
+      expect(complete(answer)).toBe(answer);
+    }
+  });
+});
