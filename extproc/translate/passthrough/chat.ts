@@ -153,6 +153,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   const form = createChunkForm(requestId);
   /** Requested, and taken from a chunk that has choices: it follows them. */
   let owedUsage: JsonObject | null = null;
+  /** The client has a chunk with its usage. */
+  let hasUsage = false;
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     // The client has its ending.
@@ -239,16 +241,21 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   function editUsage({ usage }: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
     if (!wishes.usage) return { usage: remove };
     if (!isObject(usage) || wishes.usagePerChunk) return {};
+    hasUsage ||= isWithoutChoices;
     owedUsage = isWithoutChoices || isOfOne(true) ? null : usage;
     return isWithoutChoices ? {} : { usage: write(null) };
   }
 
   function withOwedUsage(): EventEdit {
-    return owedUsage === null ? "keep" : { members: {}, missing: encodeOwedUsage(), isSingular: true };
+    const missing = encodeOwedUsage();
+    return missing === "" ? "keep" : { members: {}, missing, isSingular: true };
   }
 
+  /** Of a server that reports none, the gateway's own count, by which it charges. */
   function encodeOwedUsage(): string {
-    if (owedUsage === null) return "";
+    if (!wishes.usage || wishes.usagePerChunk || (hasUsage && owedUsage === null)) return "";
+    hasUsage = true;
+    if (owedUsage === null) return createChunkEncoder(head, true).usage(meter.final().usage);
     const { id, created, model } = head;
     const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage: owedUsage };
     owedUsage = null;

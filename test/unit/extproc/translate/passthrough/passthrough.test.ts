@@ -189,6 +189,28 @@ describe("usage in the chunk that finishes the answer, as DeepSeek and Mistral s
   });
 });
 
+describe("usage that is requested, and that the server does not report, is the gateway's own count", () => {
+  const counted = { usage: { inputTokens: 10, outputTokens: 1 }, isEstimated: true };
+  const usage = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
+  const playChat = (request: object, text: string) => play(request, [Buffer.from(text)], { protocol: "chat" });
+  const answer = chunk({ content: "a" }) + FINISH;
+
+  test.for([
+    { name: "before [DONE]", sent: answer + DONE },
+    { name: "before the end of a stream without [DONE]", sent: answer },
+  ])("$name", ({ sent }) => {
+    const run = playChat(WITH_USAGE, sent);
+    const [, added = ""] = run.text.split(answer);
+    expect(added.endsWith(`\n\n${DONE}`)).toBe(true);
+    expect(JSON.parse(added.slice("data: ".length, added.indexOf("\n")))).toMatchObject({ choices: [], usage });
+    expect(run).toMatchObject({ outcome: "complete", metered: counted });
+  });
+
+  test("and is in no stream that did not ask for it, or asked for more than OpenAI's", () => {
+    for (const request of [CHAT, WITH_USAGE_PER_CHUNK]) expect(playChat(request, answer + DONE).text).toBe(answer + DONE);
+  });
+});
+
 test("a start with zero input tokens is not a count: a stream cut after it is estimated", () => {
   const text = 'data: {"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}\n\n';
   const { metered } = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
