@@ -8,7 +8,6 @@ import type { Actor } from "../people/actor.ts";
 import { admitChange } from "../people/audit.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { BUDGETS, SPENT, SPENT_BY_END_USER, THIS_MONTH, type BudgetScope } from "./budgets.ts";
-import { lockAccount } from "../accounts/lock-account.ts";
 
 /**
  * Sets the budget of an account, a project, a key or a member, each of which has at most one, or that of each end user.
@@ -24,8 +23,6 @@ export async function setBudget(
   const { accountId } = actor;
   const keyId = covered.scope === "key" ? covered.keyId : null;
   const personId = covered.scope === "member" ? covered.personId : null;
-  // One at a time: concurrent calls would all find room.
-  await lockAccount(transaction, accountId);
   await admitChange(transaction, "budget", actor);
   await checkCovered(transaction, { accountId, keyId, personId });
   const row = await upsert(transaction, covered, { accountId, amountNanoUsd, keyId, personId });

@@ -90,8 +90,9 @@ const BOUNDED_ACTIONS = {
 } as const;
 
 /**
- * Locks the account for a change of it. Call before a key, a project, a budget, a webhook or a trace destination is created or changed, an account's limits or settings
- * are changed, or something sent on request. Deleting and disabling are never limited, so that anything can always be stopped.
+ * Locks the account for a change of it. Call before a key, a project, a budget, a webhook or a trace destination is created or
+ * changed, an account's limits or settings are changed, or something is sent on request. Deleting and disabling are never limited,
+ * so that anything can always be stopped.
  * @param transaction the one that notes the action: the account's other changes wait for its end.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours; `permission_denied` if the actor may not
  * change anything there any more.

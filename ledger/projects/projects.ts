@@ -29,7 +29,6 @@ export const PROJECT_NAME_LENGTH = 64;
  */
 export async function createProject(transaction: Queryable, actor: ProjectActor, name: string): Promise<string> {
   const { accountId, personId, tokenId } = actor;
-  await lockProjects(transaction, accountId);
   await admitChange(transaction, "project", actor);
   if ((await countProjects(transaction, accountId)) >= ACCOUNT_BOUNDS.projects)
     throw new GatewayError(
@@ -57,7 +56,6 @@ export async function renameProject(
   { id, name }: { id: string; name: string },
 ): Promise<string> {
   const { accountId } = actor;
-  await lockProjects(transaction, accountId);
   await admitChange(transaction, "project", actor);
   const before = await readName(transaction, { accountId, id });
   await checkNameIsFree(transaction, { accountId, name, exceptId: id });
@@ -71,7 +69,7 @@ export async function renameProject(
  * @throws GatewayError `not_found` when the account has no such project; `invalid_request` while keys are in it.
  */
 export async function deleteProject(transaction: Queryable, project: ProjectIdentity): Promise<string> {
-  await lockProjects(transaction, project.accountId);
+  await lockAccount(transaction, project.accountId);
   const name = await readName(transaction, project);
   // Waits for keys that are being moved here, and lets none follow.
   await transaction.execute("SELECT FROM project WHERE id = $1 FOR UPDATE", [project.id]);
@@ -91,11 +89,6 @@ export async function deleteProject(transaction: Queryable, project: ProjectIden
   const statement = keys === 0 ? "DELETE FROM project WHERE id = $1" : "UPDATE project SET deleted_at = now() WHERE id = $1";
   await transaction.execute(statement, [project.id]);
   return name;
-}
-
-/** One at a time: concurrent calls would all find room, or the same name free. */
-async function lockProjects(transaction: Queryable, accountId: string): Promise<void> {
-  await lockAccount(transaction, accountId);
 }
 
 /** The number of an account's projects, without deleted ones. */
