@@ -116,7 +116,12 @@ function hold(context: ExchangeContext, turn: Omit<ReadRequest, "size">): Step |
   const request = { ...turn, size, model: priced };
   const reserved = reserve(deps, { caller, protocol, size: size.hold, signal: context.client });
   return reserved instanceof Promise
-    ? reserved.then((reservation) => charged(context, () => continueWith(context, request, { reservation, next: sendChecked })))
+    ? reserved.then((reservation) =>
+        charged(context, () => {
+          acceptOrRelease(context, request, reservation);
+          return sendChecked(context, request, reservation);
+        }),
+      )
     : sendChecked(context, request, reserved);
 }
 
@@ -128,7 +133,11 @@ function sendChecked(context: ExchangeContext, request: ReadRequest, reservation
   const check = orRelease(reservation, () => checkText(context, { body, model, accountId, heldBytes }));
   if (check === null) return send(context, request, reservation);
   return check.then(
-    () => charged(context, () => continueWith(context, request, { reservation, next: send })),
+    () =>
+      charged(context, () => {
+        acceptOrRelease(context, request, reservation);
+        return send(context, request, reservation);
+      }),
     (thrown: unknown) => {
       release(reservation);
       throw thrown;
@@ -136,14 +145,9 @@ function sendChecked(context: ExchangeContext, request: ReadRequest, reservation
   );
 }
 
-/** After a wait for credit, or for a check of the text. */
-function continueWith<Next>(
-  context: ExchangeContext,
-  request: ReadRequest,
-  { reservation, next }: { reservation: Reservation; next: (...sent: [ExchangeContext, ReadRequest, Reservation]) => Next },
-): Next {
+/** After a wait for credit, or for a check of the text. @throws as `stillAccepted`. */
+function acceptOrRelease(context: ExchangeContext, request: ReadRequest, reservation: Reservation): void {
   orRelease(reservation, () => stillAccepted(context, request));
-  return next(context, request, reservation);
 }
 
 function send(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step {
