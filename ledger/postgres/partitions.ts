@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Queryable } from "./database.ts";
+import type { Database, Queryable } from "./database.ts";
 
 const dayRow = z.strictObject({ day: z.string() });
 const createdRow = z.strictObject({ created: z.boolean() });
@@ -9,8 +9,14 @@ const createdRow = z.strictObject({ created: z.boolean() });
  * @param requestIds UUIDv7.
  * @returns how many were missing.
  */
-export async function createPartitionsFor(database: Queryable, requestIds: readonly string[]): Promise<number> {
-  return create(database, "SELECT DISTINCT usage_day(request_id) AS day FROM unnest($1::uuid[]) AS request_id", [requestIds]);
+export async function createPartitionsFor(database: Database, requestIds: readonly string[]): Promise<number> {
+  const days = "SELECT DISTINCT usage_day(request_id) AS day FROM unnest($1::uuid[]) AS request_id";
+  const missing = await create(database, days, [requestIds]);
+  // One that another process is just creating can be seen a moment before rows can be added to it: they can once its lock is free.
+  await database.transaction((transaction) =>
+    transaction.execute("LOCK TABLE ONLY usage_event, ONLY usage_label IN SHARE UPDATE EXCLUSIVE MODE"),
+  );
+  return missing;
 }
 
 /**

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
-import { createPartitionsAhead } from "../../../ledger/postgres/partitions.ts";
+import { createPartitionsAhead, createPartitionsFor } from "../../../ledger/postgres/partitions.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import {
@@ -18,6 +18,7 @@ import {
 } from "../../support/billing/ledger.ts";
 import { eventually } from "../../support/eventually.ts";
 import { captureLog } from "../../support/stacks/log.ts";
+import { hold } from "../../support/billing/held-rows.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 const postgres = usePostgres();
@@ -190,6 +191,21 @@ describe("the day of a request", () => {
     expect(made.reduce((sum, count) => sum + count, 0)).toBe(4);
     expect(await createPartitionsAhead(database, "2026-11-22", 4)).toBe(1);
   });
+});
+
+test("whoever needs a partition that another process is creating waits for its end", async () => {
+  const { database, connect } = await postgres.migrated();
+  const requestId = uuidv7({ msecs: Date.parse("2026-11-21T10:00:00Z") });
+  await createPartitionsFor(database, [requestId]);
+  const release = await hold(connect("maker"), "LOCK TABLE ONLY usage_event IN SHARE UPDATE EXCLUSIVE MODE");
+  let isDone = false;
+  const needed = createPartitionsFor(database, [requestId]).finally(() => (isDone = true));
+  const row = z.strictObject({ waiting: z.int() });
+  const text = `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await eventually(async () => expect(await database.query({ text, row })).toEqual([{ waiting: 1 }]));
+  expect(isDone).toBe(false);
+  await release();
+  expect(await needed).toBe(0);
 });
 
 test("the same batch from eight concurrent writers is charged once", async () => {
