@@ -4,16 +4,11 @@ import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts";
 import { inputFor, type InputOptions } from "../input.ts";
-import { CHAT, DONE, chunk, play } from "./play.ts";
+import { CHAT, chunk, DONE, FINISH, play, WITH_USAGE, WITH_USAGE_PER_CHUNK } from "./play.ts";
 import { replayChat, replayMessages } from "../replay.ts";
 import { emptyMessage } from "../empty-message.ts";
 
 const MESSAGES = { ...CHAT, max_tokens: 10 };
-const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
-const WITH_USAGE_PER_CHUNK = { ...CHAT, stream_options: { include_usage: true, continuous_usage_stats: true } };
-
-const LAST = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
-const FINISH = chunk({}, LAST);
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
 
 describe("bytes pass unchanged", () => {
@@ -141,73 +136,6 @@ describe("how a stream ends", () => {
       usage: { inputTokens: 7, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 7, reasoningTokens: 0 },
       isEstimated: true,
     });
-  });
-});
-
-test("if a stream of several answers, each with its own usage, is cut, we count it (S28)", () => {
-  const of = (index: number, tokens: number) => ({
-    choices: [{ index, delta: { content: "x".repeat(40) }, finish_reason: null }],
-    usage: { prompt_tokens: 5, completion_tokens: tokens },
-  });
-  const started = [0, 1, 2, 3].map((index) => chunk({}, of(index, 10))).join("");
-  const options = { protocol: "chat", flags: { continuousUsage: true } } as const;
-  const cut = play({ ...CHAT, n: 4 }, [Buffer.from(started)], options);
-  expect(cut.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 40 }, isEstimated: true });
-  const whole = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 44 } });
-  const complete = play({ ...CHAT, n: 4 }, [Buffer.from(started + FINISH + whole + DONE)], options);
-  expect(complete.metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 44 }, isEstimated: false });
-});
-
-describe("usage in the chunk that finishes the answer, as DeepSeek and Mistral send it", () => {
-  const counts = { prompt_tokens: 5, completion_tokens: 2, prompt_cache_hit_tokens: 3 };
-  const finish = (more: object) => chunk({}, { ...LAST, ...more });
-  const own = chunk({}, { choices: [], usage: counts });
-  const metered = { usage: { inputTokens: 2, cachedInputTokens: 3, outputTokens: 2 }, isEstimated: false };
-  const playChat = (request: object, text: string) => play(request, [Buffer.from(text)], { protocol: "chat" });
-
-  test.for([
-    { name: "before [DONE]", sent: finish({ usage: counts }) + DONE },
-    { name: "before the end of a stream without [DONE]", sent: finish({ usage: counts }) },
-    { name: "once, if the server sends it again", sent: finish({ usage: { prompt_tokens: 5 } }) + own + DONE },
-  ])("follows the choices $name", ({ sent }) => {
-    const run = playChat(WITH_USAGE, chunk({ content: "a" }) + sent);
-    expect(run.text).toBe(chunk({ content: "a" }) + finish({ usage: null }) + own + DONE);
-    expect(run).toMatchObject({ outcome: "complete", metered });
-  });
-
-  test("follows all chunks that report it on the way", () => {
-    const along = chunk({ content: "a" }, { usage: { prompt_tokens: 5, completion_tokens: 1 } });
-    const run = playChat(WITH_USAGE, along + finish({ usage: counts }) + DONE);
-    expect(run.text).toBe(chunk({ content: "a" }, { usage: null }) + finish({ usage: null }) + own + DONE);
-    expect(run.metered).toMatchObject(metered);
-  });
-
-  test("is left out and counted if the client did not request it", () => {
-    const run = playChat(CHAT, chunk({ content: "a" }) + finish({ usage: counts }) + DONE);
-    expect(run.text).toBe(chunk({ content: "a" }) + FINISH + DONE);
-    expect(run.metered).toMatchObject(metered);
-  });
-});
-
-describe("usage that is requested, and that the server does not report, is the gateway's own count", () => {
-  const counted = { usage: { inputTokens: 10, outputTokens: 1 }, isEstimated: true };
-  const usage = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
-  const playChat = (request: object, text: string) => play(request, [Buffer.from(text)], { protocol: "chat" });
-  const answer = chunk({ content: "a" }) + FINISH;
-
-  test.for([
-    { name: "before [DONE]", sent: answer + DONE },
-    { name: "before the end of a stream without [DONE]", sent: answer },
-  ])("$name", ({ sent }) => {
-    const run = playChat(WITH_USAGE, sent);
-    const [, added = ""] = run.text.split(answer);
-    expect(added.endsWith(`\n\n${DONE}`)).toBe(true);
-    expect(JSON.parse(added.slice("data: ".length, added.indexOf("\n")))).toMatchObject({ choices: [], usage });
-    expect(run).toMatchObject({ outcome: "complete", metered: counted });
-  });
-
-  test("and is in no stream that did not ask for it, or asked for more than OpenAI's", () => {
-    for (const request of [CHAT, WITH_USAGE_PER_CHUNK]) expect(playChat(request, answer + DONE).text).toBe(answer + DONE);
   });
 });
 

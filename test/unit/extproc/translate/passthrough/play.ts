@@ -5,6 +5,12 @@ import type { StreamOutcome } from "../../../../../extproc/translate/translation
 import { inputFor, type InputOptions } from "../input.ts";
 
 export const CHAT = { model: "m", messages: [{ role: "user", content: "hi" }], stream: true };
+export const WITH_USAGE = { ...CHAT, stream_options: { include_usage: true } };
+export const WITH_USAGE_PER_CHUNK = { ...CHAT, stream_options: { include_usage: true, continuous_usage_stats: true } };
+
+export const LAST = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+/** The chunk that ends an answer. */
+export const FINISH = chunk({}, LAST);
 export const DONE = "data: [DONE]\n\n";
 
 interface Run {
