@@ -1,4 +1,4 @@
-import type { JsonObject } from "../protocol/json/object.ts";
+import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { Policy } from "./policy.ts";
 
 /** The policies of one protocol's top-level fields, applied to a request. */
@@ -53,8 +53,13 @@ function isSmallEqual(neutral: unknown, value: unknown): boolean {
   if (Array.isArray(neutral)) {
     return Array.isArray(value) && value.length === neutral.length && neutral.every((element, index) => element === value[index]);
   }
-  if (typeof neutral === "object" && neutral !== null) {
-    return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+  if (isObject(neutral)) {
+    const members = Object.entries(neutral);
+    return (
+      isObject(value) &&
+      Object.keys(value).length === members.length &&
+      members.every(([name, member]) => Object.hasOwn(value, name) && value[name] === member)
+    );
   }
   return neutral === value;
 }

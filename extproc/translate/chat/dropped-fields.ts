@@ -10,6 +10,11 @@ const READ_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   reasoning: ["effort", "max_tokens", "exclude", "enabled"],
   chat_template_kwargs: ["enable_thinking", "thinking"],
 };
+/** Values that ask for nothing, as null does. */
+const NEUTRAL_MEMBERS: Readonly<Record<string, JsonObject>> = {
+  // No event is padded anyway.
+  stream_options: { include_obfuscation: false },
+};
 const MAX_UNREAD_NAMES = 16;
 
 /**
@@ -29,7 +34,9 @@ function unreadMembers(request: JsonObject): string[] {
   return Object.entries(READ_MEMBERS).flatMap(([field, read]) => {
     const value = request[field];
     if (!isObject(value)) return [];
-    const unread = Object.keys(value).filter((member) => !read.includes(member) && value[member] !== null);
+    const neutral = NEUTRAL_MEMBERS[field];
+    const asksForNothing = (member: string) => value[member] === null || value[member] === neutral?.[member];
+    const unread = Object.keys(value).filter((member) => !read.includes(member) && !asksForNothing(member));
     return unread.map((member) => `${field}.${headerSafe(member)}`);
   });
 }

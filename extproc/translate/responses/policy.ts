@@ -70,7 +70,7 @@ export const FIELD_POLICIES = [
   drop("truncation", "conversations are never truncated: one that is too long is refused", "auto", ["disabled"]),
   drop("context_management", "the client sends the context that it wants", [{ type: "compaction" }]),
   drop("max_tool_calls", "limits calls of tools that the service runs, and the gateway runs none", 3),
-  drop("stream_options", "events are not padded", { include_obfuscation: true }, [{}]),
+  drop("stream_options", "events are not padded", { include_obfuscation: true }, [{}, { include_obfuscation: false }]),
   drop("prompt_cache_options", "without breakpoints in the prompt, it could disable caching", { mode: "explicit" }, [{}]),
   drop("moderation", "no counterpart", { model: "m" }, [{}]),
 ] as const satisfies readonly Policy[];

@@ -93,6 +93,17 @@ describe.for(DIRECTIONS)("every row of the tables of $name matches the behaviour
   });
 });
 
+test("a member that asks for nothing is not listed, whatever stands beside it", () => {
+  const dropped = (options: object) =>
+    translateRequest(CHAT_VIA_MESSAGES, { ...CHAT_VIA_MESSAGES.plain, stream_options: options }).dropped;
+  expect(dropped({ include_usage: true, include_obfuscation: false })).toEqual([]);
+  expect(dropped({ include_obfuscation: null })).toEqual([]);
+  expect(dropped({ include_obfuscation: true, constructor: 1 })).toEqual([
+    "stream_options.include_obfuscation",
+    "stream_options.constructor",
+  ]);
+});
+
 function by(action: Policy["action"], policies: readonly Policy[]): Policy[] {
   return policies.filter((policy) => policy.action === action);
 }
