@@ -102,7 +102,7 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
 }
 
 /** Chat counts cached tokens inside `prompt_tokens`; the classes of `Usage` are disjoint. */
-function encodeUsage(usage: Usage): object {
+export function encodeUsage(usage: Usage) {
   const promptTokens = promptTokensOf(usage);
   return {
     prompt_tokens: promptTokens,

@@ -8,7 +8,17 @@ import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.
 import { errorIn } from "../../protocol/chat/error.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { editMembers, remove, replace, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import {
+  editMembers,
+  mergeEdits,
+  remove,
+  replace,
+  within,
+  withinObject,
+  write,
+  writeAll,
+  type MemberEdit,
+} from "../../protocol/json/splice.ts";
 import { withoutChoice } from "../../protocol/broken-answer.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
@@ -18,6 +28,7 @@ import { findChunkText, isFinished } from "../chat/chunk-text.ts";
 import { completionId } from "../conversation/ids.ts";
 import { errorReader } from "./error-reader.ts";
 import { completeCompletion, createChunkForm } from "./chat-form.ts";
+import { completeCompletionUsage, missingCounts } from "./completion-usage.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.ts";
@@ -104,7 +115,8 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile, requestId, re
   const json = parseCompletion(answer, reader);
   countAll(json, { meter, findUnreadBytes: (piece) => findUnread(answer, piece) });
   meter.report(chatUsage(json, profile) ?? {});
-  const missing = completeCompletion(json, head, requestId);
+  const usage = completeCompletionUsage(json, () => meter.final().usage);
+  const missing = mergeEdits(completeCompletion(json, head, requestId), usage);
   if (wishes.model === null && missing === null) return answer;
   return editMembers(answer, { ...(wishes.model !== null && { model: replace(wishes.model) }), ...missing });
 }
@@ -155,6 +167,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   let owedUsage: JsonObject | null = null;
   /** The client has a chunk with its usage. */
   let hasUsage = false;
+  const counted = () => meter.final().usage;
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
     // The client has its ending.
@@ -222,7 +235,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
 
   function limited(): string {
     const encoder = createChunkEncoder(head, wishes.usage);
-    const usage = wishes.usage ? encoder.usage(meter.final().usage) : "";
+    const usage = wishes.usage ? encoder.usage(counted()) : "";
     return encoder.finish({ finishReason: "length", stopSequence: null }) + usage + encoder.done();
   }
 
@@ -243,7 +256,9 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     if (!isObject(usage) || wishes.usagePerChunk) return {};
     hasUsage ||= isWithoutChoices;
     owedUsage = isWithoutChoices || isOfOne(true) ? null : usage;
-    return isWithoutChoices ? {} : { usage: write(null) };
+    if (!isWithoutChoices) return { usage: write(null) };
+    const missing = missingCounts(usage, counted);
+    return missing === null ? {} : { usage: within(writeAll(missing)) };
   }
 
   function withOwedUsage(): EventEdit {
@@ -255,9 +270,10 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   function encodeOwedUsage(): string {
     if (!wishes.usage || wishes.usagePerChunk || (hasUsage && owedUsage === null)) return "";
     hasUsage = true;
-    if (owedUsage === null) return createChunkEncoder(head, true).usage(meter.final().usage);
+    if (owedUsage === null) return createChunkEncoder(head, true).usage(counted());
     const { id, created, model } = head;
-    const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage: owedUsage };
+    const usage = { ...owedUsage, ...missingCounts(owedUsage, counted) };
+    const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage };
     owedUsage = null;
     return encodeSseEvent(null, JSON.stringify(chunk));
   }

@@ -1,4 +1,5 @@
 import type { GatewayError } from "../../../contract/errors.ts";
+import type { Usage } from "../../../contract/usage.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
@@ -66,8 +67,15 @@ const EMPTY_ITEMS: ReadonlyMap<string | null, JsonObject> = new Map([
 /** Events of an item. */
 const OF_AN_ITEM = /^response\.([a-z_]+)\.(?:annotation\.)?(?:delta|done|added)$/;
 
-/** @param contentOf what an item holds so far, by the client's position. */
-export function createResponseForm(facts: ResponseFacts, contentOf: (position: number) => JsonObject | undefined): ResponseForm {
+/** What the client has, or pays for, by now. */
+interface SoFar {
+  /** What an item holds, by the client's position. */
+  contentOf(position: number): JsonObject | undefined;
+  /** The gateway's count, for a server that reports none. */
+  counted(): Usage;
+}
+
+export function createResponseForm(facts: ResponseFacts, { contentOf, counted }: SoFar): ResponseForm {
   const head = createResponseHead(facts);
   const items = createResponseItems(facts.requestId);
   const number = createNumbering();
@@ -94,8 +102,10 @@ export function createResponseForm(facts: ResponseFacts, contentOf: (position: n
     const missing = head.missing(response);
     const output = elementsOf(response["output"]);
     const known = items.match(output);
-    const ends = FINAL_EVENTS.includes(type) ? endItems(output, known) : [];
-    const edits = mergeEdits(membersEdits(response, missing), outputEdits(output, known, items));
+    const isEnd = FINAL_EVENTS.includes(type);
+    const ends = isEnd ? endItems(output, known) : [];
+    const members = mergeEdits(headEdits(missing), completeResponseUsage(response, isEnd ? counted : null));
+    const edits = mergeEdits(members, outputEdits(output, known, items));
     return edits === null && ends.length === 0 ? null : { values: {}, inside: { response: edits ?? {} }, missing: ends };
   }
 
@@ -205,15 +215,14 @@ export function createResponseForm(facts: ResponseFacts, contentOf: (position: n
 }
 
 /** The same of a complete answer. */
-export function completeWholeResponse(response: JsonObject, facts: ResponseFacts): MemberEdits | null {
+export function completeWholeResponse(response: JsonObject, facts: ResponseFacts, counted: () => Usage): MemberEdits | null {
   const missing = createResponseHead(facts).missing(response);
   const output = outputEdits(elementsOf(response["output"]), [], createResponseItems(facts.requestId));
-  return mergeEdits(membersEdits(response, missing), output);
+  return mergeEdits(mergeEdits(headEdits(missing), completeResponseUsage(response, counted)), output);
 }
 
-/** @param missing of its head. */
-function membersEdits(response: JsonObject, missing: JsonObject): MemberEdits | null {
-  return mergeEdits(Object.keys(missing).length === 0 ? null : writeAll(missing), completeResponseUsage(response));
+function headEdits(missing: JsonObject): MemberEdits | null {
+  return Object.keys(missing).length === 0 ? null : writeAll(missing);
 }
 
 const NO_ITEM: JsonObject = {};

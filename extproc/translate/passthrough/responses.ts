@@ -135,7 +135,10 @@ function passAnswer(body: Buffer, meter: Meter, { facts, edits, createCount, rea
   const json = parseResponse(answer, reader);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});
-  const all = mergeEdits(edits, completeWholeResponse(json, facts));
+  const all = mergeEdits(
+    edits,
+    completeWholeResponse(json, facts, () => meter.final().usage),
+  );
   return all === null ? answer : editMembers(answer, all);
 }
 
@@ -150,7 +153,7 @@ function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
 function createRules(meter: Meter, { facts, edits, createCount, reader }: AnswerRules): StreamRules {
   const count = createCount(meter);
   const soFar = createResponseSoFar(edits);
-  const form = createResponseForm(facts, soFar.item);
+  const form = createResponseForm(facts, { contentOf: soFar.item, counted: () => meter.final().usage });
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {

@@ -98,13 +98,14 @@ describe.for<Pair>([
 });
 
 test("several streamed choices are several choices, with their bytes and the server's own members", () => {
+  const usage = '{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}';
   const first = '{"index":0,"delta":{"role":"assistant","content":"a"},"finish_reason":"stop","x":1.50}';
   const second = '{"index":1,"delta":{"role":"assistant","content":"b","y":9007199254740993},"finish_reason":"length"}';
-  const body = `data: {"id":"c","created":1,"model":"m","z":0.10,"choices":[${first},${second}]}\n\ndata: [DONE]\n\n`;
+  const body = `data: {"id":"c","created":1,"model":"m","z":0.10,"choices":[${first},${second}],"usage":${usage}}\n\ndata: [DONE]\n\n`;
   const input = inputFor(REQUEST, { upstream: "chat", upstreamModel: "m" });
   const answer = createTranslation("chat", input).response(Buffer.from(body), createMeter(1)).toString();
   expect(answer).toBe(
-    '{"id":"c","object":"chat.completion","created":1,"model":"m","z":0.10,"choices":[{"index":0,"finish_reason":"stop","x":1.50,"message":{"role":"assistant","content":"a"}},{"index":1,"finish_reason":"length","message":{"role":"assistant","content":"b","y":9007199254740993}}]}',
+    '{"id":"c","object":"chat.completion","created":1,"model":"m","z":0.10,"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3},"choices":[{"index":0,"finish_reason":"stop","x":1.50,"message":{"role":"assistant","content":"a"}},{"index":1,"finish_reason":"length","message":{"role":"assistant","content":"b","y":9007199254740993}}]}',
   );
 });
 

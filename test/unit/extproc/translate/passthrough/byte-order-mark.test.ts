@@ -14,7 +14,7 @@ test.for([
       created: 1,
       model: "m",
       choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
-      usage: { prompt_tokens: 5, completion_tokens: 2 },
+      usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
     },
   ],
   [

@@ -244,7 +244,8 @@ test("a complete answer in proper form keeps its bytes", () => {
     tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
   };
   const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
-  const written = JSON.stringify({ ...HEAD, object: "chat.completion", choices }, null, 1);
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  const written = JSON.stringify({ ...HEAD, object: "chat.completion", choices, usage }, null, 1);
   expect(complete(written)).toBe(written);
 });
 

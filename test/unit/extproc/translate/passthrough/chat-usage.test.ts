@@ -1,4 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { isObject } from "../../../../../extproc/protocol/json/object.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
 import { CHAT, chunk, DONE, FINISH, LAST, play, WITH_USAGE, WITH_USAGE_PER_CHUNK } from "./play.ts";
 
 test("if a stream of several answers, each with its own usage, is cut, we count it (S28)", () => {
@@ -16,7 +20,7 @@ test("if a stream of several answers, each with its own usage, is cut, we count 
 });
 
 describe("usage in the chunk that finishes the answer, as DeepSeek and Mistral send it", () => {
-  const counts = { prompt_tokens: 5, completion_tokens: 2, prompt_cache_hit_tokens: 3 };
+  const counts = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7, prompt_cache_hit_tokens: 3 };
   const finish = (more: object) => chunk({}, { ...LAST, ...more });
   const own = chunk({}, { choices: [], usage: counts });
   const metered = { usage: { inputTokens: 2, cachedInputTokens: 3, outputTokens: 2 }, isEstimated: false };
@@ -63,7 +67,40 @@ describe("usage that is requested, and that the server does not report, is the g
     expect(run).toMatchObject({ outcome: "complete", metered: counted });
   });
 
+  test.for([
+    { name: "none", reported: undefined, given: usage },
+    { name: "null", reported: null, given: usage },
+    { name: "an empty one", reported: {}, given: usage },
+    { name: "that of the prompt", reported: { prompt_tokens: 7 }, given: { ...usage, prompt_tokens: 7, total_tokens: 8 } },
+    {
+      name: "no total",
+      reported: { prompt_tokens: 7, completion_tokens: 2 },
+      given: { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 },
+    },
+  ])("in complete answers, too, and in the last chunk, of a server that reports $name", ({ reported, given }) => {
+    const choices = [{ index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" }];
+    const whole = { id: "c", object: "chat.completion", created: 1, model: "m", choices, usage: reported };
+    const { answer: passed, metered } = complete({ ...CHAT, stream: false }, whole);
+    expect(passed).toMatchObject({ choices, usage: given });
+    expect(metered.usage.outputTokens).toBe(given.completion_tokens);
+    const { text } = playChat(WITH_USAGE, answer + chunk({}, { choices: [], usage: reported }) + DONE);
+    expect(usagesIn(text)).toMatchObject([given]);
+  });
+
   test("and is in no stream that did not ask for it, or asked for more than OpenAI's", () => {
     for (const request of [CHAT, WITH_USAGE_PER_CHUNK]) expect(playChat(request, answer + DONE).text).toBe(answer + DONE);
   });
 });
+
+function complete(request: object, answer: object) {
+  const meter = createMeter(10);
+  const translation = createTranslation("chat", inputFor(request, { upstream: "chat", upstreamModel: "m" }));
+  const passed: unknown = JSON.parse(translation.response(Buffer.from(JSON.stringify(answer)), meter).toString());
+  return { answer: passed, metered: meter.final() };
+}
+
+/** Of the chunks that have one. */
+function usagesIn(text: string): unknown[] {
+  const data = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]): unknown => JSON.parse(json ?? ""));
+  return data.flatMap((json) => (isObject(json) && isObject(json["usage"]) ? [json["usage"]] : []));
+}

@@ -5,6 +5,13 @@ import { CHAT, chunk, DONE, play } from "./play.ts";
 const MESSAGES = { model: "m", max_tokens: 10, messages: [{ role: "user", content: "hi" }], stream: true };
 const message = { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], usage: { input_tokens: 1 } };
 const response = { id: "resp_1", object: "response", created_at: 1, status: "in_progress", model: "m", output: [] };
+const usage = {
+  input_tokens: 1,
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+  output_tokens: 1,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 2,
+};
 const write = (events: readonly { type: string; [member: string]: unknown }[]) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 
@@ -22,7 +29,7 @@ const STREAMS = {
     request: { model: "m", input: "hi", stream: true },
     stream: write([
       { type: "response.created", response, sequence_number: 0 },
-      { type: "response.completed", response: { ...response, status: "completed" }, sequence_number: 1 },
+      { type: "response.completed", response: { ...response, status: "completed", usage }, sequence_number: 1 },
     ]),
   },
 } as const;

@@ -17,6 +17,14 @@ interface Event extends Json {
   item?: Json;
 }
 
+const BARE_USAGE = { input_tokens: 7, output_tokens: 4 };
+const WHOLE_USAGE = {
+  ...BARE_USAGE,
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 11,
+};
+
 function events(): Event[] {
   const response = (status: string, output: Json[]) => ({
     id: "resp_1",
@@ -25,6 +33,7 @@ function events(): Event[] {
     status,
     model: "m",
     output,
+    usage: status === "completed" ? WHOLE_USAGE : null,
   });
   const text = { type: "output_text", text: "Good day.", annotations: [] };
   const message = (content: Json[]) => ({ id: "msg_1", type: "message", role: "assistant", content });
@@ -336,44 +345,69 @@ test("a complete response in proper form keeps its bytes", () => {
   expect(complete(written)).toBe(written);
 });
 
-function complete(answer: string): string {
+function complete(answer: string, promptTokens = 1): string {
   const input = inputFor({ ...REQUEST, stream: false }, { upstream: "responses", upstreamModel: "m" });
-  return createTranslation("responses", input).response(Buffer.from(answer), createMeter(1)).toString();
+  return createTranslation("responses", input).response(Buffer.from(answer), createMeter(promptTokens)).toString();
 }
 
 describe("usage without its details, as of servers without a cache", () => {
-  const bare = { input_tokens: 7, output_tokens: 4 };
-  const whole = {
-    ...bare,
-    input_tokens_details: { cached_tokens: 0 },
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: 11,
-  };
-
   test("gets them at the end of a stream, and is counted as before", () => {
-    const all = events().map((event) =>
-      event.type === "response.completed" ? { ...event, response: { ...Object(event["response"]), usage: bare } } : event,
-    );
-    const { text, metered } = play(REQUEST, [Buffer.from(write(all))], { protocol: "responses" });
-    const last = /^data: (\{"type":"response\.completed".*)$/m.exec(text)?.[1] ?? "";
-    expect(JSON.parse(last)).toMatchObject({ response: { usage: whole } });
+    const { usage, metered } = playWith(BARE_USAGE);
+    expect(usage).toEqual(WHOLE_USAGE);
     expect(metered).toMatchObject({ usage: { inputTokens: 7, outputTokens: 4 }, isEstimated: false });
   });
 
   test.for([
-    ["none", bare],
-    ["null", { ...whole, input_tokens_details: null, output_tokens_details: null }],
-    ["empty ones", { ...whole, input_tokens_details: {}, output_tokens_details: {} }],
+    ["none", BARE_USAGE],
+    ["null", { ...WHOLE_USAGE, input_tokens_details: null, output_tokens_details: null }],
+    ["empty ones", { ...WHOLE_USAGE, input_tokens_details: {}, output_tokens_details: {} }],
+    // The protocol had no other one until 2026.
+    ["cached tokens alone", { ...WHOLE_USAGE, input_tokens_details: { cached_tokens: 0 } }],
   ] as const)("gets them in a complete response with %s", ([, usage]) => {
     const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage });
-    expect(JSON.parse(complete(answer))).toMatchObject({ usage: whole });
+    expect(JSON.parse(complete(answer))).toMatchObject({ usage: WHOLE_USAGE });
   });
 
-  test("keeps those that it has, and stays null", () => {
-    const own = { ...whole, input_tokens_details: { cached_tokens: 3, x: 1 }, total_tokens: 12 };
-    for (const usage of [own, null]) {
-      const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage });
-      expect(complete(answer)).toBe(answer);
-    }
+  test("keeps those that it has", () => {
+    const details = { cached_tokens: 3, cache_write_tokens: 2, x: 1 };
+    const answer = JSON.stringify({
+      ...Object(events().at(-1)?.["response"]),
+      usage: { ...WHOLE_USAGE, input_tokens_details: details, total_tokens: 12 },
+    });
+    expect(complete(answer)).toBe(answer);
   });
 });
+
+describe("usage that the server does not report is the gateway's own count, by which it charges", () => {
+  const counted = { ...WHOLE_USAGE, input_tokens: 10, output_tokens: 6, total_tokens: 16 };
+
+  test.for([
+    ["none", undefined, counted],
+    ["null", null, counted],
+    ["an empty one", {}, counted],
+    ["that of the prompt", { input_tokens: 7 }, { ...counted, input_tokens: 7, total_tokens: 13 }],
+  ] as const)("at the end of a stream, and in a complete response, with %s", ([, reported, usage]) => {
+    const run = playWith(reported);
+    expect(run.usage).toEqual(usage);
+    expect(run.metered).toMatchObject({ usage: { inputTokens: usage.input_tokens, outputTokens: 6 }, isEstimated: true });
+    const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage: reported });
+    expect(JSON.parse(complete(answer, 10))).toMatchObject({ usage });
+  });
+
+  test("and stays null until the end", () => {
+    const { text } = playWith(null);
+    expect(text.split("\n\n")[0]).toContain('"usage":null');
+  });
+});
+
+/** A stream whose last event has this usage. */
+function playWith(usage: Json | null | undefined) {
+  const all = events().map((event) =>
+    event.type === "response.completed" ? { ...event, response: { ...Object(event["response"]), usage } } : event,
+  );
+  const { text, metered } = play(REQUEST, [Buffer.from(write(all))], { protocol: "responses" });
+  const last = /^data: (\{"type":"response\.completed".*)$/m.exec(text)?.[1] ?? "";
+  return { text, metered, usage: endSchema.parse(JSON.parse(last)).response.usage };
+}
+
+const endSchema = z.object({ response: z.object({ usage: z.unknown() }) });
