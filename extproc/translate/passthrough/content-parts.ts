@@ -4,7 +4,8 @@ import { write, type MemberEdits } from "../../protocol/json/splice.ts";
 
 /**
  * The text of a message, or of a piece of one, whose content is a list of parts, as from Mistral's reasoning models. In this
- * protocol an answer's content is text: of parts, OpenAI's SDK for JavaScript makes "[object Object]", and others lose them.
+ * protocol an answer's content is text: of parts, OpenAI's SDK for JavaScript makes "[object Object]", and others lose them. There
+ * is no place for references, Mistral's citations of the client's own documents.
  * @returns null for text, and for a list of other parts, which has no such form.
  */
 export function joinParts(message: JsonObject): MemberEdits | null {
@@ -16,6 +17,8 @@ export function joinParts(message: JsonObject): MemberEdits | null {
   return { content: write(text === "" ? null : text), ...(!isReasoned && { reasoning_content: write(reasoning) }) };
 }
 
+const READABLE: ReadonlySet<unknown> = new Set(["text", "thinking", "reference"]);
+
 function isReadable(part: unknown): boolean {
-  return typeof part === "string" || (isObject(part) && (part["type"] === "text" || part["type"] === "thinking"));
+  return typeof part === "string" || (isObject(part) && READABLE.has(part["type"]));
 }

@@ -227,6 +227,25 @@ test("thinking among the parts of an answer becomes its reasoning", async () => 
   });
 });
 
+test("text with references among its parts, as Mistral sends it, is text", async () => {
+  const reference = { type: "reference", reference_ids: [0, 2] };
+  const thought = { type: "thinking", thinking: [{ type: "text", text: "Hmm. " }, reference] };
+  const parts = [[thought], [{ type: "text", text: "Good " }, reference, { type: "text", text: "day" }], [reference], "."];
+  const choices = parts.map((content, at) => ({
+    index: 0,
+    delta: { role: "assistant", content },
+    finish_reason: at === 3 ? "stop" : null,
+  }));
+  const sent = write(choices.map((choice) => ({ ...HEAD, choices: [choice] })));
+  const { text } = play(CHAT, [Buffer.from(sent)], { protocol: "chat" });
+  expect((await replayChat(text)).choices).toMatchObject([{ message: { content: "Good day." } }]);
+
+  const message = { role: "assistant", content: parts.flat().map((part) => (part === "." ? { type: "text", text: "." } : part)) };
+  expect(JSON.parse(complete({ choices: [{ index: 0, message, finish_reason: "stop" }] }))).toMatchObject({
+    choices: [{ message: { content: "Good day.", reasoning_content: "Hmm. " } }],
+  });
+});
+
 test.for([
   { name: "its reasoning under another name, too", message: { reasoning: "Hmm. ", content: [THOUGHT] }, content: null },
   { name: "an empty list of parts", message: { content: [] }, content: "" },
