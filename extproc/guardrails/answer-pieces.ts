@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { ANSWER_BOUNDS, ExcessiveStructure, parseWithin } from "../protocol/json/bounds.ts";
-import { isObject, type JsonObject } from "../protocol/json/object.ts";
+import { isObject, textOf, type JsonObject } from "../protocol/json/object.ts";
 import { isBase64, isPicture, OPAQUE } from "../translate/readable-output.ts";
 import { unpacked } from "./media.ts";
 
@@ -93,7 +93,7 @@ function elementsOf(list: readonly unknown[], { name, at, isSealed }: Waiting): 
 
 function membersOf(holder: JsonObject, outer: string): Waiting[] {
   const at = INDICES.reduce((location, name) => (isIndex(holder[name]) ? `${location}/${holder[name]}` : location), outer);
-  const isSealed = /redacted|encrypted/.test(String(holder["type"]));
+  const isSealed = /redacted|encrypted/.test(textOf(holder["type"]));
   const isResponse = holder["object"] === "response";
   return Object.entries(holder)
     .filter(([name]) => !NOT_TEXT.has(name) && !(isResponse && ECHOED.has(name)))
@@ -108,7 +108,7 @@ function addText(pieces: Piece[], { name, value, at, isSealed }: Waiting & { val
     if (packed !== null && packed !== "") pieces.push({ location: `${at}/${name}`, text: packed });
     return;
   }
-  const kind = name === "delta" ? String(type) : name;
+  const kind = name === "delta" ? textOf(type) : name;
   pieces.push({ location: `${at}/${kind}`, text: value });
 }
 

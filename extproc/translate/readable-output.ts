@@ -1,6 +1,6 @@
 import { IMAGE_TOKENS } from "../meter/media-tokens.ts";
 import type { Meter } from "../meter/meter.ts";
-import { isObject, type JsonObject } from "../protocol/json/object.ts";
+import { isObject, textOf, type JsonObject } from "../protocol/json/object.ts";
 import type { ArgumentGrowth } from "./chat/argument-growth.ts";
 
 /** What the client can read of an answer, or of a piece of one, for the meter. */
@@ -188,12 +188,12 @@ function addMembers(
 }
 
 function isSealed(holder: JsonObject): boolean {
-  return /redacted|encrypted/.test(String(holder["type"]));
+  return /redacted|encrypted/.test(textOf(holder["type"]));
 }
 
 /** Results of the server's own tools go to the model, and to the client as well. */
 function isModels(holder: JsonObject): boolean {
-  return !String(holder["type"]).endsWith("tool_result");
+  return !textOf(holder["type"]).endsWith("tool_result");
 }
 
 function readText(name: string, text: string, isOwn: boolean, output: Output): void {

@@ -20,6 +20,11 @@ export function parseObject(text: string): JsonObject | null {
   }
 }
 
+/** A text; empty for anything else. `String` throws at an object with a `toString` of its own, and at lists deeper than the stack. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** Many servers write null for a member that they leave out. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;

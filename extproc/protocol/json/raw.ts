@@ -1,3 +1,5 @@
+import { GatewayError } from "../../../contract/errors.ts";
+
 /**
  * JSON text that is inserted verbatim into a bigger JSON text. Only this way do a schema's 64-bit limits, the order of its
  * members and a tool's arguments survive translation: JSON.parse rounds big integers and moves integer-like names.
@@ -35,6 +37,15 @@ function encodeObject(value: { readonly [name: string]: Encodable }): string {
     member === undefined ? [] : [`${JSON.stringify(name)}:${encodeJson(member)}`],
   );
   return `{${members.join(",")}}`;
+}
+
+/** A value that a server sent, as JSON. @throws GatewayError `upstream_error` if it is nested too deeply to be written. */
+export function encodeForeign(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The model server sent JSON that is nested too deeply.", { cause });
+  }
 }
 
 /** A lone surrogate has no UTF-8 form. In JSON it can occur only inside a string, where its escape means the same. */

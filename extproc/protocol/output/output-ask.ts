@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Protocol } from "../../../contract/protocol.ts";
-import { isObject } from "../json/object.ts";
+import { isObject, textOf } from "../json/object.ts";
 import type { RequestBody } from "../json/request-body.ts";
 import { requestError } from "../request-error.ts";
 import { checkGuardedNames, LIMIT_NAMES } from "./guarded-names.ts";
@@ -66,7 +66,7 @@ export function readOutputAsk(body: RequestBody, client: Protocol): OutputAsk {
 function isCompacting({ outline }: RequestBody): boolean {
   const management = outline["context_management"];
   const edits = isObject(management) ? management["edits"] : undefined;
-  return Array.isArray(edits) && edits.some((edit) => isObject(edit) && String(edit["type"]).startsWith("compact"));
+  return Array.isArray(edits) && edits.some((edit) => isObject(edit) && textOf(edit["type"]).startsWith("compact"));
 }
 
 function outputOf(ask: z.infer<typeof responsesSchema>): Pick<OutputAsk, "limit" | "wantsStream"> {

@@ -1,6 +1,6 @@
 import { checkCalls } from "../../protocol/answer-bounds.ts";
 import { isCount } from "../../protocol/json/count.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { mergeEdits, remove, within, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { createCallIds } from "../conversation/call-ids.ts";
 import { createObjectScan, type ObjectScan } from "../conversation/object-scan.ts";
@@ -113,8 +113,4 @@ function later({ type, id, function: described }: JsonObject, call: Call): Membe
     mergeEdits(type === null ? { type: remove } : null, call.id !== "" && id === call.id ? { id: remove } : null),
     edits === null ? null : { function: within(edits) },
   );
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

@@ -8,6 +8,7 @@ import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.
 import { errorIn } from "../../protocol/chat/error.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { encodeForeign } from "../../protocol/json/raw.ts";
 import {
   editMembers,
   mergeEdits,
@@ -275,7 +276,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     const usage = { ...owedUsage, ...missingCounts(owedUsage, counted) };
     const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage };
     owedUsage = null;
-    return encodeSseEvent(null, JSON.stringify(chunk));
+    return encodeSseEvent(null, encodeForeign(chunk));
   }
 
   return {

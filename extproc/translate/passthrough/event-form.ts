@@ -139,8 +139,8 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   /** A later event that only reports usage would take back the reason: clients keep the latest. */
   function endMessage({ delta, usage }: JsonObject, outputTokens: () => number): EventChange | null {
     const given = isObject(delta) ? delta : {};
-    if (isGiven(given["stop_reason"]))
-      stop = { stop_reason: given["stop_reason"], stop_sequence: given["stop_sequence"] ?? null };
+    const { stop_reason: reason, stop_sequence: sequence } = given;
+    if (typeof reason === "string") stop = { stop_reason: reason, stop_sequence: typeof sequence === "string" ? sequence : null };
     const missing = isGiven(given["stop_reason"]) ? undefined : stop;
     const counts = completeUsage(usage, { output_tokens: outputTokens, ...missingPromptCounts(usage) });
     const edits = {

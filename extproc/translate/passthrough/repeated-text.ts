@@ -1,4 +1,4 @@
-import { createAnswerSize } from "../../protocol/answer-bounds.ts";
+import { checkBlocks, createAnswerSize } from "../../protocol/answer-bounds.ts";
 
 /**
  * A Responses stream sends each text in pieces, and then whole again: at the end of its part, of its item and of the response.
@@ -20,6 +20,8 @@ export function createRepeatedText(): RepeatedText {
     add(key, piece) {
       size.keep(piece.length);
       pieces.set(key, (pieces.get(key) ?? "") + piece);
+      // Empty pieces have no length.
+      checkBlocks(pieces.size);
     },
     unheard(texts) {
       for (const text of pieces.values()) whole.add(text);

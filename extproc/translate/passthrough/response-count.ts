@@ -96,7 +96,11 @@ function createCount(meter: Meter, maxEchoed: ReadonlyMap<string, number>): Resp
 }
 
 function partKey({ output_index: item, content_index: part, summary_index: summary }: JsonObject, type: string): string {
-  return `${type}/${String(item)}/${String(part ?? summary)}`;
+  return `${type}/${numberOf(item)}/${numberOf(part ?? summary)}`;
+}
+
+function numberOf(position: unknown): string {
+  return typeof position === "number" ? String(position) : "";
 }
 
 /** Text of a response; the parts that repeat its request are not part of the answer. */

@@ -5,6 +5,7 @@ import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody } from "../../protocol/body-sniffer.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
+import { encodeForeign } from "../../protocol/json/raw.ts";
 import { scanElements } from "../../protocol/json/scan.ts";
 import {
   editMembers,
@@ -201,7 +202,7 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
       soFar.read(json, data);
       return;
     }
-    for (const event of completed.missing) soFar.read(event, JSON.stringify(event));
+    for (const event of completed.missing) soFar.read(event, encodeForeign(event));
     const { values, inside } = completed;
     // Of what is inside, only items and responses are kept; most events are pieces of text.
     const isEdited = inside.item !== undefined || inside.response !== undefined;
@@ -231,7 +232,7 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
   }
 
   function encodeMissing(event: JsonObject): string {
-    const written = Buffer.from(JSON.stringify(event));
+    const written = Buffer.from(encodeForeign(event));
     const edited = edits === null ? written : editMembers(written, { response: within(edits) });
     return encodeSseEvent(String(event["type"]), edited.toString("utf8"));
   }

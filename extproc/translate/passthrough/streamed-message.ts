@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
-import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
@@ -126,7 +126,7 @@ function put(into: Map<string, Encodable>, members: Members): void {
 
 function addDelta(block: StreamedBlock | undefined, delta: unknown, written: Buffer): void {
   if (block === undefined || !isObject(delta)) return;
-  const type = String(delta["type"]);
+  const type = textOf(delta["type"]);
   const raw = rawMember(written, "delta");
   if (type === "signature_delta") putSignature(block.members, delta["signature"], raw);
   const citation = type === "citations_delta" ? rawMember(raw, "citation") : undefined;

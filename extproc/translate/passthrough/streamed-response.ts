@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
+import { encodeForeign, encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
 import { editMembers } from "../../protocol/json/splice.ts";
@@ -76,7 +76,7 @@ export function eventsOfResponse(response: Buffer): string {
 
 /** The events that come before the end of an item, for servers that send nothing else of it. */
 export function piecesOf(item: JsonObject, position: number): readonly JsonObject[] {
-  return itemSteps(Buffer.from(JSON.stringify(item)), position)
+  return itemSteps(Buffer.from(encodeForeign(item)), position)
     .slice(0, -1)
     .map(([type, members]): unknown => JSON.parse(encodeJson({ type, ...members })))
     .filter(isObject);

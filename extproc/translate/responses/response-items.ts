@@ -1,4 +1,4 @@
-import { checkBlocks } from "../../protocol/answer-bounds.ts";
+import { checkBlocks, MAX_BLOCKS } from "../../protocol/answer-bounds.ts";
 import type { JsonObject } from "../../protocol/json/object.ts";
 import { mintItemId } from "../conversation/ids.ts";
 import { namesOf } from "./item-names.ts";
@@ -51,7 +51,10 @@ export function createResponseItems(requestId: string): ResponseItems {
   const byIndex = new Map<number, ResponseItem>();
   const taken = new Set<number>();
   /** In the order in which they began. */
-  const all: ResponseItem[] = [];
+  const byKind = new Map<unknown, ResponseItem[]>();
+  let open: ResponseItem[] = [];
+  let latest: ResponseItem | undefined;
+  let count = 0;
   let next = 0;
 
   function begin(index: number | null, item: JsonObject): ResponseItem | null {
@@ -59,7 +62,10 @@ export function createResponseItems(requestId: string): ResponseItems {
     const id = item["id"];
     const known = typeof id === "string" && id !== "" ? byName.get(id) : undefined;
     if (known !== undefined && known.id === id && (index === null || byIndex.get(index) === known)) return null;
-    const position = index === null || taken.has(index) ? next : index;
+    count += 1;
+    checkBlocks(count);
+    // Far beyond all items of an answer, numbers are no longer exact: several items would get one position.
+    const position = index === null || index >= MAX_BLOCKS || taken.has(index) ? next : index;
     const begun = {
       position,
       id: names[0] ?? mintItemId({ requestId, position }),
@@ -70,12 +76,19 @@ export function createResponseItems(requestId: string): ResponseItems {
       ...partsOf(),
     };
     taken.add(position);
-    checkBlocks(taken.size);
     next = Math.max(next, position + 1);
     if (index !== null) byIndex.set(index, begun);
     for (const name of names) byName.set(name, begun);
-    all.push(begun);
+    ofKind(begun.kind).push(begun);
+    open.push(begun);
+    latest = begun;
     return begun;
+  }
+
+  function ofKind(kind: unknown): ResponseItem[] {
+    const same = byKind.get(kind) ?? [];
+    byKind.set(kind, same);
+    return same;
   }
 
   function named(names: readonly string[]): ResponseItem | undefined {
@@ -86,12 +99,22 @@ export function createResponseItems(requestId: string): ResponseItems {
     return undefined;
   }
 
-  /** By name, or as the next of its kind: LiteLLM gives an item another id at the end. */
+  /**
+   * By name, or as the next of its kind: LiteLLM gives an item another id at the end. A server may repeat short events with a response
+   * without end: each takes time by what it has itself, not by what came before.
+   */
   function match(output: readonly JsonObject[]): (ResponseItem | undefined)[] {
     const matched = output.map((item) => named(namesOf(item)));
     const isMatched = new Set(matched);
-    const others = Map.groupBy(all.filter((item) => !isMatched.has(item)).toReversed(), ({ kind }) => kind);
-    return output.map((item, at) => matched[at] ?? others.get(item["type"])?.pop());
+    const others = new Map<unknown, Iterator<ResponseItem>>();
+
+    function nextOf(kind: unknown): ResponseItem | undefined {
+      const same = others.get(kind) ?? (byKind.get(kind) ?? []).values();
+      others.set(kind, same);
+      for (let each = same.next(); each.done !== true; each = same.next()) if (!isMatched.has(each.value)) return each.value;
+      return undefined;
+    }
+    return output.map((item, at) => matched[at] ?? nextOf(item["type"]));
   }
 
   return {
@@ -99,7 +122,7 @@ export function createResponseItems(requestId: string): ResponseItems {
     find({ index, names, kind }) {
       const known = named(names);
       if (known !== undefined) return known;
-      const candidate = index === null ? all.at(-1) : byIndex.get(index);
+      const candidate = index === null ? latest : byIndex.get(index);
       if (candidate === undefined || (kind !== null && candidate.kind !== kind)) return undefined;
       // An item that has ended has no pieces under another name.
       return candidate.isDone && names.length > 0 ? undefined : candidate;
@@ -109,8 +132,8 @@ export function createResponseItems(requestId: string): ResponseItems {
       const { id } = item;
       return typeof id === "string" && id !== "" ? id : (namesOf(item)[0] ?? mintItemId({ requestId, position }));
     },
-    open: () => all.filter(({ isDone }) => !isDone),
-    latest: () => all.at(-1)?.position ?? 0,
+    open: () => (open = open.filter(({ isDone }) => !isDone)),
+    latest: () => latest?.position ?? 0,
   };
 }
 

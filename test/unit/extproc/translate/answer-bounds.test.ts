@@ -184,6 +184,20 @@ const ENDLESS: {
     count: TOO_MANY,
   },
   {
+    what: "items at a position beyond all others",
+    upstream: "responses",
+    clients: PROTOCOLS,
+    pieces: () => event("response.output_item.added", { output_index: Number.MAX_SAFE_INTEGER, item: { type: "odd" } }),
+    count: TOO_MANY,
+  },
+  {
+    what: "empty pieces of calls that have not begun",
+    upstream: "responses",
+    clients: ["responses"],
+    pieces: (index) => event("response.function_call_arguments.delta", { output_index: index, delta: "" }),
+    count: TOO_MANY,
+  },
+  {
     what: "parts of one item",
     upstream: "responses",
     clients: ["chat", "messages"],
@@ -238,6 +252,65 @@ test.for(PROTOCOLS)("thinking nested deeper than the stack is not an internal er
   const body = Buffer.from(`{"choices":[{"index":0,"message":{"content":${content}},"finish_reason":"stop"}]}`);
   const answer = () => translationOf({ client, upstream: "chat" }, false).response(body, createMeter(0));
   expect(answer).not.toThrow(RangeError);
+});
+
+const DEEP = `${"[".repeat(40_000)}${"]".repeat(40_000)}`;
+const data = (json: string) => `data: ${json}\n\n`;
+const ITEM = `"item":{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"a","x":${DEEP}}]}`;
+
+/** What the gateway writes itself, of what servers leave out, has their values in it. */
+const NESTED = [
+  { what: "an item that ends without a start", text: data(`{"type":"response.output_item.done","output_index":0,${ITEM}}`) },
+  {
+    what: "a response that begins with another event",
+    text: data(`{"type":"response.in_progress","response":{"id":"r","x":${DEEP}}}`),
+  },
+  {
+    what: "an item without an end",
+    text:
+      data('{"type":"response.created","response":{"id":"r"}}') +
+      data(`{"type":"response.output_item.added","output_index":0,${ITEM}}`) +
+      data('{"type":"response.completed","response":{"id":"r","status":"completed"}}'),
+  },
+];
+
+test.for(NESTED)("nor is $what, in a Responses stream", ({ text }) => {
+  const machine = translationOf({ client: "responses", upstream: "responses" }, true).stream(createMeter(0));
+  expect(() => machine.push(Buffer.from(text))).toThrow("The model server sent JSON that is nested too deeply.");
+});
+
+test("nor are counts of usage that come before the end of a chat stream", () => {
+  const request = {
+    model: "m",
+    messages: [{ role: "user", content: "hi" }],
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+  const machine = createTranslation("chat", inputFor(request, { upstream: "chat" })).stream(createMeter(0));
+  const choice = '"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]';
+  const text = `${data(`{${choice},"usage":{"prompt_tokens":1,"completion_tokens":1,"x":${DEEP}}}`)}data: [DONE]\n\n`;
+  expect(() => machine.push(Buffer.from(text))).toThrow("The model server sent JSON that is nested too deeply.");
+});
+
+/** `String` throws at it. */
+const ODD = { toString: 1 };
+const ODD_PIECES = {
+  chat: [{ choices: [{ index: 0, delta: { content: "a", reasoning_details: [{ type: ODD, data: "b" }] } }] }],
+  messages: [
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: ODD, text: "a" } },
+  ],
+  responses: [
+    { type: "response.output_item.added", output_index: 0, item: { type: ODD, data: "a" } },
+    { type: "response.output_text.delta", output_index: ODD, content_index: ODD, delta: "a" },
+  ],
+} as const satisfies Record<Protocol, readonly object[]>;
+
+test.for(PAIRS)("a type that is no text is not an internal error of the gateway: $client via $upstream", (pair) => {
+  const text = ODD_PIECES[pair.upstream].map((each) => data(JSON.stringify(each))).join("");
+  expect(() => translationOf(pair, true).stream(createMeter(0)).push(Buffer.from(text))).not.toThrow(TypeError);
+  // Servers may stream although JSON was requested.
+  expect(() => translationOf(pair, false).response(Buffer.from(text), createMeter(0))).not.toThrow(TypeError);
 });
 
 const COMMENTED = PAIRS.filter(({ client, upstream }) => client !== upstream && upstream !== "messages");

@@ -93,6 +93,18 @@ const ANSWERS: (Shape & { what: string; events: (count: number) => string[] })[]
     ],
   },
   {
+    what: "items that are open while the response is repeated",
+    client: "responses",
+    upstream: "responses",
+    events: (count) => [
+      ...times(count, (index) =>
+        event("response.output_item.added", { output_index: index, item: { type: "odd", id: `i${index}` } }),
+      ),
+      ...times(count, () => event("response.in_progress", { response: { id: "r" } })),
+      event("response.completed", { response: { id: "r", status: "completed", output: [] } }),
+    ],
+  },
+  {
     what: "log probabilities in pieces",
     client: "chat",
     upstream: "chat",

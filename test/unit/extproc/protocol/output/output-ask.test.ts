@@ -24,6 +24,11 @@ describe("the limit that a client requests", () => {
     expect(ask({ ...PLAIN, ...fields }).limit).toBe(limit);
   });
 
+  test("of messages does not depend on the type of an edit of its context that is no text", () => {
+    const context_management = { edits: [{ type: { toString: 1 } }, { type: "compact_20260112" }] };
+    expect(ask({ ...PLAIN, max_tokens: 1, context_management }, "messages")).toMatchObject({ limit: 1, isCompacting: true });
+  });
+
   test("of messages is required, and may be 0", () => {
     expect(ask({ ...PLAIN, max_tokens: 0 }, "messages").limit).toBe(0);
     expect(() => ask(PLAIN, "messages")).toThrow("`max_tokens` is missing. Send a positive integer.");
