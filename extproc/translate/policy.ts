@@ -22,20 +22,24 @@ export interface Policy<Field extends string = string> {
   readonly droppedBy?: Partial<Profile>;
   /** Protocols without an equivalent, and why it can be omitted there; it is named. */
   readonly lostTo?: Partial<Readonly<Record<Protocol, string>>>;
+  /** Protocols without an equivalent, where omitting it would change the answer, and what to do instead. */
+  readonly refusedBy?: Partial<Readonly<Record<Protocol, string>>>;
 }
 
 /** The policy for servers of one protocol. */
 export function policyFor(policy: Policy, upstream: Protocol): Policy {
-  const reason = policy.lostTo?.[upstream];
-  if (reason === undefined) return policy;
-  const { droppedBy: _, lostTo: __, ...rest } = policy;
-  return { ...rest, action: "drop", note: reason };
+  const { droppedBy: _, lostTo, refusedBy, ...rest } = policy;
+  const loss = lostTo?.[upstream];
+  if (loss !== undefined) return { ...rest, action: "drop", note: loss };
+  const refusal = refusedBy?.[upstream];
+  return refusal === undefined ? policy : { ...rest, action: "reject", note: refusal };
 }
 
 export interface PolicyOptions {
   neutral?: readonly unknown[];
   droppedBy?: Partial<Profile>;
   lostTo?: Partial<Readonly<Record<Protocol, string>>>;
+  refusedBy?: Partial<Readonly<Record<Protocol, string>>>;
 }
 
 export function map<const Field extends string>(

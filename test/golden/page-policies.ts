@@ -48,10 +48,11 @@ export function contentExamples(direction: PolicyDirection): string {
   return markdownTable(["Content", "Client sends", "Sent upstream"], rows);
 }
 
-function note({ field, note, droppedBy, lostTo = {} }: Policy): string {
+function note({ field, note, droppedBy, lostTo = {}, refusedBy = {} }: Policy): string {
   const lost = Object.entries(lostTo).map(([protocol, reason]) => `; dropped and listed for ${protocol} servers: ${reason}`);
+  const refused = Object.entries(refusedBy).map(([protocol, reason]) => `; refused for ${protocol} servers: ${reason}`);
   const dropped = droppedBy === undefined ? "" : `; dropped and listed if ${flagsText(droppedBy, field)}`;
-  return [note, dropped, ...lost].join("");
+  return [note, dropped, ...lost, ...refused].join("");
 }
 
 function flagsText(flags: Partial<Profile>, field: string): string {

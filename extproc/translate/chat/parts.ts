@@ -26,8 +26,8 @@ export function writeImage({ source, detail }: ImageBlock): Part {
   return { type: "image_url", image_url: { url: imageUrl(source), ...(detail !== null && { detail }) } };
 }
 
-/** @throws GatewayError `invalid_request` for a PDF if the server accepts no files. */
+/** @throws GatewayError `invalid_request` for a PDF if the server accepts no files, and for a document by URL. */
 export function writeDocument(block: DocumentBlock, profile: Profile): Part[] {
   const file = (name: string, data: string): Part => ({ type: "file", file: { filename: name, file_data: data } });
-  return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file });
+  return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file, fileAt: null });
 }

@@ -32,12 +32,26 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "im
  * @throws GatewayError `invalid_request` for anything that no server accepts as an image.
  */
 export function readImageUrl(url: string, at: FieldPath): ImageBlock["source"] {
-  if (/^https?:\/\//i.test(url)) return { kind: "url", url };
+  if (isWebAddress(url)) return { kind: "url", url };
   const data = parseDataUrl(url);
   if (data === null) throw fieldError(at, " is neither an http(s) URL nor a data URL with an image.");
   const mediaType = data.mediaType === "image/jpg" ? "image/jpeg" : data.mediaType;
   if (!IMAGE_TYPES.has(mediaType)) throw fieldError(at, " is not a PNG, JPEG, GIF or WebP image. Convert it to one of them.");
   return { kind: "data", mediaType, base64: data.base64 };
+}
+
+/**
+ * The address of a document, which the server fetches itself.
+ * @param at where the address is.
+ * @throws GatewayError `invalid_request` for anything but an http(s) address.
+ */
+export function readFileUrl(url: string, at: FieldPath): DocumentBlock["source"] {
+  if (isWebAddress(url)) return { kind: "url", url, at };
+  throw fieldError(at, " is not an http(s) URL. Use one that the model server can fetch, or send the document's content.");
+}
+
+function isWebAddress(url: string): boolean {
+  return /^https?:\/\//i.test(url);
 }
 
 /** How closely to look at an image; null if that is left to the server. */
@@ -46,10 +60,11 @@ export function readDetail(detail: string | null | undefined): string | null {
 }
 
 /**
- * A file that chat or Responses writes as a data URL.
+ * A file that chat or Responses writes as a data URL. Some clients put its address there.
  * @throws GatewayError `invalid_request` for anything but a PDF or text.
  */
 export function readFileData(fileData: string, at: FieldPath): DocumentBlock["source"] {
+  if (isWebAddress(fileData)) return { kind: "url", url: fileData, at };
   const data = parseDataUrl(fileData);
   if (data?.mediaType === "application/pdf") return { kind: "data", mediaType: data.mediaType, base64: data.base64 };
   if (data !== null && isText(data.mediaType)) {
@@ -84,11 +99,14 @@ interface PartWriter<Part> {
   image(block: ImageBlock): Part;
   /** @param data a data URL. */
   file(name: string, data: string): Part;
+  /** Null if the protocol has no files by URL. */
+  readonly fileAt: ((url: string) => Part) | null;
 }
 
 /**
  * Documents are text to most servers.
- * @throws GatewayError `invalid_request` for a PDF if the server accepts no files.
+ * @throws GatewayError `invalid_request` for a PDF or an address if the server accepts no files, and for an address if its
+ * protocol has none.
  */
 export function writeDocument<Part>(
   { source, title, context, at }: DocumentBlock,
@@ -107,6 +125,16 @@ export function writeDocument<Part>(
       if (!files) throw fieldError(at, ": This model does not support PDFs. Send the document's text.");
       const file = write.file(title ?? "document.pdf", `data:${source.mediaType};base64,${source.base64}`);
       return context ? [write.text(context), file] : [file];
+    }
+    case "url": {
+      if (!files || write.fileAt === null)
+        throw fieldError(
+          source.at,
+          " can't be used: this model's server takes no documents by URL. Send the document's content.",
+        );
+      // Beside an address there is no place for a name.
+      const texts = [title, context].flatMap((text) => (text ? [write.text(text)] : []));
+      return [...texts, write.fileAt(source.url)];
     }
   }
 }

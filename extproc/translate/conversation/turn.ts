@@ -54,6 +54,8 @@ export interface DocumentBlock extends Placed {
   readonly type: "document";
   readonly source:
     | InlineData
+    /** The server fetches it. `at`: where the address is. */
+    | { readonly kind: "url"; readonly url: string; readonly at: FieldPath }
     | { readonly kind: "text"; readonly text: string }
     | { readonly kind: "blocks"; readonly content: readonly (TextBlock | ImageBlock)[] };
   readonly title: string | null;

@@ -17,10 +17,11 @@ export const CONTENT_POLICIES = [
     "text in `<document>`; a PDF is a file part if the server accepts files (`files`), otherwise refused",
     saying(document({ type: "text", data: "text" })),
   ),
-  reject(
+  map(
     "messages.content.document.url",
-    "documents are never fetched: the address could be internal",
+    "input_file with file_url, if the server accepts files (`files`); the server fetches it",
     saying(document({ type: "url", url: "https://x/a.pdf" })),
+    { refusedBy: { chat: "chat has no documents by URL. Send the document's content" } },
   ),
   reject(
     "messages.content.document.file",

@@ -1,5 +1,6 @@
 import type { DocumentBlock as WireDocument, ImageBlock as WireImage } from "../../protocol/messages/request-block.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
+import { readFileUrl } from "../conversation/media.ts";
 import type { DocumentBlock, ImageBlock } from "../conversation/turn.ts";
 
 /** @throws GatewayError `invalid_request` for an image that another service stores. */
@@ -7,10 +8,7 @@ export function readImage({ source }: WireImage, at: FieldPath): ImageBlock {
   return { type: "image", source: imageSource(source, at), detail: null, cache: null, at };
 }
 
-/**
- * @throws GatewayError `invalid_request` for a document that another service stores, and for an address: it could be an internal
- * one.
- */
+/** @throws GatewayError `invalid_request` for a document that another service stores, and for an address that is not http(s). */
 export function readDocument({ source, title, context }: WireDocument, at: FieldPath): DocumentBlock {
   return {
     type: "document",
@@ -50,7 +48,7 @@ function documentSource(source: WireDocument["source"], at: FieldPath): Document
     case "base64":
       return { kind: "data", mediaType: source.media_type, base64: source.data };
     case "url":
-      throw fieldError(at, ": Documents are not fetched from a URL. Send the document's text.");
+      return readFileUrl(source.url, below(below(at, "source"), "url"));
     case "file":
       throw fieldError(at, ": Files stored with another service can't be read. Send the document's text.");
   }

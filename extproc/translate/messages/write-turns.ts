@@ -123,6 +123,8 @@ function documentSource(source: DocumentBlock["source"]): WireBlock {
   switch (source.kind) {
     case "data":
       return dataSource(source);
+    case "url":
+      return { type: "url", url: source.url };
     case "text":
       return { type: "text", media_type: "text/plain", data: source.text };
     case "blocks":

@@ -84,10 +84,11 @@ export const CONTENT_POLICIES = [
     "the gateway stores files for batches only. Send the content itself",
     saying({ type: "input_file", file_id: "f" }),
   ),
-  reject(
+  map(
     "input[].content[].file_url",
-    "files are never fetched: the address could be internal. Send the content in `file_data`",
+    "a document by URL, which the server fetches; Messages servers take PDFs",
     saying({ type: "input_file", file_url: "https://x/a.pdf" }),
+    { refusedBy: { chat: "chat has no files by URL. Send the content in `file_data`" } },
   ),
   reject("input[].content[].type", "audio and other kinds of content", saying({ type: "input_audio", input_audio: {} })),
   map("tools[].function", "a function; the schema unchanged", {

@@ -6,13 +6,14 @@ import type { DocumentBlock, ImageBlock, ResultBlock } from "../conversation/tur
 export type Part =
   | { type: "input_text"; text: string }
   | { type: "input_image"; image_url: string; detail: string }
-  | { type: "input_file"; filename: string; file_data: string };
+  | { type: "input_file"; filename: string; file_data: string }
+  | { type: "input_file"; file_url: string };
 
 export function textPart(text: string): Part {
   return { type: "input_text", text };
 }
 
-/** @throws GatewayError `invalid_request` for a PDF if the server accepts no files. */
+/** @throws GatewayError `invalid_request` for a PDF or a document by URL if the server accepts no files. */
 export function writeParts(block: ResultBlock, profile: Profile): Part[] {
   switch (block.type) {
     case "text":
@@ -30,5 +31,6 @@ function writeImage({ source, detail }: ImageBlock): Part {
 
 function writeDocument(block: DocumentBlock, profile: Profile): Part[] {
   const file = (name: string, data: string): Part => ({ type: "input_file", filename: name, file_data: data });
-  return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file });
+  const fileAt = (url: string): Part => ({ type: "input_file", file_url: url });
+  return writeDocumentParts(block, profile, { text: textPart, image: writeImage, file, fileAt });
 }

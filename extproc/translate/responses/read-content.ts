@@ -1,7 +1,7 @@
 import type { InputPart } from "../../protocol/responses/request-item.ts";
 import type { Omitted } from "../conversation/conversation.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
-import { readDetail, readFileData, readImageUrl } from "../conversation/media.ts";
+import { readDetail, readFileData, readFileUrl, readImageUrl } from "../conversation/media.ts";
 import type { DocumentBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
 
 export interface InputContext {
@@ -43,18 +43,18 @@ function textBlocks(text: string, at: FieldPath): TextBlock[] {
 }
 
 function readFile(part: Extract<InputPart, { type: "input_file" }>, at: FieldPath): DocumentBlock {
-  const dataAt = below(at, "file_data");
   if (part.file_id) throw stored(below(at, "file_id"));
-  if (part.file_url)
-    throw fieldError(
-      below(at, "file_url"),
-      " can't be used: files are not fetched. Send the content in `file_data`, as a data URL.",
-    );
-  if (!part.file_data) throw fieldError(dataAt, " is missing. Send the file as a data URL.");
+  return { type: "document", source: readFileSource(part, at), title: part.filename || null, context: null, cache: null, at };
+}
+
+function readFileSource(part: Extract<InputPart, { type: "input_file" }>, at: FieldPath): DocumentBlock["source"] {
+  const dataAt = below(at, "file_data");
+  if (part.file_url) return readFileUrl(part.file_url, below(at, "file_url"));
+  if (!part.file_data) throw fieldError(dataAt, " is missing. Send the file as a data URL, or its address in `file_url`.");
   // Some clients send only the content of a PDF.
   const isBare = !part.file_data.startsWith("data:") && part.filename?.toLowerCase().endsWith(".pdf");
   const data = isBare ? `data:application/pdf;base64,${part.file_data}` : part.file_data;
-  return { type: "document", source: readFileData(data, dataAt), title: part.filename || null, context: null, cache: null, at };
+  return readFileData(data, dataAt);
 }
 
 function stored(at: FieldPath): Error {

@@ -138,7 +138,7 @@ function refusedField(direction: PolicyDirection, policy: Policy): string {
  * request has an index.
  */
 function namesOf({ client }: PolicyDirection, { field }: Policy): string[] {
-  if (client === "messages") return ["messages[]", "messages[].content[]", "tools[]"];
+  if (client === "messages") return ["messages[]", "messages[].content[]", "messages[].content[].source.url", "tools[]"];
   const steps = (field.split(":")[0] ?? "").split(".");
   return steps.map((_, index) => steps.slice(0, index + 1).join("."));
 }
