@@ -3,6 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { SEARCH_NAMES } from "../../protocol/output/guarded-names.ts";
+import { offeredTools } from "../../protocol/offered-tools.ts";
 import { isServerTool } from "../../protocol/server-tool.ts";
 
 /** Tools that a server runs and bills by their tokens alone. */
@@ -19,10 +20,10 @@ export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backe
     const value = outline[name];
     if (value !== undefined && value !== null && value !== false) throw unpriced(name, "searches");
   }
-  for (const [index, tool] of listOf(outline["tools"]).entries()) {
+  for (const { tool, field } of offeredTools(outline)) {
     const type = isObject(tool) ? tool["type"] : undefined;
     if (isServerTool(tool) && !(typeof type === "string" && TOKENS_ONLY.test(type)))
-      throw unpriced(`tools[${index}].type`, "tools that run on the model server", REMEDIES.get(type));
+      throw unpriced(`${field()}.type`, "tools that run on the model server", REMEDIES.get(type));
   }
 }
 
@@ -30,11 +31,6 @@ export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backe
 const REMEDIES: ReadonlyMap<unknown, string> = new Map([
   ["shell", 'Run the commands yourself: its `environment` must be `{"type": "local"}`.'],
 ]);
-
-/** One object where others have a list. */
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [value];
-}
 
 function unpriced(field: string, what: string, remedy = "Leave it out."): GatewayError {
   return new GatewayError(

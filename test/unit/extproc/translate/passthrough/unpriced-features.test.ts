@@ -10,6 +10,15 @@ const bodyWith = (fields: object) =>
   });
 const { generic } = PROFILES;
 
+const HELLO = { role: "user", content: "hi" };
+const added = (definition: object) => ({
+  role: "user",
+  content: [
+    { type: "text", text: "hi" },
+    { type: "tool_addition", tool: { type: "tool_definition", definition } },
+  ],
+});
+
 const billed: [string, object][] = [
   ["web_search_options", { web_search_options: {} }],
   ["search_parameters", { search_parameters: { mode: "on" } }],
@@ -24,6 +33,25 @@ const billed: [string, object][] = [
   ["tools[0].type", { tools: [{ type: "shell" }] }],
   ["tools[0].type", { tools: [{ type: "shell", environment: { type: "container_auto" } }] }],
   ["tools[0].type", { tools: [{ type: "shell", environment: "local" }] }],
+  ["tools[0].tools[1].type", { tools: [{ type: "namespace", tools: [{ type: "function" }, { type: "web_search" }] }] }],
+  // Defined in the middle of a conversation.
+  [
+    "messages[1].content[1].tool.definition.type",
+    { messages: [HELLO, added({ type: "web_search_20260318", name: "web_search" })] },
+  ],
+  [
+    "messages[0].content[0].tool_changes[0].tool.definition.type",
+    {
+      messages: [
+        { role: "user", content: [{ type: "compaction", tool_changes: added({ type: "advisor_20260301" }).content.slice(1) }] },
+      ],
+    },
+  ],
+  [
+    "input[1].tools[0].type",
+    { input: [HELLO, { type: "additional_tools", role: "developer", tools: [{ type: "web_search" }] }] },
+  ],
+  ["input[0].tools[1].type", { input: [{ type: "tool_search_output", tools: [{ type: "function" }, { type: "mcp" }] }] }],
 ];
 
 test.for(billed)("%s of %j is billed in addition to tokens, and refused by name", ([field, fields]) => {
@@ -58,6 +86,11 @@ test.for([
   { tools: [{ type: "tool_search", execution: "client", parameters: {} }] },
   { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] },
   { tools: [{ type: "tool_search_tool_regex_20251119", name: "search" }] },
+  { messages: [HELLO, added({ name: "f", input_schema: {} }), added({ type: "bash_20250124", name: "bash" })] },
+  { messages: [{ role: "user", content: [{ type: "tool_addition", tool: { type: "tool_reference", name: "f" } }] }] },
+  { messages: [{ role: "assistant", content: [{ type: "mcp_tool_listing", tools: [{ name: "f", input_schema: {} }] }] }] },
+  { input: [HELLO, { type: "additional_tools", role: "developer", tools: [{ type: "function", name: "f" }] }] },
+  { input: [{ type: "mcp_list_tools", tools: [{ name: "f", input_schema: {} }] }] },
   { mcp_servers: [{ type: "url", url: "https://x", name: "x" }], tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] },
 ])("%j costs only tokens", (fields) => {
   expect(() => refuseUnpriced(bodyWith(fields), { profile: generic })).not.toThrow();
