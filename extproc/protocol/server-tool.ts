@@ -1,7 +1,8 @@
 import { isObject } from "./json/object.ts";
 
 /** Tools that the client runs itself, and the names that messages and Responses have for some of them. */
-const CLIENT_TOOLS = /^(function|custom|namespace|local_shell|apply_patch|computer|(bash|text_editor|computer|memory)_.*)$/;
+const CLIENT_TOOLS =
+  /^(function|custom|namespace|local_shell|apply_patch|computer|(bash|text_editor|computer|browser|memory)_.*)$/;
 
 /** Does the model's server run this tool? Unknown types count as such, too. */
 export function isServerTool(tool: unknown): boolean {

@@ -109,6 +109,8 @@ const compactionBlock = z.object({ type: z.literal("compaction"), content: text.
 const BOOKKEEPING = ["fallback", "tool_addition", "tool_removal", "mcp_tool_listing", "browser_state"] as const;
 const bookkeepingBlock = z.object({
   type: z.literal(BOOKKEEPING),
+  /** Of a tool_addition: one of `tools`, or the definition of another. */
+  tool: z.unknown().optional(),
   ...marks,
 });
 const containerUploadBlock = z.object({ type: z.literal("container_upload"), file_id: text, ...marks });
@@ -151,7 +153,7 @@ export type ResultBlock = z.infer<typeof resultBlock>;
 export type ToolResultBlock = z.infer<typeof toolResultBlock>;
 export type ServerToolUseBlock = z.infer<typeof serverToolUseBlock>;
 export type ServerToolResultBlock = z.infer<typeof serverToolResultBlock>;
-type BookkeepingBlock = z.infer<typeof bookkeepingBlock>;
+export type BookkeepingBlock = z.infer<typeof bookkeepingBlock>;
 
 export function isServerToolUse(block: Block): block is ServerToolUseBlock {
   return SERVER_TOOL_USES.some((type) => type === block.type);

@@ -1,4 +1,5 @@
 import { drop, emulate, map, reject, type Policy } from "../policy.ts";
+import { PREWARMING_POLICY } from "../prewarming.ts";
 
 const PNG = "data:image/png;base64,iVBORw0KGgo=";
 const PDF = "data:application/pdf;base64,JVBERi0=";
@@ -184,6 +185,7 @@ export const CONTENT_POLICIES = [
     "output_config.format; objects are closed, and bounds move into descriptions; name, description and strict have no counterpart, except on Responses servers; `jsonSchema` can select other methods",
     { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
   ),
+  PREWARMING_POLICY,
   drop("stream_options.include_obfuscation", "as for all other members", { stream_options: { include_obfuscation: true } }),
   drop("chat_template_kwargs.custom", "as for all other members", { chat_template_kwargs: { custom: 1 } }),
   drop("reasoning.summary", "as for all other members", { reasoning: { summary: "auto" } }),

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable, headerSafe } from "../field-table.ts";
+import { refusePrewarming } from "../prewarming.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 
 const TABLE = createFieldTable(FIELD_POLICIES);
@@ -27,6 +28,7 @@ export function droppedFields(request: JsonObject): string[] {
     const { field, note } = refused;
     throw new GatewayError("invalid_request", `\`${field}\` is not possible with this model: ${note}. Leave it out.`, { field });
   }
+  refusePrewarming(request);
   return [...dropped, ...unreadMembers(request).slice(0, MAX_UNREAD_NAMES)];
 }
 

@@ -68,8 +68,13 @@ export const CONTENT_POLICIES = [
   ),
   drop(
     "messages.content.bookkeeping",
-    "the service's own records: fallback, tool_addition and similar blocks",
-    saying({ type: "tool_addition" }),
+    "the service's own records: fallback, tool_removal and similar blocks, and a tool_addition of a tool in `tools`",
+    saying({ type: "tool_addition", tool: { type: "tool_reference", name: "f" } }),
+  ),
+  reject(
+    "messages.content.tool.definition",
+    "a tool_addition that defines a tool; it belongs into `tools`",
+    saying({ type: "tool_addition", tool: { type: "tool_definition", definition: { name: "g", input_schema: {} } } }),
   ),
   drop(
     "messages.content.cache_control",

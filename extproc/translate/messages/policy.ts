@@ -35,7 +35,6 @@ export const FIELD_POLICIES = [
   map("service_tier", "standard_only as default", "standard_only", { droppedBy: { rejects: ["service_tier"] } }),
   drop("cache_control", "chat servers cache prefixes automatically", { type: "ephemeral" }),
   drop("context_management", "the client sends the context that it wants", { edits: [] }),
-  drop("compaction", "the client compacts by itself", {}),
   drop("fallbacks", "the gateway chooses the backend", [{ model: "x" }]),
   drop("fallback_credit_token", "a token of the messages service itself", "token"),
   drop("billing_policy", "the gateway bills by its own prices", {}),
@@ -48,5 +47,8 @@ export const FIELD_POLICIES = [
   drop("workspace_id", "an id of the messages service itself", "workspace"),
   reject("mcp_servers", "they run on the messages service; connect to them from the client", [{ type: "url", url: "https://x" }]),
   reject("container", "containers exist only on the messages service", "container_1"),
+  reject("compaction", "only the messages service makes a compaction block. Ask for a summary in a message", {
+    type: "summarize",
+  }),
   reject("thread", "the messages service keeps the first part of the conversation", { id: "thread_1" }),
 ] as const satisfies readonly Policy[];

@@ -3,6 +3,7 @@ import { isObject } from "../../protocol/json/object.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
 import {
   isBookkeeping,
+  type BookkeepingBlock,
   type Block as WireBlock,
   type BlockOf,
   type ResultBlock as WireResultBlock,
@@ -61,7 +62,7 @@ function readAssistantBlock(block: WireBlock, { at, turn, index }: BlockPosition
       ),
     ];
   }
-  if (isBookkeeping(block)) return leaveBookkeeping(context);
+  if (isBookkeeping(block)) return leaveBookkeeping(block, at, context);
   switch (block.type) {
     case "text":
       return [textBlock(block.text, at)];
@@ -95,7 +96,7 @@ function readUserBlock(block: WireBlock, { at, turn, index }: BlockPosition, con
   if (isServerToolBlock(block)) {
     return [textBlock(serverToolText(block, (member) => context.text.block(turn, index, member)).trim(), at)];
   }
-  if (isBookkeeping(block)) return leaveBookkeeping(context);
+  if (isBookkeeping(block)) return leaveBookkeeping(block, at, context);
   switch (block.type) {
     case "text":
     case "image":
@@ -159,7 +160,10 @@ function sealedOrNull(signature: string | null | undefined): string | null {
   return signature && isSealed(signature) ? signature : null;
 }
 
-function leaveBookkeeping({ omitted }: TurnsContext): Block[] {
+/** @throws GatewayError `invalid_request` for a tool that the request does not have elsewhere. */
+function leaveBookkeeping({ tool }: BookkeepingBlock, at: FieldPath, { omitted }: TurnsContext): Block[] {
+  if (isObject(tool) && tool["definition"] !== undefined)
+    throw fieldError(at, ": this model's server takes no tools inside messages. Move the definition into `tools`.");
   omitted.content.add("messages.content.bookkeeping");
   return [];
 }

@@ -32,6 +32,9 @@ export function readTools(tools: readonly WireTool[], text: RequestText, omitted
   });
 }
 
+/** Clients run them, and only models that were trained on them know their forms. */
+const BUILT_IN = /^(computer|browser)_/;
+
 function readTypedTool(tool: Extract<WireTool, { kind: "typed" }>, at: FieldPath, omitted: Omitted): Tool[] {
   const spelledOut = clientTool(tool);
   if (spelledOut !== null) {
@@ -49,6 +52,8 @@ function readTypedTool(tool: Extract<WireTool, { kind: "typed" }>, at: FieldPath
       below(at, "type"),
       " belongs to a tool of POST /v1/chat/completions. Send `name`, `description` and `input_schema` instead of `type` and `function`.",
     );
+  if (BUILT_IN.test(tool.type))
+    throw fieldError(at, ": tools of this type are built into other models. Leave it out, or offer a tool of your own.");
   throw fieldError(
     at,
     ": a tool of this type runs on the server, and this model's server has none. Leave it out, or offer a tool of your own.",

@@ -1,4 +1,5 @@
 import { drop, emulate, map, reject, type Policy } from "../policy.ts";
+import { PREWARMING_POLICY } from "../prewarming.ts";
 import { encodeThought } from "./thought.ts";
 
 const HELLO = { role: "user", content: "hi" };
@@ -136,6 +137,7 @@ export const CONTENT_POLICIES = [
     { text: { verbosity: "low" } },
     { droppedBy: { accepts: [] }, lostTo: { messages: "no counterpart" } },
   ),
+  PREWARMING_POLICY,
   drop("include[]", "only for tools that the service itself runs", { include: ["web_search_call.action.sources"] }),
   reject("include[]: logprobs", "log probabilities are not available. Leave it out", {
     include: ["message.output_text.logprobs"],

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { createFieldTable } from "../field-table.ts";
+import { refusePrewarming } from "../prewarming.ts";
 import { hostedKind } from "../../protocol/responses/hosted-item.ts";
 import { FIELD_POLICIES } from "./policy.ts";
 import { isUnknownReference, storedItem } from "./stored.ts";
@@ -17,6 +18,7 @@ const PARTS = ["input_text", "output_text", "text", "refusal", "input_image", "i
 export function checkFields(request: JsonObject): string[] {
   const { refused, dropped } = TABLE.judge(request);
   if (refused !== null) throw refuse(refused.field, `can't be used: ${refused.note}.`);
+  refusePrewarming(request);
   const { input, tools, include } = request;
   if (Array.isArray(input)) for (const [index, item] of input.entries()) checkItem(item, `input[${index}]`);
   if (Array.isArray(tools)) for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`);

@@ -81,6 +81,7 @@ test.for([
   { tools: [{ type: "bash_20250124", name: "bash" }] },
   { tools: [{ type: "computer_20250124", name: "computer" }] },
   { tools: [{ type: "computer" }] },
+  { tools: [{ type: "computer_toolset_20260801" }, { type: "browser_toolset_20260801" }] },
   { tools: [{ type: "shell", environment: { type: "local" } }] },
   { tools: [{ type: "tool_search" }, { type: "function", name: "f", defer_loading: true }] },
   { tools: [{ type: "tool_search", execution: "client", parameters: {} }] },
