@@ -110,6 +110,7 @@ export function responseChanges({
   notice,
 }: ResponseChangesInput): HeaderChanges {
   const set: Record<string, string> = { ...requestIdHeaders(requestId), ...limits, ...notice };
+  if (isOtherSuccess(headers.get(":status"))) set[":status"] = "200";
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
   if (isStream && isFramed(headers)) set["content-type"] = "text/event-stream";
@@ -118,6 +119,11 @@ export function responseChanges({
     (name) => !name.startsWith(":") && !PASSED_DOWNSTREAM.has(name) && !Object.hasOwn(set, name),
   );
   return { set, remove: hasLength ? remove : [...remove, "content-length"] };
+}
+
+/** Some servers answer 201 or 202, as their frameworks do by default; OpenAI's SDK for .NET takes these for errors. */
+function isOtherSuccess(status: string | undefined): boolean {
+  return status !== undefined && status !== "200" && status.startsWith("2");
 }
 
 /** One id under both names (S17). */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
-import { eventsInBody } from "../../protocol/body-sniffer.ts";
+import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { encodeForeign } from "../../protocol/json/raw.ts";
@@ -132,7 +132,7 @@ function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
 
 function passAnswer(body: Buffer, meter: Meter, { facts, edits, createCount, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? body : responseOf(events, reader);
+  const answer = events === null ? withoutMark(body) : responseOf(events, reader);
   const json = parseResponse(answer, reader);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});

@@ -50,6 +50,14 @@ describe.for(EACH)("$model, stream: $isStream", (asked) => {
     expect(await rowOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
   });
 
+  test.for([201, 202])("a complete answer with status %i is a 200, which is all that some SDKs accept", async (status) => {
+    answer = (response) => send(response, asked, { status });
+    const response = await ask(asked);
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain(asked.isStream ? "data: [DONE]" : '"finish_reason":"stop"');
+    expect(await rowOf(response)).toMatchObject({ outcome: "complete" });
+  });
+
   test("a server's headers are not passed on, whatever their names (S17)", async () => {
     const headers = {
       "x-internal": "secret",

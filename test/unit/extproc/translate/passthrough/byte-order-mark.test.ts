@@ -3,7 +3,7 @@ import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 
-const REQUEST = { model: "m", max_tokens: 10, messages: [{ role: "user", content: "hi" }] };
+const REQUEST = { model: "m", max_tokens: 10, messages: [{ role: "user", content: "hi" }], input: "hi" };
 
 test.for([
   [
@@ -26,6 +26,24 @@ test.for([
       model: "m",
       content: [{ type: "text", text: "hello" }],
       usage: { input_tokens: 5, output_tokens: 2 },
+    },
+  ],
+  [
+    "responses",
+    {
+      id: "resp_1",
+      object: "response",
+      created_at: 1,
+      status: "completed",
+      model: "m",
+      output: [{ id: "msg_1", type: "message", role: "assistant", content: [{ type: "output_text", text: "hello" }] }],
+      usage: {
+        input_tokens: 5,
+        input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+        output_tokens: 2,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 7,
+      },
     },
   ],
 ] as const)("a complete %s answer after a byte order mark passes without it", ([protocol, answer]) => {
