@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import { CLIENT_PATHS } from "../../contract/protocol.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
 import { prepareApiScope } from "../http/api-scope.ts";
@@ -32,6 +33,16 @@ import { webhookApi } from "./routes/webhooks.ts";
 import { usageGroupsApi } from "./routes/usage-groups.ts";
 import { validatorCompiler } from "./validation.ts";
 
+const MODEL_PATHS = Object.values(CLIENT_PATHS);
+
+/** OpenRouter has its models below this path, so its clients bring the base URL along. */
+function explainUnknown(url: string): string {
+  const meant = MODEL_PATHS.find((path) => url.startsWith(`/api${path}`));
+  if (meant !== undefined)
+    return `This is the management API. To call models, leave \`/api\` out of the base URL: POST ${meant}.`;
+  return `Unknown method and path. See ${API_PATH}/openapi.json for all operations.`;
+}
+
 /**
  * The management API: what the pages do, for programs. Requests and answers follow the zod schemas of the routes, and so
  * does its description, `/api/v1/openapi.json` (docs/management-api.md).
@@ -43,8 +54,8 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
       scope.setValidatorCompiler(validatorCompiler);
       scope.setSerializerCompiler(serializerCompiler);
       scope.setErrorHandler((error, request, reply) => answerApiError({ error, request, reply, log: deps.log }));
-      scope.setNotFoundHandler(() => {
-        throw new GatewayError("not_found", `Unknown method and path. See ${API_PATH}/openapi.json for all operations.`);
+      scope.setNotFoundHandler(({ url }) => {
+        throw new GatewayError("not_found", explainUnknown(url));
       });
       recognizeCallers(scope, deps);
       await scope.register(swagger, describeApi(deps.publicBaseUrl));

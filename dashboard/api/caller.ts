@@ -98,7 +98,8 @@ async function callerOfToken(database: Database, credential: string): Promise<Ca
 /** Of a credential that never was a token; undefined if only the database can tell. */
 function explainMistake(credential: string): string | undefined {
   if (credential === "") return `The \`authorization\` header contains no token. ${WHERE}`;
-  if (credential.startsWith("sk-mg-")) return `This is an API key, which can only call models. ${WHERE}`;
+  if (credential.startsWith("sk-mg-"))
+    return `This is an API key, which can only call models. ${WHERE} To call models, leave \`/api\` out of the base URL.`;
   if (!isManagementToken(credential)) return `This is not a management token. ${WHERE}`;
   const { length } = credential;
   if (length === MANAGEMENT_TOKEN_LENGTH) return undefined;

@@ -311,7 +311,7 @@ test("without a token, with a revoked or expired one, and with an API key, the a
     [program, /^This token is not valid/],
     [ended, /^This token is not valid/],
     [client({ authorization: `Bearer ${made.value}` }), /^This is an API key, which can only call models\./],
-    [client({ "x-api-key": made.value }), /^This is an API key/],
+    [client({ "x-api-key": made.value }), /^This is an API key, .* To call models, leave `\/api` out of the base URL\.$/],
     [client({ authorization: "Basic YTpi" }), /^The `authorization` header contains no token\. Create a management token/],
     // As a command sends it whose variable is not set.
     [client({ authorization: "Bearer" }), /^The `authorization` header contains no token\. Create a management token/],
@@ -388,6 +388,9 @@ test("an account with too many requests is asked to wait, and no other account i
 test("errors for unknown paths and broken JSON are JSON", async () => {
   const { program, client } = await open();
   expect((await refusal(program.get("/api/v1/nothing"))).slice(0, 2)).toEqual([404, "not_found"]);
+  // The base URL of OpenRouter's clients, with another host.
+  const [status, , , meant] = await refusal(program.call("POST", "/api/v1/chat/completions", {}));
+  expect([status, meant]).toEqual([404, expect.stringContaining("leave `/api` out of the base URL: POST /v1/chat/completions.")]);
   const broken = await client({ authorization: `Bearer ${program.token}`, "content-type": "application/json" }).get(
     "/api/v1/keys",
     {
