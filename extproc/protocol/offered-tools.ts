@@ -30,9 +30,11 @@ function add(found: OfferedTool[], tools: unknown, field: () => string): void {
   }
 }
 
-/** Messages: blocks that add a tool, and those that a compacted conversation had added. */
+/** Messages: blocks that add a tool, and those that a compacted conversation had added. Some chat servers take whole lists. */
 function addDefined(found: OfferedTool[], message: unknown, turn: number): void {
-  const content = isObject(message) ? message["content"] : undefined;
+  if (!isObject(message)) return;
+  if (message["tools"] !== undefined) add(found, message["tools"], () => `messages[${turn}].tools`);
+  const { content } = message;
   if (!Array.isArray(content)) return;
   for (const [index, block] of content.entries()) {
     if (!isObject(block)) continue;

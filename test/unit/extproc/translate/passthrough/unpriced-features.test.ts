@@ -47,6 +47,7 @@ const billed: [string, object][] = [
       ],
     },
   ],
+  ["messages[0].tools[0].type", { messages: [{ role: "system", tools: [{ type: "builtin_function" }] }, HELLO] }],
   [
     "input[1].tools[0].type",
     { input: [HELLO, { type: "additional_tools", role: "developer", tools: [{ type: "web_search" }] }] },
