@@ -10,6 +10,7 @@ import { noteKeyAction } from "../../ledger/keys/note-key-action.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
 import { admitChange } from "../../ledger/people/audit.ts";
+import type { Role } from "../../ledger/people/members.ts";
 import { checkFirstKey } from "../../ledger/people/email-proof.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { queueKeyEvent } from "../../ledger/webhooks/key-events.ts";
@@ -86,7 +87,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
       database.transaction(async (transaction) => {
         const { accountId } = actor;
         await checkModelNames(transaction, allowedModels, modelsField);
-        await admitChange(transaction, "key", actor);
+        await admitChange(transaction, "key", actor, roleFor(promptLogDays ?? undefined));
         if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const { publicId, value } = await createApiKey(transaction, {
           accountId,
@@ -110,7 +111,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         const onlySwitch = switchIn(change);
         await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
         const isStop = onlySwitch === "disabled" && before.status !== "disabled";
-        if (!isStop) await admitChange(transaction, "key", actor);
+        if (!isStop) await admitChange(transaction, "key", actor, roleFor(change.promptLogDays));
         const { projectId, ...settings } = change;
         if (
           projectId !== undefined &&
@@ -153,6 +154,11 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         return key;
       }),
   };
+}
+
+/** Owners alone decide what is recorded. */
+function roleFor(promptLogDays: number | null | undefined): Role {
+  return promptLogDays === undefined ? "member" : "owner";
 }
 
 /** Security reviews look for these. */

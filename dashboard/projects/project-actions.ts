@@ -1,3 +1,4 @@
+import { lockForChange } from "../../ledger/people/actor.ts";
 import { noteAction } from "../../ledger/people/audit.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { findProject, type ListedProject } from "../../ledger/projects/project-list.ts";
@@ -29,6 +30,7 @@ export function createProjectActions(database: Database): ProjectActions {
       }),
     delete: (actor, id) =>
       database.transaction(async (transaction) => {
+        await lockForChange(transaction, actor, "owner");
         const name = await deleteProject(transaction, { accountId: actor.accountId, id });
         await noteAction(transaction, { ...actor, action: "project.deleted", subject: name });
         return name;

@@ -3,6 +3,7 @@ import { formatNanoUsd } from "../money.ts";
 import { endBatchesOf } from "../batches/batches.ts";
 import { eraseLabels } from "../labels/account-labels.ts";
 import { turnOffAutoTopUp } from "../payments/auto-top-up.ts";
+import { lockForChange, type Actor } from "../people/actor.ts";
 import { noteAction } from "../people/audit.ts";
 import type { Database } from "../postgres/database.ts";
 import { endPromptLogs } from "../prompt-log/records.ts";
@@ -16,13 +17,15 @@ import { readBalance, setAccountStatus } from "./accounts.ts";
  * sessions. The ledger, usage and memberships stay, without tags and end users, so that its people can still read their payments and usage.
  * Administrators can reactivate it; its keys stay disabled even then.
  * @returns the credit that was left, in nano-USD.
- * @throws GatewayError `invalid_request` for an account that is suspended or closed.
+ * @throws GatewayError `invalid_request` for an account that is suspended or closed; `permission_denied` if the person is no owner of it
+ * any more.
  */
 export async function closeAccount(
   database: Database,
-  { accountId, personId }: { accountId: string; personId: string },
+  { accountId, personId }: Pick<Actor, "accountId" | "personId">,
 ): Promise<bigint> {
   return database.transaction(async (transaction) => {
+    await lockForChange(transaction, { accountId, personId }, "owner");
     if (!(await setAccountStatus(transaction, accountId, "suspended")))
       throw new GatewayError(
         "invalid_request",

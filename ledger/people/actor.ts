@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
+import { lockAccount } from "../accounts/lock-account.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { readTokenRole } from "./management-tokens.ts";
 import { isMore, roleColumn, type Role } from "./members.ts";
@@ -27,6 +28,15 @@ export async function checkActor(
     personId === null ? await readTokenRole(transaction, tokenId) : await readRole(transaction, { accountId, personId });
   if (role === undefined || isMore(least, role))
     throw new GatewayError("permission_denied", "Your access to this account has ended or changed. Nothing was changed.");
+}
+
+/**
+ * Locks the account for a change that is never limited: what deletes or ends something of it. @throws as `checkActor`.
+ * @param transaction the one that notes the action.
+ */
+export async function lockForChange(transaction: Queryable, actor: Actor, least: Role): Promise<void> {
+  await lockAccount(transaction, actor.accountId);
+  await checkActor(transaction, actor, least);
 }
 
 async function readRole(transaction: Queryable, { accountId, personId }: { accountId: string; personId: string }) {

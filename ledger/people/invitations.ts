@@ -5,7 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { OTHER, type OrOther } from "../postgres/known-or-other.ts";
 import { linkUser } from "../provisioning/users.ts";
-import { checkActor } from "./actor.ts";
+import { lockForChange } from "./actor.ts";
 import { noteAction } from "./audit.ts";
 import {
   ACCOUNT_OF_MEMBERSHIP,
@@ -47,8 +47,7 @@ export async function invite(
   const { token, hash } = mintToken();
   const by = { accountId, personId: tokenId === null ? invitedBy : null, tokenId };
   await database.transaction(async (transaction) => {
-    await lockAccount(transaction, accountId);
-    await checkActor(transaction, by, "owner");
+    await lockForChange(transaction, by, "owner");
     // An account must not be a way to send mail to the world in our name.
     if ((await countInvited(transaction, accountId)) >= invitationsADay)
       throw new GatewayError(

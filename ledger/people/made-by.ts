@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Database, Queryable } from "../postgres/database.ts";
+import type { Queryable } from "../postgres/database.ts";
 import { maskApiKey } from "../keys/keys.ts";
 import { noteKeyAction } from "../keys/note-key-action.ts";
 import { noteAction } from "./audit.ts";
@@ -44,17 +44,9 @@ export async function listMadeThings(database: Queryable, { accountId, personId 
   return { keys: keys.map((key) => ({ ...key, masked: maskApiKey(key.publicId) })), tokens };
 }
 
-/** Deletes these keys and revokes these tokens, all of them. */
-export async function revokeMadeThings(
-  database: Database,
-  { byPersonId, ...maker }: Maker & { byPersonId: string },
-): Promise<void> {
-  await database.transaction((transaction) => revokeMadeThingsIn(transaction, { ...maker, byPersonId }));
-}
-
 const idRow = z.strictObject({ id: z.string() });
 
-/** The same as part of a larger transaction. */
+/** Deletes these keys and revokes these tokens, all of them. */
 export async function revokeMadeThingsIn(
   transaction: Queryable,
   { accountId, personId, byPersonId }: Maker & { byPersonId: string },

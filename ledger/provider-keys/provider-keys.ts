@@ -5,6 +5,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import { PROVIDER_KEY_STATES, type ProviderKeyState } from "../../contract/provider-key.ts";
 import { sealTo } from "../../runtime/sealed-box.ts";
 import { checkCredit } from "../accounts/credit-check.ts";
+import { lockForChange } from "../people/actor.ts";
 import { admitChange, noteAction } from "../people/audit.ts";
 import type { Database, Queryable, Reader } from "../postgres/database.ts";
 import { knownOrOther, type OrOther } from "../postgres/known-or-other.ts";
@@ -195,7 +196,7 @@ export async function setFallback(
 ): Promise<ProviderKey> {
   const { accountId } = actor;
   return database.transaction(async (transaction) => {
-    await lockAccounts(transaction, [accountId]);
+    await lockForChange(transaction, actor, "owner");
     const key = await findProviderKey(transaction, { accountId, provider });
     if (key.fallsBack === fallsBack) return key;
     // To refuse requests again is always possible.
@@ -215,7 +216,7 @@ export async function setFallback(
 export async function deleteProviderKey(database: Database, actor: ProviderKeyActor, provider: string): Promise<ProviderKey> {
   const { accountId } = actor;
   return database.transaction(async (transaction) => {
-    await lockAccounts(transaction, [accountId]);
+    await lockForChange(transaction, actor, "owner");
     const key = await findProviderKey(transaction, { accountId, provider });
     await transaction.execute("DELETE FROM provider_key WHERE id = $1", [key.id]);
     await refreshAccounts(transaction, [accountId]);

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { findAccount } from "../../../ledger/accounts/accounts.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { withdrawInvitation } from "../../../ledger/people/invitations.ts";
 import { suspendMadeThingsIn } from "../../../ledger/people/made-by.ts";
@@ -60,6 +61,8 @@ export function createUserActions(deps: AppDeps): UserActions {
   async function deactivate(caller: Caller, { id, email }: ProvisionedUser): Promise<void> {
     const { accountId } = caller;
     const removed = await database.transaction(async (transaction) => {
+      // Before the invitation, as whoever accepts it does.
+      await lockForChange(transaction, caller, "owner");
       if (await withdrawInvitation(transaction, { accountId, email }))
         await noteAction(transaction, { ...caller, action: "member.invitation_revoked", subject: email });
       // Only now: who was just accepting it is a member since.
@@ -92,6 +95,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     const { accountId } = caller;
     await database.transaction(async (transaction) => {
       if (isMore(to, role)) await admitChange(transaction, "settings", caller);
+      else await lockForChange(transaction, caller, "owner");
       await changeRole(transaction, { accountId, personId, role: to });
       const person = await findPerson(transaction, personId);
       await noteAction(transaction, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });

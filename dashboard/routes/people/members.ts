@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
 import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
-import { listMadeThings, revokeMadeThings, revokeMadeThingsIn } from "../../../ledger/people/made-by.ts";
+import { listMadeThings, revokeMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { SCIM_PATH } from "../../api/prefixes.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
@@ -94,7 +95,9 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       if (role === member.role) return;
       const { accountId } = visitor.membership;
       await database.transaction(async (transaction) => {
-        if (isMore(role, member.role)) await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
+        const actor = { accountId, personId: visitor.person.id };
+        if (isMore(role, member.role)) await admitChange(transaction, "settings", actor);
+        else await lockForChange(transaction, actor, "owner");
         await changeRole(transaction, { accountId, personId: member.personId, role });
         const subject = `${member.email} ${role}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "member.changed", subject });
@@ -126,7 +129,11 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = memberOf(request, "manageMembers");
     const { accountId } = visitor.membership;
     const { personId } = await find(visitor, request.params.personId);
-    await revokeMadeThings(database, { accountId, personId, byPersonId: visitor.person.id });
+    const byPersonId = visitor.person.id;
+    await database.transaction(async (transaction) => {
+      await lockForChange(transaction, { accountId, personId: byPersonId }, "owner");
+      await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId });
+    });
     return goTo(reply, "/dashboard/members", "Keys and tokens revoked.");
   });
 
@@ -139,6 +146,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { personId } = member;
       const byPersonId = visitor.person.id;
       await database.transaction(async (transaction) => {
+        if (personId !== byPersonId) await lockForChange(transaction, { accountId, personId: byPersonId }, "owner");
         await removeMember(transaction, { accountId, personId });
         // Members who leave decide over their own things, not over the account's keys.
         if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))

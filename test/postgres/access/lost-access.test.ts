@@ -5,15 +5,17 @@ import { postCredit } from "../../../ledger/credit/entries.ts";
 import { changeKey } from "../../../ledger/keys/key-settings.ts";
 import { listKeys } from "../../../ledger/keys/key-list.ts";
 import { createApiKey, revokeApiKey } from "../../../ledger/keys/keys.ts";
+import { setAccountLimits } from "../../../ledger/leases/account-limits.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations } from "../../../ledger/people/invitations.ts";
 import { revokeManagementToken } from "../../../ledger/people/management-tokens.ts";
-import { changeRole, removeMember } from "../../../ledger/people/members.ts";
+import { changeRole, listMembers, removeMember } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
+import { createProject } from "../../../ledger/projects/projects.ts";
 import { hold } from "../../support/billing/held-rows.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
-import { openDashboard, type SignedIn, type TestDashboard } from "../../support/dashboard/dashboard.ts";
+import { openDashboard, type Client, type SignedIn, type TestDashboard } from "../../support/dashboard/dashboard.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openScim, USERS } from "../scim/harness.ts";
 
@@ -145,9 +147,10 @@ async function everythingOf(database: Database, accountId: string) {
     tables.map((table) => database.execute(`SELECT FROM ${table} WHERE account_id = $1`, [accountId])),
   );
   const [account] = await database.query({
-    text: "SELECT limits, (SELECT array_agg(secret_hash) FROM api_key WHERE account_id = $1) AS hashes FROM account WHERE id = $1",
+    text: `SELECT name, status, limits, (SELECT array_agg(secret_hash) FROM api_key WHERE account_id = $1) AS hashes
+           FROM account WHERE id = $1`,
     values: [accountId],
-    row: z.strictObject({ limits: z.unknown(), hashes: z.array(z.instanceof(Buffer)) }),
+    row: z.strictObject({ name: z.string(), status: z.string(), limits: z.unknown(), hashes: z.array(z.instanceof(Buffer)) }),
   });
   return {
     counts,
@@ -156,6 +159,85 @@ async function everythingOf(database: Database, accountId: string) {
     invitations: (await listInvitations(database, accountId)).map(({ email }) => email),
   };
 }
+
+/** What owners alone do, and what lets whoever does it stay, or hurts others. */
+const OF_OWNERS = [
+  ["make somebody an owner", ({ bob, carlId }) => bob.post(`/dashboard/members/${carlId}/role`, { role: "owner" })],
+  ["take an owner's role", ({ bob, annId }) => bob.post(`/dashboard/members/${annId}/role`, { role: "viewer" })],
+  ["remove an owner", ({ bob, annId }) => bob.post(`/dashboard/members/${annId}/remove`, { revoke: "yes" })],
+  ["revoke a member's keys", ({ bob, carlId }) => bob.post(`/dashboard/members/${carlId}/access/revoke`)],
+  ["close the account", ({ bob, name }) => bob.post("/dashboard/settings/close", { name })],
+  ["rename the account", ({ bob }) => bob.post("/dashboard/settings/account", { accountName: "Mallory" })],
+  ["raise limits", ({ bob }) => bob.call("PUT", "/api/v1/limits", {})],
+  ["set a budget", ({ bob }) => bob.call("PUT", "/api/v1/budgets", { scope: "account", amount: "1" })],
+  ["add a webhook", ({ bob }) => bob.call("POST", "/api/v1/webhooks", { url: "https://example.com/", events: ["key.created"] })],
+  ["create a project", ({ bob }) => bob.call("POST", "/api/v1/projects", { name: "late" })],
+  ["delete a project", ({ bob, projectId }) => bob.call("DELETE", `/api/v1/projects/${projectId}`)],
+  ["remove a member by a program", ({ program, carlId }) => program.call("DELETE", `${USERS}/${carlId}`)],
+] as const satisfies readonly (readonly [string, (asked: OwnersTools) => Promise<{ statusCode: number }>])[];
+
+interface OwnersTools {
+  bob: SignedIn;
+  /** Of his. */
+  program: Client;
+  annId: string;
+  carlId: string;
+  projectId: string;
+  /** Of the account. */
+  name: string;
+}
+
+test.for(OF_OWNERS.flatMap(([what, send]) => (["member", "removed"] as const).map((state) => ({ what, send, state }))))(
+  "an owner who is $state when it is their turn to $what does not (S56)",
+  async ({ send, state }) => {
+    const opened = await open();
+    const { database, accountId, ann, program: others, programOf, inAccount, holder } = opened;
+    const bob = await addOwner(opened);
+    const { personId: carlId } = await inAccount(accountId, "member");
+    await inAccount(accountId, "owner");
+    const { publicId } = await createApiKey(database, { accountId, name: "carl's", pepper: PEPPER });
+    await noteAction(database, { accountId, personId: carlId, action: "key.created", subject: publicId });
+    const projectId = await database.transaction((transaction) =>
+      createProject(transaction, { accountId, personId: ann.personId, tokenId: null }, "kept"),
+    );
+    await database.transaction((transaction) =>
+      setAccountLimits(transaction, { accountId, by: "owner", limits: { requestsPerMinute: 5 }, personId: ann.personId }),
+    );
+    const [account] = await database.query({
+      text: "SELECT name FROM account WHERE id = $1",
+      values: [accountId],
+      row: z.strictObject({ name: z.string() }),
+    });
+    const program = await programOf(accountId, bob.personId, "owner");
+    const tools = { bob, program, annId: ann.personId, carlId, projectId, name: account?.name ?? "" };
+    const before = await everythingOf(database, accountId);
+    const othersOf = async () =>
+      (await listMembers(database, accountId))
+        .filter(({ personId }) => personId !== bob.personId)
+        .map(({ personId, role }) => ({ personId, role }));
+    const othersBefore = await othersOf();
+
+    const release = await hold(holder, "SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE", [accountId]);
+    const lost =
+      state === "removed"
+        ? others.call("DELETE", `${USERS}/${bob.personId}`)
+        : others.call("PATCH", `${USERS}/${bob.personId}`, {
+            Operations: [{ op: "replace", path: "roles", value: [{ value: "member" }] }],
+          });
+    await eventually(() => expectToWait(holder, 1));
+    const sent = send(tools);
+    await eventually(() => expectToWait(holder, 2));
+    await release();
+    expect((await lost).statusCode).toBeLessThan(300);
+    expect((await sent).statusCode).toBeGreaterThanOrEqual(400);
+    const after = await everythingOf(database, accountId);
+    // But for his program's token, which ends with him.
+    const [tokens, ...counts] = after.counts;
+    expect({ ...after, counts: [before.counts[0], ...counts] }).toEqual(before);
+    expect(tokens).toBeGreaterThan(0);
+    expect(await othersOf()).toEqual(othersBefore);
+  },
+);
 
 test("an owner who becomes a member while they wait to invite an owner does not invite one", async () => {
   const opened = await open();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listMadeThings, revokeMadeThings } from "../../../ledger/people/made-by.ts";
+import { listMadeThings, revokeMadeThingsIn } from "../../../ledger/people/made-by.ts";
 import { acceptInvitation, invite, listInvitations } from "../../../ledger/people/invitations.ts";
 import { changeRole, listMembers, listMemberships, removeMember } from "../../../ledger/people/members.ts";
 import { findSession, startSession } from "../../../ledger/sign-in/sessions.ts";
@@ -158,6 +158,8 @@ test("the keys that a person knows are found without comparing each of the accou
   await listMadeThings(explained.database, { accountId, personId: person.id });
   expect(explained.rowsRemoved(), explained.plans.join("\n")).toBeLessThan(5_000);
   expect((await listMadeThings(database, { accountId, personId: person.id })).keys).toHaveLength(100);
-  await revokeMadeThings(database, { accountId, personId: person.id, byPersonId: person.id });
+  await database.transaction((transaction) =>
+    revokeMadeThingsIn(transaction, { accountId, personId: person.id, byPersonId: person.id }),
+  );
   expect(await database.execute("SELECT FROM api_key WHERE revoked_at IS NULL")).toBe(500);
 });
