@@ -19,12 +19,17 @@ const FAILURE_DELAY_MS = 2_000;
 /** How often a request is sent whose model server fails, or whose answer is lost. */
 export const MAX_ATTEMPTS = 3;
 
+/**
+ * 401: the key was disabled a moment ago, and its batches are about to end (ledger/batches/ending.ts). 529: a model server is
+ * overloaded, for clients of messages; others get a 503.
+ */
+const LATER: ReadonlySet<number> = new Set([401, 429, 503, 529]);
+
 /** @param isLast it is not sent again if the model server has failed. */
 export function judge(request: Pick<SendableRequest, "interface">, { status, headers, body }: Answer, isLast: boolean): Verdict {
   const chargeNanoUsd = chargeOf(headers[HEADERS.cost]);
   if (status === 402) return { kind: "refused", delayMs: delayOf(undefined), by: "credit" };
-  // 401: the key was disabled a moment ago, and its batches are about to end (ledger/batches/ending.ts).
-  if (status === 401 || status === 429 || status === 503) {
+  if (LATER.has(status)) {
     // A limit of zero says no time: it may never be raised.
     const isLong = headers["x-should-retry"] === "false";
     return { kind: "refused", delayMs: isLong ? MAX_DELAY_MS : delayOf(headers["retry-after"]), by: "load" };

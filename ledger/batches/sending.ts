@@ -124,11 +124,11 @@ export async function noteSent(database: Queryable, { holder, batchId, number, r
 
 /**
  * @returns whether the request of this id is settled, and free. One that is not settled may have cost something: the charge of a
- * process that has ended waits in its journal.
+ * process that has ended waits in its journal. A failure without a charge is not the first attempt, and says nothing about that one.
  */
 export async function isFree(database: Queryable, requestId: string): Promise<boolean> {
   const [settled] = await database.query({
-    text: `SELECT bool_or(charge_nano_usd > 0) AS "isCharged" FROM usage_event WHERE day = usage_day($1) AND request_id = $1`,
+    text: `SELECT bool_or(charge_nano_usd > 0) AS "isCharged" FROM usage_event WHERE day = usage_day($1) AND request_id = $1 AND attempt = 1`,
     values: [requestId],
     row: z.strictObject({ isCharged: z.boolean().nullable() }),
   });
@@ -185,13 +185,16 @@ export interface Postponed extends SentRequest {
   delayMs: number;
 }
 
-/** Sends a request again later, and fewer of its batch at once. */
+/**
+ * Sends a request again later, and fewer of its batch at once. What was refused at first gets another id; an id under which something
+ * else happened before stays, for that may have been charged.
+ */
 export async function postponeRequest(database: Queryable, postponed: Postponed): Promise<void> {
   const { holder, batchId, number, isRefused, delayMs } = postponed;
   await database.execute(
     `WITH back AS (
        UPDATE batch_request SET state = 'waiting', taken_by = NULL, taken_until = NULL,
-         request_id = CASE WHEN $4 THEN NULL ELSE request_id END, attempts = attempts + CASE WHEN $4 THEN 0 ELSE 1 END
+         request_id = CASE WHEN $4 AND attempts = 0 THEN NULL ELSE request_id END, attempts = attempts + CASE WHEN $4 THEN 0 ELSE 1 END
        WHERE batch_id = $1 AND number = $2 AND state = 'sent' AND taken_by = $3 RETURNING batch_id
      )
      UPDATE batch SET width = greatest(1, width / 2), resumes_at = greatest(resumes_at, now() + make_interval(secs => $5))

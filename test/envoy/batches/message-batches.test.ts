@@ -244,6 +244,31 @@ test("a charge that is still in the journal of a process that has ended is not m
   expect(await stack().balanceNanoUsd()).toBe(balance - 45_000n);
 });
 
+test.for([503, 500])("an answer that was charged and lost is not charged again after a %i (S58)", async (status) => {
+  const name = `lost-${status}`;
+  const { id, requestId } = await endedBatch(name);
+  const balance = await stack().balanceNanoUsd();
+  server.refuse(status);
+  await loseResult(id, requestId, name);
+  expect(await requestIdOf(id)).toBe(requestId);
+  expect(await stack().balanceNanoUsd()).toBe(balance);
+});
+
+test.for([503, 500])(
+  "nor if its charge is still in the journal of a process that has ended, after a %i (S58)",
+  async (status) => {
+    const { database, accountId } = stack();
+    const name = `journaled-${status}`;
+    const { id } = await endedBatch(name);
+    const balance = await stack().balanceNanoUsd();
+    const requestId = uuidv7();
+    server.refuse(status);
+    await loseResult(id, requestId, name);
+    await settle(database, [settlementOf({ accountId, keyId: "key" }, { requestId, chargeNanoUsd: 45_000n })]);
+    expect(await stack().balanceNanoUsd()).toBe(balance - 45_000n);
+  },
+);
+
 test("a request that failed free of charge pays for its next answer (S58)", async () => {
   const { database, accountId } = stack();
   const { id } = await endedBatch("free");

@@ -13,12 +13,15 @@ import { backendAt, useScriptedModels } from "./scripted-models.ts";
  */
 export function useBatchModels(): BatchServer {
   let holdMs = 0;
+  let refusals: number[] = [];
   const bodies: string[] = [];
   const stack = useScriptedModels(
     async (request, response, body) => {
       bodies.push(body);
       await sleep(holdMs);
       const path = request.url ?? "";
+      const refusal = refusals.shift();
+      if (refusal !== undefined) return answer(response, refusal, { error: { message: "not now", type: "server_error" } });
       if (path.startsWith("/failing")) return answer(response, 500, { error: { message: "broken", type: "server_error" } });
       if (path.endsWith("/embeddings")) return answer(response, 200, VECTORS);
       answer(response, 200, COMPLETION);
@@ -43,6 +46,9 @@ export function useBatchModels(): BatchServer {
     hold(ms) {
       holdMs = ms;
     },
+    refuse(...statuses) {
+      refusals = statuses;
+    },
   };
 }
 
@@ -52,6 +58,8 @@ interface BatchServer {
   bodies: string[];
   /** How long it takes from now on. */
   hold(ms: number): void;
+  /** Its next answers are errors with these statuses. */
+  refuse(...statuses: number[]): void;
 }
 
 const HALF = { inputPerMillion: "1.00", outputPerMillion: "4.00", batch: { percent: 50 } };

@@ -18,3 +18,7 @@ test.for([
 ])("a request that is refused by a limit is sent again $name (S58)", ({ headers, delayMs }) => {
   expect(judge(REQUEST, answer(429, headers), false)).toEqual({ kind: "refused", delayMs, by: "load" });
 });
+
+test.for([401, 429, 503, 529])("a request that is refused with %i for now is sent again (S58)", (status) => {
+  expect(judge({ interface: "messages" }, answer(status, {}), true)).toMatchObject({ kind: "refused", by: "load" });
+});
