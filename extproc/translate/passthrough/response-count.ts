@@ -60,7 +60,7 @@ function createCount(meter: Meter, maxEchoed: ReadonlyMap<string, number>): Resp
 
   function countUnread(json: JsonObject, data: string, bytes: { countedBytes: number; freeBytes: number }): void {
     const response = isObject(json["response"]) ? json["response"] : json;
-    const freeBytes = bytes.freeBytes + freeEcho(response) + (response === json ? 0 : freeError(response));
+    const freeBytes = bytes.freeBytes + freeEcho(response) + freeError(response);
     const unreadBytes = unread.find({ data, json, countedBytes: bytes.countedBytes, freeBytes });
     if (unreadBytes > 0) meter.producedBytes(unreadBytes, 0);
   }
@@ -71,16 +71,17 @@ function createCount(meter: Meter, maxEchoed: ReadonlyMap<string, number>): Resp
     return echoed;
   }
 
-  /** A failed response gives the reason. */
+  /** A failed response gives the reason; text beside it is an answer. */
   function freeError({ error, type }: JsonObject): number {
-    return type === "error" || isObject(error) ? freeErrorBytes() : 0;
+    if (type === "error") return freeErrorBytes();
+    return isObject(error) ? Math.min(freeErrorBytes(), stringBytes(error)) : 0;
   }
 
   return {
     event(json, data) {
       const { type, delta } = json;
-      if (type === "error" || isObject(json["error"])) {
-        countUnread(json, data, { countedBytes: 0, freeBytes: freeError(json) });
+      if (type === "error") {
+        countUnread(json, data, { countedBytes: 0, freeBytes: 0 });
         return;
       }
       if (typeof type === "string" && type.endsWith(".delta") && typeof delta === "string") {
@@ -104,14 +105,14 @@ function numberOf(position: unknown): string {
 }
 
 /** Text of a response; the parts that repeat its request are not part of the answer. */
-function outputOf({ output, error }: JsonObject): Output {
-  return error === undefined || error === null ? messagesOutput({ content: output }) : { texts: [], otherBytes: 0 };
+function outputOf({ output }: JsonObject): Output {
+  return messagesOutput({ content: output });
 }
 
+const BESIDE_TEXT: ReadonlySet<string> = new Set(["obfuscation", "logprobs", "error"]);
+
 function eventOutput(json: JsonObject): Output {
-  return messagesOutput(
-    Object.fromEntries(Object.entries(json).filter(([name]) => name !== "obfuscation" && name !== "logprobs")),
-  );
+  return messagesOutput(Object.fromEntries(Object.entries(json).filter(([name]) => !BESIDE_TEXT.has(name))));
 }
 
 function echoBytes(response: JsonObject, maxEchoed: ReadonlyMap<string, number>): number {
