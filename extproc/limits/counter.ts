@@ -147,7 +147,8 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     },
     isForgotten(nowMs) {
       roll(nowMs);
-      return nowMs - usedMs >= FORGOTTEN_MS && used === 0n && last === null;
+      // Without a period, the mark of its last turn stays, and is long over.
+      return nowMs - usedMs >= FORGOTTEN_MS && used === 0n && (last === null || period === null);
     },
     report(nowMs) {
       roll(nowMs);

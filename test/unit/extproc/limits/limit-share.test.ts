@@ -34,6 +34,12 @@ function startShare({ limits, name = "requestsPerMinute" }: { limits: number; na
     clock,
     turns,
     use,
+    known: () => subjects.size,
+    /** Nothing uses them meanwhile. */
+    async idle(minutes: number): Promise<void> {
+      clock.now += minutes * MINUTE_MS;
+      await share.share();
+    },
     async run(seconds: number): Promise<void> {
       for (let second = 0; second < seconds; second++) {
         clock.now += 1_000;
@@ -106,3 +112,15 @@ test("a limit of many that is nearly used up on a process is reported at the nex
   await share.run(1);
   expect(share.turns.slice(before).flatMap(({ uses }) => uses)).toHaveLength(1_200);
 });
+
+test.for(["concurrentRequests", "requestsPerMinute"] as const)(
+  "%s that nobody has used for two hours are forgotten",
+  async (name) => {
+    const { known, run, idle } = startShare({ limits: 3, name });
+    await run(5);
+    await idle(119);
+    expect(known()).toBe(3);
+    await idle(2);
+    expect(known()).toBe(0);
+  },
+);
