@@ -184,7 +184,8 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
   const unread = createUnreadText();
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
-    if (json === null) return outcome === "failed" ? "hide" : "keep";
+    // The protocol has no such line: clients that parse all data end with an error.
+    if (json === null) return "hide";
     if (outcome === "failed" || json["type"] === "error" || event === "error" || isObject(json["error"])) return fail(json);
     const countedBytes = countEvent(json);
     countUnread(meter, unread.find({ data, json, countedBytes }));

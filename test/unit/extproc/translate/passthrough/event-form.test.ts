@@ -206,6 +206,12 @@ test("a messages stream in proper form passes without a copy", () => {
   expect(play(REQUEST, pieces, { protocol: "messages" })).toMatchObject({ text: sent, unchanged: pieces.length });
 });
 
+test("a messages stream loses chat's last line, at which clients that parse all data fail", () => {
+  const stream = write(events());
+  const { text, outcome } = play(REQUEST, [Buffer.from(`${stream}data: [DONE]\n\n`)], { protocol: "messages" });
+  expect({ text, outcome }).toEqual({ text: stream, outcome: "complete" });
+});
+
 test("a complete message gets what it lacks, and its count of tokens", () => {
   const content = [
     { type: "text", text: "twelve bytes" },
