@@ -67,10 +67,12 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   const flying = new Map<SendableRequest, Promise<void>>();
   /** By batch; only those that were refused last time. */
   const creditRefusals = new Map<string, number>();
+  /** By batch, the number of the request that was refused last, but for credit. */
+  const refused = new Map<string, number>();
 
   async function look(): Promise<void> {
     while (flying.size < MAX_IN_FLIGHT && !stopping.signal.aborted) {
-      const taken = await takeRequests(database, { holder, limit: MAX_IN_FLIGHT - flying.size });
+      const taken = await takeRequests(database, { holder, limit: MAX_IN_FLIGHT - flying.size, refused });
       if (taken.length === 0) return;
       for (const request of taken) fly(request);
     }
@@ -132,8 +134,8 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
       case "failed":
         return write(() => postponeRequest(database, { ...sent, isRefused: false, delayMs: verdict.delayMs }));
       case "refused":
-        if (verdict.by === "credit" && (await isOutOfCredit(request)))
-          await write(() => stopBatch(database, batchId, "insufficient_balance"));
+        if (verdict.by === "load") note(refused, batchId, request.number);
+        else if (await isOutOfCredit(request)) await write(() => stopBatch(database, batchId, "insufficient_balance"));
         return write(() => postponeRequest(database, { ...sent, isRefused: true, delayMs: verdict.delayMs }));
     }
   }
@@ -141,9 +143,7 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   async function isOutOfCredit({ batchId, accountId }: SendableRequest): Promise<boolean> {
     if (!(await fliesAlone(database, accountId))) return false;
     const refusals = (creditRefusals.get(batchId) ?? 0) + 1;
-    creditRefusals.delete(batchId);
-    creditRefusals.set(batchId, refusals);
-    if (creditRefusals.size > MAX_REFUSED_BATCHES) forgetOldest(creditRefusals);
+    note(creditRefusals, batchId, refusals);
     if (refusals < MAX_CREDIT_REFUSALS) return false;
     creditRefusals.delete(batchId);
     return true;
@@ -201,7 +201,11 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   };
 }
 
-function forgetOldest(byBatch: Map<string, unknown>): void {
+/** Of the batches that were refused latest. */
+function note(byBatch: Map<string, number>, batchId: string, count: number): void {
+  byBatch.delete(batchId);
+  byBatch.set(batchId, count);
+  if (byBatch.size <= MAX_REFUSED_BATCHES) return;
   const [oldest] = byBatch.keys();
   if (oldest !== undefined) byBatch.delete(oldest);
 }

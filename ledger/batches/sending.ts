@@ -39,6 +39,8 @@ const batchRow = z.strictObject({
 export const HAS_WAITING =
   "(SELECT number FROM batch_request WHERE batch_id = batch.id AND batch_request.state = 'waiting' ORDER BY number LIMIT 1) IS NOT NULL";
 
+const NONE_REFUSED: ReadonlyMap<string, number> = new Map();
+
 const requestRow = z.strictObject({
   number: z.int(),
   customId: z.string(),
@@ -51,10 +53,12 @@ const requestRow = z.strictObject({
  * Takes requests of one batch. Batches of the accounts with the fewest requests in flight come first, and those that have waited
  * longest among them. Another process may take others of the same batch a moment later, but never the same ones.
  * @param holder this process.
+ * @param refused by batch, the number of the request that was refused last: those after it come first, so that one which is refused
+ * again and again does not keep the others waiting.
  */
 export async function takeRequests(
   database: Database,
-  { holder, limit }: { holder: string; limit: number },
+  { holder, limit, refused = NONE_REFUSED }: { holder: string; limit: number; refused?: ReadonlyMap<string, number> },
 ): Promise<SendableRequest[]> {
   return database.transaction(async (transaction) => {
     const batch = await takeBatch(transaction);
@@ -68,15 +72,18 @@ export async function takeRequests(
                WHERE batch_id = $1 AND state = 'sent' AND taken_until < now() LIMIT $2 FOR UPDATE SKIP LOCKED
              ), waiting AS (
                SELECT batch_id, number, 0 AS lost FROM batch_request
-               WHERE batch_id = $1 AND state = 'waiting' ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
+               WHERE batch_id = $1 AND state = 'waiting' AND number > $5 ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
+             ), before AS (
+               SELECT batch_id, number, 0 AS lost FROM batch_request
+               WHERE batch_id = $1 AND state = 'waiting' AND number <= $5 ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
              ), chosen AS (
-               SELECT * FROM lost UNION ALL SELECT * FROM waiting LIMIT $2
+               SELECT * FROM lost UNION ALL SELECT * FROM waiting UNION ALL SELECT * FROM before LIMIT $2
              )
              UPDATE batch_request AS request SET state = 'sent', taken_by = $3, taken_until = now() + make_interval(secs => $4),
                attempts = attempts + lost
              FROM chosen WHERE request.batch_id = chosen.batch_id AND request.number = chosen.number
              RETURNING request.number, custom_id AS "customId", body, attempts, request_id AS "earlierRequestId"`,
-      values: [batch.batchId, Math.min(room, limit), holder, SENT_SECONDS],
+      values: [batch.batchId, Math.min(room, limit), holder, SENT_SECONDS, refused.get(batch.batchId) ?? 0],
       row: requestRow,
     });
     return taken.map((request) => ({ ...shared, ...request }));

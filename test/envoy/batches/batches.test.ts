@@ -262,6 +262,17 @@ test("a request whose server fails is sent three times, free (S58)", async () =>
   expect(batch.status).toBe("completed");
 });
 
+test("a request that is refused again and again does not keep the others of its batch from their answers (S58)", async () => {
+  const client = openai(stack());
+  const { id } = await createBatch(client, [chatLine("b", { model: "busy" }), chatLine("h1"), chatLine("h2")]);
+  await eventually(async () => {
+    expect((await client.batches.retrieve(id)).request_counts).toMatchObject({ completed: 2, failed: 0 });
+  }, LONG);
+  await client.batches.cancel(id);
+  const batch = await ended(id);
+  expect(await linesOf(batch.output_file_id)).toMatchObject([{ custom_id: "h1" }, { custom_id: "h2" }]);
+});
+
 test("a deleted key stops its batches (S58, S24)", async () => {
   const leaving = await stack().createAccount({ name: "leaving", creditNanoUsd: 1_000_000_000n });
   server.hold(1_000);

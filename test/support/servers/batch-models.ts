@@ -8,8 +8,8 @@ import { backendAt, useScriptedModels } from "./scripted-models.ts";
 
 /**
  * The product in front of a model server for tests of batches. Models whose requests may come in batches: `half`, at half the
- * price of 1 and 4 USD a million tokens; `vectors`, of embeddings; `failing`, whose server fails; `dear`, whose requests cost a lot.
- * `single` takes no batches. Each answer has 10 tokens of input and 20 of output, 20 and 80 micro-USD at the usual price.
+ * price of 1 and 4 USD a million tokens; `vectors`, of embeddings; `failing`, whose server fails; `busy`, whose server accepts
+ * nothing; `dear`, whose requests cost a lot. `single` takes no batches. Each answer has 10 tokens of input and 20 of output, 20 and 80 micro-USD at the usual price.
  */
 export function useBatchModels(): BatchServer {
   let holdMs = 0;
@@ -22,6 +22,7 @@ export function useBatchModels(): BatchServer {
       const path = request.url ?? "";
       const refusal = refusals.shift();
       if (refusal !== undefined) return answer(response, refusal, { error: { message: "not now", type: "server_error" } });
+      if (path.startsWith("/busy")) return answer(response, 503, { error: { message: "not now", type: "server_error" } });
       if (path.startsWith("/failing")) return answer(response, 500, { error: { message: "broken", type: "server_error" } });
       if (path.endsWith("/embeddings")) return answer(response, 200, VECTORS);
       answer(response, 200, COMPLETION);
@@ -29,6 +30,7 @@ export function useBatchModels(): BatchServer {
     (url) => [
       { name: "half", takesBatches: true, pricing: HALF, backends: [backendAt(url, "answering")] },
       { name: "dear", takesBatches: true, pricing: DEAR, backends: [backendAt(url, "answering")] },
+      { name: "busy", takesBatches: true, backends: [backendAt(url, "busy")] },
       { name: "failing", takesBatches: true, backends: [backendAt(url, "failing")] },
       { name: "single", backends: [backendAt(url, "answering")] },
       {
