@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isGiven, isObject } from "../json/object.ts";
 import { requestError } from "../request-error.ts";
 import { anyObject, contentSchema, systemSchema } from "./request-block.ts";
 import { toolChoiceSchema, toolsSchema } from "./request-tool.ts";
@@ -8,13 +9,25 @@ const number = z.number({ error: "a number" });
 const string = z.string({ error: "a string" });
 
 /** "ctx" and "msg" are names that some agents use for turns that the user did not type. */
-const message = z.object(
-  {
-    role: z.enum(["user", "assistant", "system", "ctx", "msg"], { error: "user, assistant or system" }),
-    content: contentSchema,
-  },
-  { error: "an object with role and content" },
+const message = z.preprocess(
+  withContent,
+  z.object(
+    {
+      role: z.enum(["user", "assistant", "system", "ctx", "msg"], { error: "user, assistant or system" }),
+      content: contentSchema,
+      /** Of a system message: from the next user message on, the model does not see it. */
+      clear_at: z.enum(["never", "next_user_message"], { error: "never or next_user_message" }).nullish(),
+      output_config: z.unknown().optional(),
+    },
+    { error: "an object with role and content" },
+  ),
 );
+
+/** A system message may have settings alone. */
+function withContent(turn: unknown): unknown {
+  const isSetting = isObject(turn) && turn["role"] === "system" && isGiven(turn["output_config"]) && !isGiven(turn["content"]);
+  return isSetting ? { ...turn, content: [] } : turn;
+}
 
 const thinking = z.discriminatedUnion(
   "type",

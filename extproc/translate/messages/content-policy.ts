@@ -66,6 +66,12 @@ export const CONTENT_POLICIES = [
     "files in a container exist only there",
     saying({ type: "container_upload", file_id: "f" }),
   ),
+  emulate("messages.clear_at", "a system message that ends with the next user message is left out from there on", {
+    messages: [HELLO, { role: "system", content: "s", clear_at: "next_user_message" }, { role: "user", content: "go on" }],
+  }),
+  drop("messages.output_config", "the effort is that of the request", {
+    messages: [HELLO, { role: "system", output_config: { effort: "low" } }],
+  }),
   drop(
     "messages.content.bookkeeping",
     "the service's own records: fallback, tool_removal and similar blocks, and a tool_addition of a tool in `tools`",

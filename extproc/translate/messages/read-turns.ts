@@ -1,5 +1,5 @@
 import type { EmbeddedJson } from "../../protocol/json/bounds.ts";
-import { isObject } from "../../protocol/json/object.ts";
+import { isGiven, isObject } from "../../protocol/json/object.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
 import {
   isBookkeeping,
@@ -39,7 +39,11 @@ interface BlockPosition {
 export function readTurns(turns: readonly WireTurn[], context: TurnsContext): Turn[] {
   const messages = fieldPath("messages");
   checkCalls(turns, messages);
-  return turns.map(({ role, content }, turn): Turn => {
+  const lastUser = turns.findLastIndex(({ role }) => role !== "assistant" && role !== "system");
+  return turns.flatMap(({ role, content, clear_at: clearAt, output_config: config }, turn): Turn[] => {
+    if (role === "system" && isGiven(config)) context.omitted.content.add("messages.output_config");
+    const isCleared = clearAt === "next_user_message" && turn < lastUser;
+    if (role === "system" && isCleared) return [];
     const at = below(messages, turn);
     const contentAt = below(at, "content");
     const read = role === "assistant" ? readAssistantBlock : role === "system" ? readSystemBlock : readUserBlock;
@@ -47,9 +51,10 @@ export function readTurns(turns: readonly WireTurn[], context: TurnsContext): Tu
       noteMarks(block, context.omitted);
       return read(block, { at: below(contentAt, index), turn, index }, context);
     });
+    if (role === "system" && blocks.length === 0) return [];
     // An empty turn is still a turn.
     const nonEmpty = content.length === 0 ? [textBlock("", contentAt)] : blocks;
-    return { role: role === "assistant" || role === "system" ? role : "user", content: nonEmpty, at };
+    return [{ role: role === "assistant" || role === "system" ? role : "user", content: nonEmpty, at }];
   });
 }
 
@@ -87,7 +92,8 @@ function readAssistantBlock(block: WireBlock, { at, turn, index }: BlockPosition
   }
 }
 
-function readSystemBlock(block: WireBlock, { at }: BlockPosition): Block[] {
+function readSystemBlock(block: WireBlock, { at }: BlockPosition, context: TurnsContext): Block[] {
+  if (isBookkeeping(block)) return leaveBookkeeping(block, at, context);
   if (block.type !== "text") throw misplaced(block, at, "a system");
   return [textBlock(block.text, at)];
 }
