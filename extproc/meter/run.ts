@@ -205,7 +205,8 @@ export function startRun(start: RunStart, deps: RunDeps): Run {
     // Undelivered answers are free, whatever the upstream reports (S28, S38).
     const isFree = outcome !== "complete" && !isOwed(outcome);
     const nothing = { usage: { ...NO_USAGE }, isEstimated: false, chargeNanoUsd: 0n };
-    if (isFree) return (hasLeft ? guard(drawPrompt) : undefined) ?? nothing;
+    // A batch's client is the gateway, which sends the request again: an abandoned prompt would be all that it is charged for.
+    if (isFree) return (hasLeft && caller.batchRequestId === undefined ? guard(drawPrompt) : undefined) ?? nothing;
     // The price was read at admission: this object has not changed since (S28).
     const bill = guard(() => {
       const metered = meter.final();

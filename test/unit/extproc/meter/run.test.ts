@@ -151,6 +151,13 @@ describe("a client that hangs up before the first byte of the answer (S28)", () 
     expect(ends()).toBe(1);
   });
 
+  test("pays nothing for a request of a batch, which is sent again under its id (S58)", () => {
+    const batchRequestId = "01900000-0000-7000-8000-000000000000";
+    const { run, settled } = start({ departures: { forgives: () => false }, batchRequestId });
+    run.leave();
+    expect(settled).toMatchObject([{ outcome: "aborted", chargeNanoUsd: 0n, attempt: 2 }]);
+  });
+
   test("pays for its searches by our own count as well", () => {
     const meter = createMeter(0, { units: { likely: 3, max: 9 }, isTokenFree: true });
     const { run, settled } = start({
