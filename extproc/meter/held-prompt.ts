@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
-import { offeredTools } from "../protocol/offered-tools.ts";
+import { findOfferedTool } from "../protocol/offered-tools.ts";
 import { isServerTool } from "../protocol/server-tool.ts";
 import { MAX_IMAGE_TOKENS } from "./media-tokens.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
@@ -63,7 +63,7 @@ export function holdPrompt({ bytes, outline }: Pick<RequestBody, "bytes" | "outl
   const found = { images: 0, references: 0 };
   for (const list of [outline["messages"], outline["input"], outline["system"]]) countTurns(list, found);
   if (REFERENCES.some((name) => isThere(outline[name]))) found.references += 1;
-  if (offeredTools(outline).some(({ tool }) => isServerTool(tool))) found.references += 1;
+  if (findOfferedTool(outline, isServerTool) !== null) found.references += 1;
   const tokens =
     heldTokensOf(bytes.length) + found.images * MAX_IMAGE_TOKENS + found.references * (contextWindow ?? REFERENCE_TOKENS);
   return Math.min(tokens, contextWindow ?? Infinity);

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import { isObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { SEARCH_NAMES } from "../../protocol/output/guarded-names.ts";
-import { offeredTools } from "../../protocol/offered-tools.ts";
+import { findOfferedTool } from "../../protocol/offered-tools.ts";
 import { isServerTool } from "../../protocol/server-tool.ts";
 
 /** Tools that a server runs and bills by their tokens alone. */
@@ -20,11 +20,15 @@ export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backe
     const value = outline[name];
     if (value !== undefined && value !== null && value !== false) throw unpriced(name, "searches");
   }
-  for (const { tool, field } of offeredTools(outline)) {
-    const type = isObject(tool) ? tool["type"] : undefined;
-    if (isServerTool(tool) && !(typeof type === "string" && TOKENS_ONLY.test(type)))
-      throw unpriced(`${field()}.type`, "tools that run on the model server", REMEDIES.get(type));
-  }
+  const found = findOfferedTool(outline, (tool) => isServerTool(tool) && !TOKENS_ONLY.test(typeOf(tool)));
+  if (found === null) return;
+  throw unpriced(`${found.field}.type`, "tools that run on the model server", REMEDIES.get(typeOf(found.tool)));
+}
+
+/** Empty for one that has no such name. */
+function typeOf(tool: unknown): string {
+  const type = isObject(tool) ? tool["type"] : undefined;
+  return typeof type === "string" ? type : "";
 }
 
 /** Tools that either side can run. */

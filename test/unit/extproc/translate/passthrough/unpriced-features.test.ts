@@ -98,6 +98,13 @@ test.for([
   expect(() => refuseUnpriced(bodyWith(fields), { profile: generic })).not.toThrow();
 });
 
+test("namespaces inside each other are refused, however deep, and cannot exhaust the stack", () => {
+  const depth = 30_000;
+  const tools = `[${'{"type":"namespace","tools":['.repeat(depth)}${"]}".repeat(depth)}]`;
+  const body = parseBody(Buffer.from(`{"model":"m","messages":[],"tools":${tools}}`), { headers: new Map(), interface: "chat" });
+  expect(() => refuseUnpriced(body, { profile: generic })).toThrow(expect.objectContaining({ field: "tools[0].tools[0].type" }));
+});
+
 test("a shell in the server's containers is refused with the environment in which it would pass", () => {
   const refuse = () => refuseUnpriced(bodyWith({ tools: [{ type: "shell" }] }), { profile: generic });
   expect(refuse).toThrow('its `environment` must be `{"type": "local"}`');
