@@ -78,6 +78,6 @@ export const FIELD_POLICIES = [
   drop("prediction", "only affects speed", { type: "content", content: "x" }),
   drop("store", "nothing is stored", true, [false]),
   drop("metadata", "belongs to stored answers", { a: "b" }, [{}]),
-  drop("prompt_cache_options", "without breakpoints in the prompt, it could disable caching", {}),
-  drop("moderation", "no counterpart", {}),
+  drop("prompt_cache_options", "without breakpoints in the prompt, it could disable caching", { mode: "explicit" }, [{}]),
+  drop("moderation", "no counterpart", { model: "m" }, [{}]),
 ] as const satisfies readonly Policy[];
