@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "../../runtime/gen/envoy/service/discovery/v3/ads_pb.js";
 import type { DiscoveryRequest, DiscoveryResponse } from "../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
@@ -142,7 +143,9 @@ async function bind(server: Server, listen: XdsListen): Promise<number> {
     await bindTo(server, { address: `unix:${listen.path}`, credentials: ServerCredentials.createInsecure() });
     return 0;
   }
-  return await bindTo(server, { address: `${listen.host}:${listen.port}`, credentials: listen.credentials });
+  // Without brackets, an IPv6 address is taken for a name.
+  const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
+  return await bindTo(server, { address: `${host}:${listen.port}`, credentials: listen.credentials });
 }
 
 async function bindTo(
