@@ -4,7 +4,7 @@ import { matcherOf } from "../../runtime/address/cidr.ts";
 import { createAddressPolicy } from "../../operator/address/policy.ts";
 import { useHelm } from "../support/kube/use-helm.ts";
 import { podsOf } from "./harness-pods.ts";
-import { NAME, only, render, title, type KubeObject } from "./harness-render.ts";
+import { NAME, only, render, title, type KubeObject, type Values } from "./harness-render.ts";
 
 const helm = useHelm();
 const ALL = {
@@ -31,6 +31,11 @@ const policySchema = z.object({
     policyTypes: z.array(z.string()),
     ingress: z.array(z.object({ ports: z.array(portSchema), from: z.array(peerSchema).optional() })).default([]),
     egress: z.array(z.object({ ports: z.array(portSchema).optional(), to: z.array(peerSchema).optional() })).default([]),
+  }),
+});
+const dnsSchema = z.object({
+  spec: z.object({
+    egress: z.array(z.object({ ports: z.array(z.object({ port: z.number(), protocol: z.string() })).default([]) })),
   }),
 });
 const blockSchema = z.object({
@@ -156,6 +161,21 @@ describe("the network policies", () => {
   test("allow anyone to reach the port for clients", async () => {
     expect(await callersOf("gateway", 8080)).toBe("anyone");
   });
+
+  test("allow every component to resolve names, on OpenShift too, where the pods that do so listen on another port", async () => {
+    const common = ["53/UDP", "53/TCP", "5353/UDP", "5353/TCP"];
+    expect(await dnsPortsOf({})).toEqual([common, common, common, common]);
+    const own = ["8053/UDP", "8053/TCP"];
+    expect(await dnsPortsOf({ networkPolicy: { dnsPorts: [8053] } })).toEqual([own, own, own, own]);
+  });
+
+  /** What the policies open over UDP, which only name servers are asked over, with the same rule's other ports. */
+  async function dnsPortsOf(values: Values) {
+    const policies = (await render(helm(), { ...ALL, ...values })).filter(({ kind }) => kind === "NetworkPolicy");
+    const rules = policies.flatMap((policy) => dnsSchema.parse(policy).spec.egress.map(({ ports }) => ports));
+    const nameServers = rules.filter((ports) => ports.some(({ protocol }) => protocol === "UDP"));
+    return nameServers.map((ports) => ports.map(({ port, protocol }) => `${port}/${protocol}`));
+  }
 
   test("block every pod from cloud metadata addresses", async () => {
     const text = JSON.stringify((await render(helm(), ALL)).filter(({ kind }) => kind === "NetworkPolicy"));

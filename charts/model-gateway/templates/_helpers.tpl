@@ -469,9 +469,13 @@ topologySpreadConstraints:
 
 {{/* Egress that every component needs: names, and Postgres. */}}
 {{- define "model-gateway.commonEgress" -}}
+{{- with .Values.networkPolicy.dnsPorts }}
 - ports:
-    - { port: 53, protocol: UDP }
-    - { port: 53, protocol: TCP }
+    {{- range . }}
+    - { port: {{ . }}, protocol: UDP }
+    - { port: {{ . }}, protocol: TCP }
+    {{- end }}
+{{- end }}
 - ports:
     - { port: {{ .Values.networkPolicy.postgresPort }}, protocol: TCP }
 {{- end -}}
