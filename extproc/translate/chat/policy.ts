@@ -64,6 +64,7 @@ export const FIELD_POLICIES = [
     lostTo: { messages: "no counterpart" },
   }),
   map("n", "1 only; larger values are refused", 1),
+  drop("best_of", "one answer is generated, and returned", 2, [1]),
   reject("audio", "this model has no audio", { voice: "alloy", format: "wav" }),
   reject("modalities", "anything but text is refused", ["text", "audio"], [["text"], []]),
   reject("logprobs", "this model has no log probabilities", true, [false]),
