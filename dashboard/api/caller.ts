@@ -7,6 +7,7 @@ import type { OrOther } from "../../ledger/postgres/known-or-other.ts";
 import { isRead } from "../http/methods.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { isFromOwnPage } from "../session/csrf.ts";
+import { isProven } from "../session/fresh.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../permissions.ts";
 import { readVisitor, type GuardDeps } from "../session/guard.ts";
 
@@ -24,6 +25,8 @@ export interface Caller {
   readsService: boolean;
   /** See Member; the creator of a token has shown a second factor. */
   mustProveEmail: boolean;
+  /** A token, or a person who has proved who they are recently, as pages ask for it. */
+  isProven: boolean;
 }
 
 const WHERE = "Create a management token in the dashboard and send it as `Authorization: Bearer mgmt_…`.";
@@ -68,6 +71,20 @@ export function callerOf({ caller }: FastifyRequest, permission: Permission = "s
   return caller;
 }
 
+/**
+ * For what pages ask a recent sign-in for: an unattended browser must not be enough here either.
+ * @throws GatewayError as `callerOf`; `permission_denied` for a session whose person proved who they are too long ago.
+ */
+export function provenCallerOf(request: FastifyRequest, permission: Permission): Caller {
+  const caller = callerOf(request, permission);
+  if (!caller.isProven)
+    throw new GatewayError(
+      "permission_denied",
+      "This requires a recent sign-in. Do it in the dashboard, or send a management token.",
+    );
+  return caller;
+}
+
 /** @throws GatewayError `permission_denied` for callers that may not read figures of the whole service. */
 export function adminCallerOf(request: FastifyRequest): Caller {
   const caller = callerOf(request);
@@ -92,7 +109,7 @@ async function callerOfToken(database: Database, credential: string): Promise<Ca
   const token = await findManagementToken(database, credential);
   if (token === undefined) throw refused(`This token is not valid: it was revoked, has expired, or never existed. ${WHERE}`);
   const { id, accountId, role, readsService } = token;
-  return { id, accountId, role, personId: null, tokenId: id, readsService, mustProveEmail: false };
+  return { id, accountId, role, personId: null, tokenId: id, readsService, mustProveEmail: false, isProven: true };
 }
 
 /** Of a credential that never was a token; undefined if only the database can tell. */
@@ -123,7 +140,8 @@ async function callerOfSession(
     );
   const { person, session, membership, mustProveEmail } = visitor;
   const { accountId, role } = membership;
-  return { id: session.id, accountId, role, personId: person.id, tokenId: null, readsService: person.isAdmin, mustProveEmail };
+  const caller = { id: session.id, accountId, role, personId: person.id, tokenId: null, mustProveEmail };
+  return { ...caller, readsService: person.isAdmin, isProven: isProven(visitor) };
 }
 
 function isJson({ headers, method }: FastifyRequest): boolean {

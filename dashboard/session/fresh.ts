@@ -19,7 +19,12 @@ export class FreshSignInNeeded extends Error {
  * @throws FreshSignInNeeded
  */
 export function checkFresh(visitor: Pick<Member, "session" | "person">, next: string): void {
-  if (!isFresh(visitor) || lacksOwnFactor(visitor)) throw new FreshSignInNeeded(next);
+  if (!isProven(visitor)) throw new FreshSignInNeeded(next);
+}
+
+/** Whether `checkFresh` lets them pass. */
+export function isProven(visitor: Pick<Member, "session" | "person">): boolean {
+  return isFresh(visitor) && !lacksOwnFactor(visitor);
 }
 
 export function isFresh({ session }: Pick<Member, "session">): boolean {

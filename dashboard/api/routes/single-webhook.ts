@@ -2,7 +2,7 @@ import * as z from "zod";
 import { findSingleWebhook } from "../../../ledger/webhooks/endpoints.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { createWebhookActions } from "../../webhooks/webhook-actions.ts";
-import { callerOf } from "../caller.ts";
+import { callerOf, provenCallerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { moment, showMoment, words } from "../schemas/values.ts";
@@ -53,7 +53,7 @@ export function singleWebhookApi(api: Api, deps: AppDeps): void {
       },
     },
     async (request) => {
-      const caller = callerOf(request, "manageWebhooks");
+      const caller = provenCallerOf(request, "manageWebhooks");
       const { url } = request.body;
       const found = await findSingleWebhook(database, caller.accountId);
       const made =

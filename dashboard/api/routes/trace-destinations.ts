@@ -13,7 +13,7 @@ import { destinationName, publicKey, secretKey } from "../../traces/destination-
 import { langfuseCredentials, traceHeaders } from "../../traces/headers.ts";
 import { endpointOf } from "../../traces/send.ts";
 import { checkKind, createTraceActions } from "../../traces/trace-actions.ts";
-import { callerOf } from "../caller.ts";
+import { callerOf, provenCallerOf } from "../caller.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
 import { orOther } from "../schemas/or-other.ts";
@@ -114,7 +114,7 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
       },
     },
     async (request, reply) => {
-      const caller = callerOf(request, "manageTraces");
+      const caller = provenCallerOf(request, "manageTraces");
       const { name, url, kind, include_content: includesContent } = request.body;
       const credentials = request.body.kind === "otlp" ? (request.body.headers ?? []) : keysOf(request.body);
       const added = await actions.add(caller, { name, kind, url, headers: credentials, includesContent });
@@ -166,7 +166,8 @@ export function traceDestinationApi(api: Api, deps: AppDeps): void {
       const found = await findDestination(database, { accountId: caller.accountId, id });
       const credentials = changedCredentials(found, request.body);
       const isChange = [name, url, credentials, includesContent].some((value) => value !== undefined);
-      if (isChange) await actions.change(caller, id, { name, url, headers: credentials, includesContent });
+      if (isChange)
+        await actions.change(provenCallerOf(request, "manageTraces"), id, { name, url, headers: credentials, includesContent });
       if (disabled === true) await actions.disable(caller, id);
       if (disabled === false) await actions.enable(caller, id);
       return showDestination(await findDestination(database, { accountId: caller.accountId, id }));

@@ -6,7 +6,7 @@ import { EVENT_TYPES } from "../../../ledger/webhooks/event-types.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { createWebhookActions } from "../../webhooks/webhook-actions.ts";
 import { chosenEvents } from "../../webhooks/webhook-form.ts";
-import { callerOf } from "../caller.ts";
+import { callerOf, provenCallerOf } from "../caller.ts";
 import { encodeCursor, readIdCursor } from "../cursor.ts";
 import type { Api } from "../provider.ts";
 import { failures } from "../schemas/error.ts";
@@ -86,7 +86,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
       },
     },
     async (request, reply) => {
-      const made = await webhooks.add(callerOf(request, "manageWebhooks"), request.body);
+      const made = await webhooks.add(provenCallerOf(request, "manageWebhooks"), request.body);
       return reply.status(201).send({ ...showEndpoint(made.endpoint), secret: made.secret });
     },
   );
@@ -118,7 +118,8 @@ export function webhookApi(api: Api, deps: AppDeps): void {
     },
     async (request) => {
       const { disabled: isDisabled, ...settings } = request.body;
-      const caller = callerOf(request, "manageWebhooks");
+      const isChange = Object.values(settings).some((value) => value !== undefined);
+      const caller = (isChange ? provenCallerOf : callerOf)(request, "manageWebhooks");
       return showEndpoint(await webhooks.change(caller, request.params.id, { ...settings, isDisabled }));
     },
   );
@@ -152,7 +153,7 @@ export function webhookApi(api: Api, deps: AppDeps): void {
       },
     },
     async (request) => {
-      const caller = callerOf(request, "manageWebhooks");
+      const caller = provenCallerOf(request, "manageWebhooks");
       const made = await webhooks.rotate(caller, request.params.id, request.body.overlap_hours);
       return { ...showEndpoint(made.endpoint), secret: made.secret };
     },

@@ -54,6 +54,41 @@ test("half an hour after signing in, tokens, cards and automatic top-up require 
   expect((await ann.post("/dashboard/tokens", TOKEN)).statusCode).toBe(200);
 });
 
+test("a session that is too old for the pages of webhooks and traces is too old for them in the API, where a token is enough", async () => {
+  const { owner, program, database, signIn } = await open();
+  const ann = await owner("ann@example.com");
+  const events = ["key.created"];
+  const url = "https://example.com/hook";
+  const { id } = (await ann.call("POST", "/api/v1/webhooks", { url, events })).json();
+  const otlp = { kind: "otlp", name: "mine", url: "https://example.com/" };
+  const traces = (await ann.call("POST", "/api/v1/trace-destinations", otlp)).json();
+  await database.execute("UPDATE session SET authenticated_at = now() - interval '31 minutes'");
+  const guarded = [
+    ["POST", "/api/v1/webhooks", { url, events }],
+    ["PATCH", `/api/v1/webhooks/${id}`, { url: "https://example.org/hook" }],
+    ["POST", `/api/v1/webhooks/${id}/rotate`, {}],
+    ["PUT", "/api/v1/webhook", { url }],
+    ["POST", "/api/v1/trace-destinations", otlp],
+    ["PATCH", `/api/v1/trace-destinations/${traces.id}`, { include_content: true }],
+  ] as const;
+  for (const [method, path, body] of guarded) {
+    const answer = await ann.call(method, path, body);
+    expect([answer.statusCode, answer.json().error.message], `${method} ${path}`).toEqual([
+      403,
+      "This requires a recent sign-in. Do it in the dashboard, or send a management token.",
+    ]);
+  }
+  // What stops something never waits.
+  expect((await ann.call("PATCH", `/api/v1/webhooks/${id}`, { disabled: true })).statusCode).toBe(200);
+  expect((await ann.call("PATCH", `/api/v1/trace-destinations/${traces.id}`, { disabled: true })).statusCode).toBe(200);
+  expect((await ann.call("POST", "/api/v1/keys", { name: "key" })).statusCode).toBe(201);
+  const fresh = await signIn(ann.personId, ann.accountId);
+  const token = await program(ann.accountId, ann.personId, "owner");
+  for (const caller of [fresh, token])
+    for (const [method, path, body] of guarded)
+      expect((await caller.call(method, path, body)).statusCode, `${method} ${path}`).toBeLessThan(300);
+});
+
 test("people who sign in only through a provider sign in again there", async () => {
   const { owner, database } = await open();
   const ann = await owner("ann@example.com");
