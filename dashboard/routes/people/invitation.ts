@@ -1,21 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
-import { acceptInvitation, readInvitation } from "../../../ledger/people/invitations.ts";
+import { readInvitation } from "../../../ledger/people/invitations.ts";
 import { viewAccount } from "../../../ledger/sign-in/sessions.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery } from "../../http/form.ts";
 import { orDeadLink } from "../../http/dead-link.ts";
-import { createOwnerNotifier } from "../../mail/notifier.ts";
-import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { BEFORE_FACTOR, memberOf, PERSONAL } from "../../session/guard.ts";
 import { invitationPage } from "../../views/people/invitation.ts";
+import { createEntry } from "./entry.ts";
 
 /** The target of an invitation, and the account that somebody has in view. */
 export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const { database, publicBaseUrl } = deps;
-  const notifyOwners = createOwnerNotifier(deps);
+  const { database } = deps;
+  const entry = createEntry(deps);
   app.get("/dashboard/invitation", async (request, reply) => {
     const token = readQuery(request, "token");
     const invitation = await orDeadLink(readInvitation(database, token));
@@ -24,10 +22,8 @@ export function invitationRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   app.post("/dashboard/invitation", PERSONAL, async (request, reply) => {
     const { person, session } = memberOf(request);
-    const { accountId, accountName } = await acceptInvitation(database, readForm(request)["token"] ?? "", person);
+    const { accountId, accountName } = await entry.accept(person, readForm(request)["token"] ?? "");
     await viewAccount(database, { ...session, accountId });
-    await noteAction(database, { accountId, personId: person.id, action: "member.joined", subject: person.email });
-    await notifyOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
     return goTo(reply, "/dashboard", `You joined ${accountName}.`);
   });
 

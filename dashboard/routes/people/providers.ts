@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
+import { readInvitation } from "../../../ledger/people/invitations.ts";
 import { signUp, signUpInvited, type Person } from "../../../ledger/people/persons.ts";
 import { findVouched } from "../../../ledger/sign-in/vouched.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -13,7 +14,7 @@ import type { Arrived, Provider } from "../../oidc/provider.ts";
 import { goTo, safeNext } from "../../http/reply.ts";
 import { isFromOwnPage } from "../../session/csrf.ts";
 import { createArrive } from "../../session/arrival.ts";
-import { accountOnEntry, invitationIn } from "./entry.ts";
+import { createEntry, invitationIn } from "./entry.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../config/sign-up-rules.ts";
 
 interface Arrival {
@@ -30,6 +31,7 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
   const { database, publicBaseUrl, signUp: rules, providerDomains } = deps;
   const { id, hasSecondFactor } = provider;
   const arrive = createArrive(deps);
+  const entry = createEntry(deps);
   const begunCookies = begunCookie(deps);
 
   app.get(startPath(id), async (request, reply) => {
@@ -69,22 +71,23 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
     checkProvider(providerDomains, person.email, id);
     if (isLinked)
       await noteAction(database, { accountId: null, personId: person.id, action: "person.linked", subject: person.email });
-    const accountId = await accountOnEntry(database, person, invitationIn(next));
+    const accountId = await entry.accountOf(person, invitationIn(next));
     return { person, accountId, action: "person.signed_in", next };
   }
 
   async function arriveNew({ identity, email, name }: Arrived, next: string): Promise<Arrival> {
     if (email === null) throw notVerified(provider.name);
     const invitation = invitationIn(next);
+    const asked = { email, name, isEmailVerified: true, identity };
     if (invitation === "") {
       checkSignUpOpen(rules);
       checkSignUpAddress(rules, email);
+      return { ...(await signUp(database, asked)), action: "person.signed_up", next };
     }
-    const { person, accountId } =
-      invitation === ""
-        ? await signUp(database, { email, name, isEmailVerified: true, identity })
-        : await signUpInvited(database, { email, name, isEmailVerified: true, identity, invitation });
-    return { person, accountId, action: "person.signed_up", next: invitation === "" ? next : "/dashboard" };
+    const invitedTo = await readInvitation(database, invitation);
+    const { person, accountId } = await signUpInvited(database, { ...asked, invitation });
+    await entry.welcome(person, invitedTo);
+    return { person, accountId, action: "person.signed_up", next: "/dashboard" };
   }
 }
 

@@ -8,13 +8,14 @@ import { goTo, safeNext } from "../../http/reply.ts";
 import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
 import { signInPage } from "../../views/people/sign-in.ts";
-import { accountOnEntry, invitationIn } from "./entry.ts";
+import { createEntry, invitationIn } from "./entry.ts";
 import { signInView } from "./sign-in-view.ts";
 
 /** Sign-in by a passkey: alone, or after the password. The page accepts any passkey, so it does not reveal whose exist. */
 export function signInPasskeyRoutes(app: FastifyInstance, deps: AppDeps, passkeys: Passkeys): void {
   const { database } = deps;
   const arrive = createArrive(deps);
+  const entry = createEntry(deps);
 
   app.post("/dashboard/sign-in/passkey", PERSONAL, async (request, reply) => {
     const values = readForm(request);
@@ -22,7 +23,7 @@ export function signInPasskeyRoutes(app: FastifyInstance, deps: AppDeps, passkey
     const next = safeNext(values["next"]);
     const failed = await submitForm({}, async () => {
       const person = await find((await passkeys.check({ note, credential })).personId);
-      const accountId = await accountOnEntry(database, person, invitationIn(next));
+      const accountId = await entry.accountOf(person, invitationIn(next));
       await arrive(request, reply, { person, accountId, action: "person.signed_in", hasSecondFactor: true });
     });
     if (failed === undefined) return goTo(reply, next);

@@ -12,7 +12,7 @@ import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
 import { sessionCookie } from "../../session/cookie.ts";
 import { knownBrowsers } from "../../session/known-browser.ts";
-import { accountOnEntry, invitationIn } from "./entry.ts";
+import { createEntry, invitationIn } from "./entry.ts";
 import { leadToProvider } from "./provider-only.ts";
 import { signedNote } from "../../session/signed-note.ts";
 import { signInView } from "./sign-in-view.ts";
@@ -30,6 +30,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
     forMs: CODE_WITHIN_MS,
   });
   const arrive = createArrive(deps);
+  const entry = createEntry(deps);
   const browsers = knownBrowsers(deps);
   const cookies = sessionCookie(publicBaseUrl);
 
@@ -59,7 +60,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
         second = person;
         return;
       }
-      const accountId = await accountOnEntry(database, person, invitationIn(next));
+      const accountId = await entry.accountOf(person, invitationIn(next));
       await arrive(request, reply, { person, accountId, action: "person.signed_in" });
     });
     if (failed !== undefined)
@@ -85,7 +86,7 @@ export function signInRoutes(app: FastifyInstance, deps: AppDeps): void {
       );
     const failed = await submitForm({}, async () => {
       await checkSecondFactor(database, { personId: person.id, pepper, code });
-      const accountId = await accountOnEntry(database, person, invitationIn(begun.next));
+      const accountId = await entry.accountOf(person, invitationIn(begun.next));
       await arrive(request, reply, { person, accountId, action: "person.signed_in", hasSecondFactor: true });
     });
     const next = safeNext(begun.next);

@@ -10,9 +10,8 @@ import { DeadLink, orDeadLink } from "../../http/dead-link.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { addressLetter, knownAddressLetter } from "../../mail/letters.ts";
 import type { Letter, Mailer } from "../../mail/letter.ts";
-import { createOwnerNotifier } from "../../mail/notifier.ts";
-import { memberJoinedLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
+import { createEntry } from "./entry.ts";
 import { leadToProvider } from "./provider-only.ts";
 import { createArrive } from "../../session/arrival.ts";
 import { PERSONAL } from "../../session/guard.ts";
@@ -39,7 +38,7 @@ interface Ticket {
 export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { database, publicBaseUrl, signUp: rules, mailer, log } = deps;
   const arrive = createArrive(deps);
-  const notifyOwners = createOwnerNotifier(deps);
+  const entry = createEntry(deps);
   const { providers = [] } = deps;
   const proofs = signedNote(z.string(), { purpose: "address of a sign-up", pepper: deps.pepper, forMs: HOUR_MS });
 
@@ -98,8 +97,7 @@ export function signUpRoutes(app: FastifyInstance, deps: AppDeps): void {
         invitation === "" ? await signUp(database, asked) : await signUpInvited(database, { ...asked, invitation });
       await arrive(request, reply, { person, accountId, action: "person.signed_up" });
       const accountName = ticket.invitedTo;
-      if (accountName !== null)
-        await notifyOwners(accountId, (to) => memberJoinedLetter({ person: to, by: person, accountName, publicBaseUrl }));
+      if (accountName !== null) await entry.welcome(person, { accountId, accountName });
       if (proved !== null) await forgiveAttempt(database, linkAttempt({ email: proved, address: request.ip }));
     });
     if (failed !== undefined) return refuseForm(reply, signUpPage({ form: failed, ...ticket, providers }), { form: failed });

@@ -3,9 +3,11 @@ import { OIDC_VARIABLES, providerConfigs } from "../../../dashboard/oidc/config.
 import { callbackPath } from "../../../dashboard/oidc/paths.ts";
 import { createProvider } from "../../../dashboard/oidc/create-provider.ts";
 import { createOutbox } from "../../../dashboard/mail/outbox.ts";
+import { invite } from "../../../ledger/people/invitations.ts";
 import { listMemberships } from "../../../ledger/people/members.ts";
 import { findPersonByEmail } from "../../../ledger/people/persons.ts";
 import { freePort, LOOPBACK } from "../../../local/process/ports.ts";
+import { eventually } from "../../support/eventually.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
 import { startOidcProvider, type ProviderUser } from "../../support/servers/oidc-provider.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -171,6 +173,25 @@ test("the rules for sign-up apply: closed, domains, and an invitation allows it"
   const restricted = await open({ signUp: { isOpen: true, domains: ["example.org"] } });
   expect((await restricted.signIn(ANN)).answer.body).toContain("Sign-up is limited to email addresses at example.org.");
   expect((await restricted.signIn({ ...ANN, email: "ann@example.org" })).status).toBe(303);
+});
+
+test("owners are notified of a person who signs up through a provider with an invitation", async () => {
+  const outbox = createOutbox();
+  const { signIn, owner, database } = await open({ mailer: outbox });
+  const ann = await owner("owner@example.com");
+  const token = await invite(database, {
+    accountId: ann.accountId,
+    email: "ann@example.com",
+    role: "viewer",
+    invitedBy: ann.personId,
+  });
+  expect((await signIn(ANN, `/dashboard/invitation?token=${token}`)).status).toBe(303);
+  const toOwner = () => outbox.outbox?.letters.filter(({ letter }) => letter.to === "owner@example.com") ?? [];
+  await eventually(() =>
+    expect(toOwner().map(({ letter }) => letter.text)).toEqual([
+      expect.stringContaining("ann@example.com accepted an invitation"),
+    ]),
+  );
 });
 
 test("an unavailable provider does not block other ways to sign in, and works again afterwards", async () => {

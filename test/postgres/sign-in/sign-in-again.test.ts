@@ -2,6 +2,7 @@ import type { FastifyInstance, LightMyRequestResponse } from "fastify";
 import { expect, test } from "vitest";
 import type { Letter } from "../../../dashboard/mail/letter.ts";
 import { createPayments } from "../../../dashboard/payments/payments.ts";
+import { listActions } from "../../../ledger/people/audit.ts";
 import { listManagementTokens } from "../../../ledger/people/management-tokens.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -124,6 +125,25 @@ test("people are notified of sign-ins from new browsers, new passwords, tokens, 
   await eventually(() => expect(subjectsTo("ann@example.com")[2]).toContain("member removed"));
   await ann.post("/dashboard/settings/password", { current: PASSWORD, password: NEXT_PASSWORD });
   await eventually(() => expect(subjectsTo("ann@example.com")[3]).toContain("Model Gateway password was changed"));
+});
+
+test("owners are notified of somebody without an account who joins as they sign in, and their log has it", async () => {
+  const { owner, guest, database, prove, letters, subjectsTo } = await open();
+  const ann = await owner("ann@example.com");
+  const bob = await owner("bob@example.com");
+  await prove();
+  await database.execute("DELETE FROM member WHERE person_id = $1", [bob.personId]);
+  await ann.post("/dashboard/members/invite", { email: "bob@example.com", role: "member" });
+  const link = await eventually(() => {
+    const letter = letters.find(({ to }) => to === "bob@example.com");
+    return new URL(/^https?:\S+$/m.exec(letter?.text ?? "")?.[0] ?? "");
+  });
+  const next = link.pathname + link.search;
+  const joined = await guest.post("/dashboard/sign-in", { email: "bob@example.com", password: PASSWORD, next });
+  expect(joined.headers["location"]).toBe(next);
+  await eventually(() => expect(subjectsTo("ann@example.com")).toEqual([expect.stringContaining("new member")]));
+  const [latest] = await listActions(database, { accountId: ann.accountId, limit: 1 });
+  expect(latest).toMatchObject({ by: "bob@example.com", action: "member.joined" });
 });
 
 test("a person's security log contains their own actions, and nobody else's", async () => {
