@@ -70,10 +70,12 @@ export async function requestReset(database: Queryable, email: string): Promise<
   const person = await findPersonByEmail(database, email);
   if (person === undefined) return undefined;
   const { token, hash } = mintToken();
+  // A change of the address that is under way ends the links to the old one: none is made for it any more.
   const isMade = await database.execute(
-    `INSERT INTO password_reset (token_hash, person_id, expires_at) SELECT $1, $2, now() + ${RESET_FOR}
-     WHERE (SELECT count(*) FROM password_reset WHERE person_id = $2 AND expires_at > now()) < $3`,
-    [hash, person.id, MAX_RESETS],
+    `INSERT INTO password_reset (token_hash, person_id, expires_at)
+     SELECT $1, id, now() + ${RESET_FOR} FROM person WHERE id = $2 AND email = $4
+       AND (SELECT count(*) FROM password_reset WHERE person_id = $2 AND expires_at > now()) < $3 FOR NO KEY UPDATE`,
+    [hash, person.id, MAX_RESETS, person.email],
   );
   if (isMade === 0) return undefined;
   return { person, token };

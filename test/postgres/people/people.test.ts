@@ -8,6 +8,7 @@ import { listMemberships } from "../../../ledger/people/members.ts";
 import { signUp } from "../../../ledger/people/persons.ts";
 import { findSession, startSession } from "../../../ledger/sign-in/sessions.ts";
 import { checkPassword, requestReset, resetPassword, signIn } from "../../../ledger/sign-in/sign-in.ts";
+import { eventually } from "../../support/eventually.ts";
 import { countRows } from "../../support/billing/ledger.ts";
 import { createPerson, PASSWORD } from "../../support/dashboard/people.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -109,6 +110,23 @@ test("a reset link is valid for an hour, for known addresses, five times per hou
   await database.execute("UPDATE password_reset SET expires_at = expires_at - interval '1 hour'");
   await expect(resetPassword(database, token, NEXT_PASSWORD)).rejects.toMatchObject({ code: "not_found" });
   await requestedToken(database, "ann@example.com");
+});
+
+test("no reset link is made for an address that its person is just giving up", async () => {
+  const { database } = await postgres.migrated();
+  const { person } = await createPerson(database, "ann@example.com");
+  const requested = await database.transaction(async (transaction) => {
+    await transaction.execute("UPDATE person SET email = 'ann@example.org' WHERE id = $1", [person.id]);
+    const waiting = requestReset(database, "ann@example.com");
+    await eventually(async () =>
+      expect(
+        await database.execute("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"),
+      ).toBe(1),
+    );
+    return { waiting };
+  });
+  expect(await requested.waiting).toBeUndefined();
+  expect(await countRows(database, "password_reset")).toBe(0n);
 });
 
 test("a password hashed with other parameters is rehashed at the next sign-in, and still works", async () => {
