@@ -1,9 +1,9 @@
-import { watch } from "chokidar";
 import { errorCode } from "../../runtime/error-code.ts";
 import type { OperatorEvents } from "../events.ts";
 import { complaintOf } from "../model/status.ts";
 import { readFolder, type FolderReading } from "./folder-content.ts";
 import { readFolderFiles } from "./folder-files.ts";
+import { watchFolder } from "./folder-watch.ts";
 import type { LocalUpstreams } from "./local-upstreams.ts";
 import { describeRefusal, type Refusal, type Source } from "./source.ts";
 
@@ -59,11 +59,8 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
     }
   }
 
-  // Before the watcher, because an unreadable folder ends the start; after it, for changes in between.
-  await read();
-  const watcher = watch(folder, { ignoreInitial: true, depth: 0 });
   let waitingSince: number | undefined;
-  watcher.on("all", () => {
+  function readSoon(): void {
     clearTimeout(timer);
     waitingSince ??= performance.now();
     const leftMs = MAX_DEBOUNCE_MS - (performance.now() - waitingSince);
@@ -74,15 +71,18 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
       },
       Math.max(0, Math.min(debounceMs, leftMs)),
     );
+  }
+
+  // Before the watch, because an unreadable folder ends the start; after it, for changes in between.
+  await read();
+  const watching = await watchFolder(folder, {
+    onChange: readSoon,
+    onError(error) {
+      // A link that leads back to itself: reading reports the file, and the others are still watched.
+      if (errorCode(error) === "ELOOP") return;
+      events.sourceUnreadable({ source: folder, error });
+    },
   });
-  watcher.on("error", (error) => {
-    // A link that leads back to itself: reading reports the file, and the others are still watched.
-    if (errorCode(error) === "ELOOP") return;
-    events.sourceUnreadable({ source: folder, error });
-  });
-  const { promise: watching, resolve } = Promise.withResolvers<void>();
-  watcher.once("ready", resolve);
-  await watching;
   await read();
 
   return {
@@ -101,8 +101,8 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
       complaints = next;
     },
     async stop() {
+      await watching.stop();
       clearTimeout(timer);
-      await watcher.close();
       await running;
     },
   };

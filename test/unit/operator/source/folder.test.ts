@@ -30,12 +30,13 @@ let refusals: string[];
 let complaints: string[];
 let recovered: string[];
 let changes: number;
+let recoveries: number;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "gateway-manifests-"));
   folder = join(root, "manifests");
   await mkdir(folder);
-  [refusals, complaints, recovered, changes] = [[], [], [], 0];
+  [refusals, complaints, recovered, changes, recoveries] = [[], [], [], 0, 0];
 });
 afterEach(async () => {
   await source?.stop();
@@ -60,7 +61,7 @@ async function start(upstreams: LocalUpstreams = {}, debounceMs = 20): Promise<S
     modelRefused: ({ line }: { line: string }) => void complaints.push(line),
     modelRecovered: ({ key }: { key: string }) => void recovered.push(key),
     sourceUnreadable: ({ source }: { source: string }) => void refusals.push(`${source} cannot be read`),
-    sourceReadable() {},
+    sourceReadable: () => void recoveries++,
   };
   source = await startFolderSource({ folder, upstreams, debounceMs }, { events, onChange: () => void changes++ });
   return source;
@@ -176,6 +177,51 @@ test("a folder that disappears changes nothing", async () => {
   await eventually(() => expect(refusals).toEqual([`${folder} cannot be read`]));
   expect(names(started)).toEqual(["one"]);
   await rename(`${folder}-gone`, folder);
+});
+
+test.for([
+  {
+    name: "moved away and back",
+    leave: () => rename(folder, `${folder}-gone`),
+    comeBack: () => rename(`${folder}-gone`, folder),
+  },
+  {
+    name: "removed and created again",
+    leave: () => rm(folder, { recursive: true }),
+    comeBack: async () => {
+      await mkdir(folder);
+      await write("a.yaml", model("one"));
+    },
+  },
+])("in a folder that was $name, changes still take effect", async ({ leave, comeBack }) => {
+  await write("a.yaml", model("one"));
+  const started = await start();
+  await leave();
+  await eventually(() => expect(refusals).toEqual([`${folder} cannot be read`]));
+  const before = recoveries;
+  await comeBack();
+  await eventually(() => expect(recoveries).toBeGreaterThan(before));
+  await write("b.yaml", model("two"));
+  await eventually(() => expect(names(started)).toEqual(["one", "two"]));
+  await write("b.yaml", model("three"));
+  await eventually(() => expect(names(started)).toEqual(["one", "three"]));
+});
+
+test("of a link to a folder, the folder that it leads to next is watched", async () => {
+  await write("a.yaml", model("one"));
+  const next = join(root, "next");
+  await mkdir(next);
+  await writeFile(join(next, "a.yaml"), model("two"));
+  const link = join(root, "current");
+  await symlink(folder, link);
+  folder = link;
+  const started = await start();
+  expect(names(started)).toEqual(["one"]);
+  await symlink(next, `${link}-next`);
+  await rename(`${link}-next`, link);
+  await eventually(() => expect(names(started)).toEqual(["two"]));
+  await writeFile(join(next, "b.yaml"), model("three"));
+  await eventually(() => expect(names(started)).toEqual(["two", "three"]));
 });
 
 test("a missing folder ends the start", async () => {
