@@ -12,8 +12,10 @@ import { chatUsage, type ChatUsageOptions } from "./usage.ts";
 export interface ChatAnswer {
   /** Empty if the server sent none. */
   id: string;
-  /** The first choice; null in a chunk with only usage. */
+  /** The choice that counts; null in a chunk with only usage. */
   part: AnswerPart | null;
+  /** Its index; null if there is no part. */
+  index: number | null;
   /** The part is a complete message: in a stream it repeats the pieces before it (MiniMax). */
   isWhole: boolean;
   usage: Partial<Usage> | undefined;
@@ -24,10 +26,13 @@ export interface ChatAnswerOptions extends ChatUsageOptions {
   modelNames?: ModelNames;
   /** For its status. */
   client: Interface;
+  /** Of the choice that counted in the chunks before; absent if there were none. */
+  index?: number | undefined;
 }
 
 /**
- * Reads a completion (`message`) or a chunk (`delta`). Of several choices only the first counts: the gateway requests one.
+ * Reads a completion (`message`) or a chunk (`delta`). Of several choices only the first counts, that of the index 0
+ * if there is one: the gateway requests one, and servers number it from 1, too.
  * @throws GatewayError `upstream_error` if it is not a JSON object, and the upstream's own error if it contains one.
  */
 export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatAnswer {
@@ -35,10 +40,12 @@ export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatA
   const { id } = parsed;
   const error = errorIn(parsed, null);
   if (error !== null) throw readUpstreamErrorPayload(error, options);
-  const choice = firstChoice(parsed["choices"]);
+  const choice = firstChoice(parsed["choices"], options.index);
+  const part = choice === null ? null : partOf(choice);
   return {
     id: typeof id === "string" ? id : "",
-    part: choice === null ? null : partOf(choice),
+    part,
+    index: choice === null || part === null ? null : indexOf(choice),
     isWhole: choice !== null && !isObject(choice["delta"]),
     usage: chatUsage(parsed, options),
   };
@@ -54,10 +61,19 @@ function partOf(choice: Readonly<Record<string, unknown>>): AnswerPart | null {
   return typeof choice["finish_reason"] === "string" ? readPart({ choice, body: {}, isWhole: true }) : null;
 }
 
-function firstChoice(choices: unknown): Readonly<Record<string, unknown>> | null {
+function firstChoice(choices: unknown, known: number | undefined): Readonly<Record<string, unknown>> | null {
   if (!Array.isArray(choices)) return null;
-  const first: unknown = choices.find((choice: unknown) => isObject(choice) && (choice["index"] ?? 0) === 0);
-  return isObject(first) ? first : null;
+  let first: Readonly<Record<string, unknown>> | null = null;
+  for (const choice of choices) {
+    if (!isObject(choice)) continue;
+    if (indexOf(choice) === (known ?? 0)) return choice;
+    if (known === undefined) first ??= choice;
+  }
+  return first;
+}
+
+function indexOf({ index }: Readonly<Record<string, unknown>>): number {
+  return typeof index === "number" ? index : 0;
 }
 
 function parseObject(json: string): Readonly<Record<string, unknown>> {

@@ -37,6 +37,8 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   let hasRefusal = false;
   let finishReason: string | null = null;
   let matchedStop: string | null = null;
+  /** Of the choice that is the answer. */
+  let index: number | undefined;
 
   function take({ id, part, usage }: ChatAnswer): AnswerEvent[] {
     if (part !== null) count(part);
@@ -53,7 +55,8 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
   }
 
   function readChunk(data: string): ChatAnswer {
-    const parsed = parseChatAnswer(data, options);
+    const parsed = parseChatAnswer(data, { ...options, index });
+    index ??= parsed.index ?? undefined;
     const answer = parsed.isWhole && hasSpoken && parsed.part !== null ? { ...parsed, part: endOnly(parsed.part) } : parsed;
     if (answer.part !== null && !isSilent(answer.part)) hasSpoken = true;
     else if (!hasSpoken) isUnread ||= hasUnreadOutput(data);

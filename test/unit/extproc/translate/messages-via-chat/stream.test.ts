@@ -50,6 +50,32 @@ describe("a last chunk that repeats the whole message", () => {
   });
 });
 
+describe("the only choice is the answer, whatever its number", () => {
+  const numbered = (index: number, delta: object, reason: string | null = null) => ({
+    ...chunk({}),
+    choices: [{ index, delta, finish_reason: reason }],
+  });
+
+  test("in a stream, where further choices are none", () => {
+    const pieces = [numbered(1, { role: "assistant", content: "Good" }), numbered(1, { content: " day" })];
+    const other = numbered(0, { content: "Bad" });
+    const { text, outcome } = play([...pieces, other, numbered(1, {}, "stop"), "[DONE]"]);
+    expect([...text.matchAll(/"text_delta","text":"(.*?)"/g)].map(([, piece]) => piece)).toEqual(["Good", " day"]);
+    expect(outcome).toBe("complete");
+  });
+
+  test("in a whole answer, where that of the number 0 comes first", () => {
+    const choice = (index: number, content: string) => ({
+      index,
+      message: { role: "assistant", content },
+      finish_reason: "stop",
+    });
+    const whole = (...choices: object[]) => JSON.stringify(answer({ ...completion({ content: "" }), choices }));
+    expect(whole(choice(1, "Good day"))).toContain("Good day");
+    expect(whole(choice(1, "Good day"), choice(0, "Hello"))).toContain("Hello");
+  });
+});
+
 describe("a stream ends exactly once", () => {
   test("nothing follows the ending, whatever the upstream still sends", () => {
     const played = play([
