@@ -29,11 +29,13 @@ export function answerError({
   if (error instanceof SignInNeeded) {
     // A form leads back to its page, with its input: its own address cannot be opened.
     const page = request.method === "GET" ? request.url : pageOfForm(request, publicBaseUrl);
-    if (request.method === "POST") request.draft = { page, action: request.url, fields: readForm(request) };
+    keepDraft(request, page);
     return reply.redirect(`/dashboard/sign-in?next=${encodeURIComponent(page)}`, 303);
   }
-  if (error instanceof FreshSignInNeeded)
+  if (error instanceof FreshSignInNeeded) {
+    keepDraft(request, error.next);
     return reply.redirect(`/dashboard/confirm-identity?next=${encodeURIComponent(error.next)}`, 303);
+  }
   if (error instanceof SecondFactorNeeded) return reply.redirect(secondFactorPath(request), 303);
   const known = error instanceof GatewayError ? error : (fromFastify(error) ?? databaseAway(error) ?? unexpected(error));
   if (known.status >= 500)
@@ -52,6 +54,11 @@ export function answerError({
         ...(known instanceof DeadLink ? { renewal: known.renewal } : {}),
       }),
     );
+}
+
+/** What was typed is shown again once its person has signed in, or proved who they are. @param page that has the form. */
+function keepDraft(request: FastifyRequest, page: string): void {
+  if (request.method === "POST") request.draft = { page, action: request.url, fields: readForm(request) };
 }
 
 /** People with a second factor use it; others set one up. */

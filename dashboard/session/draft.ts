@@ -3,7 +3,7 @@ import * as z from "zod";
 import { seal, unseal } from "../../ledger/people/sealed.ts";
 import { knownBrowsers } from "./known-browser.ts";
 
-/** Form input that was typed before the session turned out to have ended. */
+/** Form input that was typed before the session turned out to have ended, or to be too old for the form. */
 export interface Draft {
   /** Path of the form's page. */
   page: string;
@@ -28,7 +28,7 @@ const draftSchema = z.strictObject({
 
 /**
  * A draft survives the sign-in in an encrypted cookie, which the page that shows it clears. It belongs to the person whose
- * session ended, the last to sign in on this browser. Nobody else sees it.
+ * session it was: if it has ended, the last to sign in on this browser. Nobody else sees it.
  */
 export interface Drafts {
   /** For the requested page; null if this person has none there. */
@@ -45,7 +45,7 @@ export function createDrafts(app: FastifyInstance, { publicBaseUrl, pepper }: { 
   app.addHook("onSend", async (request, reply) => {
     const { draft, visitor } = request;
     // Without a person to bind it to, a draft is lost.
-    const personId = browsers.read(request)?.personIds[0];
+    const personId = visitor?.person.id ?? browsers.read(request)?.personIds[0];
     if (draft !== null && personId !== undefined) {
       const fields = Object.fromEntries(Object.entries(draft.fields).filter(([field]) => !SECRET.test(field)));
       const text = JSON.stringify({ ...draft, personId, fields, untilMs: Date.now() + KEPT_FOR_MS });

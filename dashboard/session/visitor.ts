@@ -20,7 +20,7 @@ export interface Member {
   csrf: string;
   /** The result of the form that led here; null if none. */
   toast: string | null;
-  /** Their input on this page before the session ended; null if none. */
+  /** Their input on this page before they had to sign in again; null if none. */
   draft: Draft | null;
 }
 

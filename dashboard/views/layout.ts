@@ -58,7 +58,7 @@ function toast(text: string): string {
 /** Scripts restore the typed input to its form. */
 function draftNote({ action, fields }: Draft): string {
   return html`<p class="banner" role="status" data-draft="${action}" data-fields="${JSON.stringify(fields)}">
-    You were signed out before the form was sent, so nothing was saved. Check it, then submit it again.
+    You had to sign in again before the form could be sent, so nothing was saved. Check it, then submit it again.
   </p>`;
 }
 

@@ -243,7 +243,7 @@ test("input typed when a session ended is on the form again after signing in, wi
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.waitForURL("**/dashboard/keys/new");
-  await page.getByText("You were signed out before the form was sent").waitFor();
+  await page.getByText("You had to sign in again before the form could be sent").waitFor();
   expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("nightly evaluation");
   expect(await page.getByLabel("Daily spend (USD)").inputValue()).toBe("2.50");
   await look("draft");

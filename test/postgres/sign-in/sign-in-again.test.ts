@@ -223,6 +223,27 @@ test("input typed when a session ended is shown only to the same person, whoever
   expect(seen).not.toContain(typed);
 });
 
+test("input that is too late for an old session is shown again after a recent sign-in, without secrets", async () => {
+  const { app, database, owner } = await open();
+  await owner("ann@example.com");
+  const browser = createJar(app);
+  await browser.send("/dashboard/sign-in", { email: "ann@example.com", password: PASSWORD });
+  const page = "/dashboard/trace-destinations";
+  const tokenOf = (body: string) => /name="form_token"\s+value="([^"]+)"/.exec(body)?.[1] ?? "";
+  const form_token = tokenOf((await browser.get(page)).body);
+  await database.execute("UPDATE session SET authenticated_at = now() - interval '31 minutes'");
+  const form = { form_token, kind: "otlp", name: "our collector", url: "https://otlp.example", secret_headers: "a: hidden" };
+  const late = await browser.send(page, form);
+  const next = encodeURIComponent(page);
+  expect(late.headers.location).toBe(`/dashboard/confirm-identity?next=${next}`);
+  const asked = await browser.get(`/dashboard/confirm-identity?next=${next}`);
+  expect(asked.body).not.toContain("our collector");
+  await browser.send("/dashboard/confirm-identity", { form_token: tokenOf(asked.body), current: PASSWORD, next: page });
+  const { body } = await browser.get(page);
+  expect([body.includes("our collector"), body.includes("a: hidden")]).toEqual([true, false]);
+  expect((await browser.get(page)).body).not.toContain("our collector");
+});
+
 /** A browser that keeps its cookies. */
 function createJar(app: FastifyInstance) {
   const cookies = new Map<string, string>();
