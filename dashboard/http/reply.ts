@@ -18,7 +18,7 @@ export function goTo(reply: FastifyReply, path: string, toast?: string) {
  * @param next any value.
  */
 export function safeNext(next: unknown): string {
-  if (typeof next !== "string" || !/^\/dashboard(?:[/?][\w\-./?=&%,:]*)?$/.test(next) || /\/\/|\.\./.test(next))
+  if (typeof next !== "string" || !/^\/dashboard(?:[/?][\w\-./?=&%,:+*~]*)?$/.test(next) || /\/\/|\.\./.test(next))
     return "/dashboard";
   return next.startsWith("/dashboard/sign-") ? "/dashboard" : next;
 }

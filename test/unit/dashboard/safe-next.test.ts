@@ -6,6 +6,7 @@ test.for([
   "/dashboard/keys",
   "/dashboard/usage?range=7d&model=modelx-v4-pro",
   "/dashboard/keys/AbCdEfGhIjKl/rotate",
+  `/dashboard/keys?${new URLSearchParams({ search: "our key ~*" }).toString()}`,
 ])("%s is opened after signing in", (next) => {
   expect(safeNext(next)).toBe(next);
 });
