@@ -18,8 +18,10 @@ import { endLeasesOf } from "../ledger/leases/leases.ts";
 import { createLabelBudget } from "./labels/label-budget.ts";
 import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
 import { startNightly } from "../ledger/upkeep/nightly.ts";
+import { readSettledBalances } from "../ledger/settlement/read-balances.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
+import { createCurrentBalances } from "./answers/current-balance.ts";
 import { createUsageReport } from "./answers/usage-report.ts";
 import { createAddressCheck } from "./auth/address-check.ts";
 import { createCatchUp, HURRY } from "./auth/catch-up.ts";
@@ -235,6 +237,10 @@ export async function startExtproc(
     keysUrl: `${config.publicBaseUrl}/dashboard/keys`,
     modelsUrl: `${config.publicBaseUrl}/dashboard/models`,
     responses: storedResponses.store,
+    currentBalances: createCurrentBalances({
+      read: (accountIds) => readSettledBalances(database, accountIds),
+      apply: world.applyBalances,
+    }),
     readUsage: createUsageReport(database),
     newRequestId: createRequestIds(),
     random: Math.random,

@@ -4,6 +4,7 @@ import * as reply from "../reply.ts";
 import type { Reply } from "../reply.ts";
 import type { Endpoint } from "../route/endpoint.ts";
 import { describeBalance } from "./balance.ts";
+import type { CurrentBalances } from "./current-balance.ts";
 import { describeModels } from "./model-list.ts";
 import type { Credit } from "../credit/credit.ts";
 import type { AccountLoad } from "../load/account-load.ts";
@@ -44,6 +45,7 @@ export interface AnswerDeps {
   modelsUrl: string;
   world: World;
   credit: Credit;
+  currentBalances: CurrentBalances;
   readUsage: UsageReport;
   responses: ResponseStore;
   freeRequests: Pick<FreeRequests, "retrieve">;
@@ -58,7 +60,7 @@ export interface AnswerRouteInput {
   deps: AnswerDeps;
 }
 
-/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. Only usage and responses query the database. */
+/** `/v1/models`, `/v1/balance`, `/v1/usage` (S10, S29) and `/v1/responses/{id}`. All but the list of models query the database. */
 export async function answerRoute({ endpoint, caller, load, requestId, deps }: AnswerRouteInput): Promise<Reply> {
   switch (endpoint.kind) {
     case "models":
@@ -74,16 +76,20 @@ export async function answerRoute({ endpoint, caller, load, requestId, deps }: A
           }),
         ),
       );
-    case "balance":
+    case "balance": {
+      const { accountId } = caller.account;
+      await deps.currentBalances.refresh(accountId);
+      const account = deps.world.findAccount(accountId) ?? caller.account;
       return reply.answerNow(
         encodeAnswer(
           requestId,
           describeBalance({
-            availableNanoUsd: deps.credit.availableNanoUsd(caller.account),
-            heldNanoUsd: deps.credit.heldNanoUsd(caller.account.accountId),
+            availableNanoUsd: deps.credit.availableNanoUsd(account),
+            heldNanoUsd: deps.credit.heldNanoUsd(accountId),
           }),
         ),
       );
+    }
     case "usage":
       return reply.answerNow(
         encodeAnswer(

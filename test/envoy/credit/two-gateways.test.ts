@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { postCredit } from "../../../ledger/credit/entries.ts";
+import { formatNanoUsd } from "../../../ledger/money.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import { startDataPlane, type DataPlane } from "../../support/stacks/data-plane.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -139,4 +140,19 @@ test("credit that is removed stops both within a second (S30)", async () => {
   const answers = await times(100, (index) => ask(urls[index % 2 === 0 ? 0 : 1], customer, ORDINARY));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([402]));
   expect(await checkLedger(stack.database)).toEqual([]);
+});
+
+test("each reports the balance after what the other has settled (S29)", async () => {
+  const customer = await stack.createAccount({ name: "reported", creditNanoUsd: 5_000_000_000n });
+  const readAvailable = async (baseUrl: string) => {
+    const response = await fetch(`${baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${customer.apiKey}` } });
+    return z.object({ available: z.string() }).parse(await response.json()).available;
+  };
+  // A lease begins with the first: the others are paid from it, which the other gateway does not hear of.
+  for (let requests = 1n; requests <= 3n; requests++) {
+    expect((await ask(urls[0], customer, ORDINARY)).status).toBe(200);
+    await eventually(async () => expect((await books(customer)).requests).toBe(requests));
+  }
+  const { balance } = await books(customer);
+  for (const url of urls) expect(await readAvailable(url)).toBe(formatNanoUsd(balance));
 });
