@@ -111,13 +111,19 @@ export async function updateIncident(
     [id, status],
   );
   if (found === 0) throw new GatewayError("not_found", "There is no such incident.");
+  // However many there are, an incident can be ended.
+  const most = status === "resolved" ? MAX_UPDATES + 1 : MAX_UPDATES;
   const written = await transaction.execute(
     `INSERT INTO incident_update (id, incident_id, status, message, person_id)
-     SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM incident_update WHERE incident_id = $2) < ${MAX_UPDATES}`,
-    [uuidv7(), id, status, message, personId],
+     SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM incident_update WHERE incident_id = $2) < $6`,
+    [uuidv7(), id, status, message, personId, most],
   );
   if (written === 0)
-    throw new GatewayError("invalid_request", `An incident has at most ${MAX_UPDATES} updates. Open another one.`, {
-      field: "message",
-    });
+    throw new GatewayError(
+      "invalid_request",
+      `An incident has at most ${MAX_UPDATES} updates. Resolve it, and open another one.`,
+      {
+        field: "message",
+      },
+    );
 }

@@ -38,6 +38,19 @@ test("an incident is public at once with all of its updates, and closed when it 
   expect((await admin.get("/dashboard/admin/audit?action=incident")).body).toContain("resolved: No answers &#60;b&#62;");
 });
 
+test("an incident with the maximum of updates can still be resolved, and nothing else", async () => {
+  const { admin, publish, status } = await open();
+  await publish("Slow", { status: "investigating" });
+  const [, id = ""] = /admin\/incidents\/([0-9a-f-]{36})/.exec((await admin.get(PATH)).body) ?? [];
+  const update = (next: string) => admin.post(`${PATH}/${id}`, { status: next, message: "Still slow." });
+  for (let more = 1; more < 50; more++) expect((await update("monitoring")).statusCode).toBe(303);
+  const refused = await update("monitoring");
+  expect([refused.statusCode, refused.body.includes("Resolve it, and open another one.")]).toEqual([400, true]);
+  expect((await update("resolved")).statusCode).toBe(303);
+  expect(await status()).toContain("All systems operational.");
+  expect((await update("resolved")).statusCode).toBe(400);
+});
+
 test("future maintenance is announced, and does not count as an outage", async () => {
   const { publish, status } = await open();
   await publish("New disks", { impact: "maintenance", status: "scheduled", message: "On Sunday, 02:00 UTC." });
