@@ -9,7 +9,7 @@ export function endUserLetter({ to, report, link }: { to: string; report: EndUse
   const { accountName, month, amountNanoUsd, endUsers, total } = report;
   const name = toPersonName(accountName);
   const lines = endUsers.map(
-    ({ endUser, percent, spentNanoUsd }) => `- ${endUser}: ${showUsd(spentNanoUsd)}, at least ${percent}%`,
+    ({ endUser, percent, spentNanoUsd }) => `- ${nameOf(endUser)}: ${showUsd(spentNanoUsd)}, at least ${percent}%`,
   );
   if (total > endUsers.length) lines.push(`- and ${total - endUsers.length} more`);
   return {
@@ -28,4 +28,10 @@ ${link}
 You received this because you are an owner of the account. There is at most one such email an hour.
 `,
   };
+}
+
+/** An end user may have chosen it: a text with a link would speak to the owners in our name. */
+function nameOf(endUser: string): string {
+  const name = toPersonName(endUser);
+  return name === "" ? "An end user" : name;
 }

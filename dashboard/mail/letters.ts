@@ -158,10 +158,10 @@ export interface LowBalanceLetter {
 export function lowBalanceLetter({ to, accountName, balance, threshold, link }: LowBalanceLetter): Letter {
   return {
     to,
-    subject: `${accountName}: low balance, ${balance} left`,
+    subject: `${toPersonName(accountName)}: low balance, ${balance} left`,
     text: `Hello,
 
-The balance of the account “${accountName}” on Model Gateway has fallen below ${threshold}: ${balance} is left. At zero, requests are refused. Add credit:
+The balance of the account “${toPersonName(accountName)}” on Model Gateway has fallen below ${threshold}: ${balance} is left. At zero, requests are refused. Add credit:
 
 ${link}
 
@@ -185,10 +185,10 @@ export function autoTopUpStoppedLetter({ to, accountName, because, link }: AutoT
   }[because];
   return {
     to,
-    subject: `${accountName}: automatic top-up is off`,
+    subject: `${toPersonName(accountName)}: automatic top-up is off`,
     text: `Hello,
 
-Automatic top-up of the account “${accountName}” on Model Gateway is off.${reason} Nothing more will be charged, and requests are refused once the balance reaches zero. Add another card or turn it on again:
+Automatic top-up of the account “${toPersonName(accountName)}” on Model Gateway is off.${reason} Nothing more will be charged, and requests are refused once the balance reaches zero. Add another card or turn it on again:
 
 ${link}
 
