@@ -3,6 +3,7 @@ import { listResourceKeys, RESOURCE_PAGE, revokeResourceKey, type KnownResource 
 import type { KubeClient } from "../kube/client.ts";
 import { findTransitions, readConditions, type WantedCondition } from "../kube/conditions.ts";
 import type { KubeEvents } from "../kube/events.ts";
+import { createFreshObjects } from "../kube/fresh-objects.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import { keyOf, kubeObjectSchema, splitKey, type KubeObject } from "../kube/object.ts";
 import { describeOther, type Ownership } from "../kube/ownership.ts";
@@ -66,10 +67,11 @@ export interface ApiKeyController {
 export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyController {
   const { client, database, origin, isLeader, find, recorder, ownership, clock, events } = deps;
   const { recheckMs, activityMs, sweepMs, secretsMs } = { ...TIMES, ...deps.times };
+  const objects = createFreshObjects({ client, kind: "apikeys", find });
 
   async function work(key: string): Promise<Again> {
     if (!isLeader()) return null;
-    const object = find(key);
+    const object = await objects.get(key);
     if (object === undefined) {
       await revokeOrphans(splitKey(key));
       return null;
@@ -122,7 +124,9 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     const others = isActivityOf(object, outcome) ? ACTIVITY_FIELDS : [];
     if (!isLeader() || isStatusSame(object, status, others)) return;
     const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, others, find: () => find(keyOf(object)) } as const;
-    if (!(await applyStatus(client, write))) return;
+    const written = await applyStatus(client, write);
+    if (written === null) return;
+    objects.wrote(written);
     recordTransitions(object, decideConditions(outcome, nowMs));
   }
 
@@ -174,7 +178,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   const failures = new Map<string, unknown>();
 
   async function reportFailure(key: string): Promise<null> {
-    const object = find(key);
+    const object = await objects.get(key);
     const description = object === undefined ? null : describeFailure(object, failures.get(key), clock.nowMs());
     // Nothing is reported on a resource of another release, or on one whose claim could not be written.
     const isOwn =
@@ -182,7 +186,9 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     if (isOwn && description !== null) {
       const { status, message } = description;
       if (!isStatusSame(object, status, ACTIVITY_FIELDS)) {
-        await applyStatus(client, { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(key) });
+        const write = { kind: "ApiKey", object, status, manager: FIELD_MANAGER, find: () => find(key) } as const;
+        const written = await applyStatus(client, write);
+        if (written !== null) objects.wrote(written);
         record(object, { type: "Warning", reason: RECONCILE_FAILED, note: message });
       }
     }

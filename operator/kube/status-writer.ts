@@ -25,17 +25,16 @@ export interface StatusWrite {
 
 /**
  * Sets the manager's part of a status, by server-side apply.
- * @returns whether it did: nothing is written to a deleted object, or to another one with its name.
+ * @returns the object as stored; null if nothing was written, because it is deleted, or another one has its name.
  */
-export async function applyStatus(client: Pick<KubeClient, "send">, write: StatusWrite): Promise<boolean> {
+export async function applyStatus(client: Pick<KubeClient, "send">, write: StatusWrite): Promise<KubeObject | null> {
   try {
     const written = kubeObjectSchema.parse(await send(client, write));
-    if (write.others !== undefined) await removeStrange(client, { ...write, others: write.others, written });
-    return true;
+    return write.others === undefined ? written : await removeStrange(client, { ...write, others: write.others, written });
   } catch (error) {
     // 409 means another uid, or too many concurrent writers: then it must be retried.
     const isGone = write.find()?.metadata.uid !== write.object.metadata.uid;
-    if (isKubeError(error, 404) || (isKubeError(error, 409) && isGone)) return false;
+    if (isKubeError(error, 404) || (isKubeError(error, 409) && isGone)) return null;
     throw error;
   }
 }
@@ -51,11 +50,11 @@ async function send(client: Pick<KubeClient, "send">, { kind, object, status, ma
   });
 }
 
-/** An apply removes only what its manager owns. */
+/** An apply removes only what its manager owns. @returns the object as stored. */
 async function removeStrange(
   client: Pick<KubeClient, "send">,
   { kind, status, manager, others, written }: StatusWrite & { others: readonly string[]; written: KubeObject },
-): Promise<void> {
+): Promise<KubeObject> {
   const names = Object.keys(recordSchema.parse(written["status"]));
   const strange = names.filter((name) => name !== CLAIM_FIELD && !others.includes(name) && !Object.hasOwn(status, name));
   const wanted = new Set(readConditions(status).map(({ type }) => type));
@@ -65,14 +64,15 @@ async function removeStrange(
     ...Object.fromEntries(strange.map((name) => [name, null])),
     ...(known.length === conditions.length ? {} : { conditions: known }),
   };
-  if (Object.keys(change).length === 0) return;
+  if (Object.keys(change).length === 0) return written;
   const { name, namespace, uid, resourceVersion } = written.metadata;
-  await client.send({
+  const answer = await client.send({
     method: "PATCH",
     path: `${objectPath(PLURALS[kind], { namespace, name })}/status`,
     query: { fieldManager: manager },
     body: { type: "merge", content: { metadata: { uid, resourceVersion }, status: change } },
   });
+  return kubeObjectSchema.parse(answer);
 }
 
 const recordSchema = z.record(z.string(), z.unknown()).catch({});

@@ -1,6 +1,7 @@
 import type { ModelStatus } from "../../model/status.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { findTransitions, readConditions } from "../../kube/conditions.ts";
+import { createFreshObjects } from "../../kube/fresh-objects.ts";
 import type { KubeEvents } from "../../kube/events.ts";
 import type { KubeObject } from "../../kube/object.ts";
 import { describeOther, type Ownership } from "../../kube/ownership.ts";
@@ -42,14 +43,16 @@ const OTHERS_MS = 300_000;
 
 export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
   const { client, find, isLeader, recorder, ownership, clock, events } = deps;
+  const objects = createFreshObjects({ client, kind: "models", find });
   let decided: ReadonlyMap<string, DecidedStatus> = new Map();
   /** Announced deprecations, by uid and generation. */
   const deprecated = new Set<string>();
 
   async function work(key: string): Promise<Again> {
-    const object = find(key);
+    if (!isLeader()) return null;
+    const object = await objects.get(key);
     const decision = decided.get(key);
-    if (object === undefined || decision === undefined || !isLeader()) return null;
+    if (object === undefined || decision === undefined) return null;
     // It has changed since: the next decision is about the current version.
     const generation = decision.model?.resource.metadata.generation;
     if (generation !== undefined && generation !== object.metadata.generation) return null;
@@ -72,7 +75,9 @@ export function startModelStatuses(deps: ModelStatusesDeps): ModelStatuses {
       others: [],
       find: () => find(key),
     } as const;
-    if (!(await applyStatus(client, write))) return null;
+    const written = await applyStatus(client, write);
+    if (written === null) return null;
+    objects.wrote(written);
     recordTransitions(object, status);
     return null;
   }
