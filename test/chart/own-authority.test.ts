@@ -149,3 +149,18 @@ test("an upgrade recreates a deleted authority, with new certificates", async ()
   await expectTrust();
   expect(await renew(0)).toEqual([]);
 });
+
+test("a rollback past that is refused and does no harm; it restores the earlier authority once the new one is deleted", async () => {
+  const rollBack = () => api().helm(["rollback", RELEASE, "1", "--namespace", NAMESPACE, "--no-hooks"]);
+  const before = await authority();
+  await expect(rollBack()).rejects.toThrow("field is immutable");
+  expect(await authority()).toEqual(before);
+  // Helm may have restored earlier certificates by then.
+  await renew(0);
+  await expectTrust();
+  await api().kubectl(["delete", "secret", `${NAME}-internal-ca`, "--namespace", NAMESPACE]);
+  await rollBack();
+  expect(await authority()).not.toEqual(before);
+  await renew(0);
+  await expectTrust();
+});
