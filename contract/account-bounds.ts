@@ -58,6 +58,8 @@ export const ACCOUNT_BOUNDS = {
   /** Signed-in browsers of one person: one more ends the session unused for longest. */
   sessionsOfPerson: 50,
   passkeysOfPerson: 20,
+  /** A person's changes of their name, second factors and recovery codes in 24 hours: each leaves an entry in their log, which is kept. */
+  personChangesADay: 200,
   /** Requests to the management API, of all tokens and people of an account together, in each process of the dashboard. */
   apiRequestsAMinute: 600,
   /** Pages, files and API requests of an account that one process of the dashboard processes at once. */

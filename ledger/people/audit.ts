@@ -7,6 +7,7 @@ import { DAY_MS, endOfDay } from "../../contract/days.ts";
 import { lowestIdAt } from "../usage/request-id-time.ts";
 import { lockForChange, type Actor } from "./actor.ts";
 import type { ActionFilterName, ActionName } from "./action-names.ts";
+import { lockPerson } from "./lock-person.ts";
 import type { Role } from "./members.ts";
 
 /** An action of a person; the subject names its object, and is never a secret. */
@@ -122,6 +123,33 @@ export async function admitChange(
     [accountId, uuidv7({ msecs: Date.now() - DAY_MS }), patterns, max],
   );
   if (changes >= max) throw new GatewayError("rate_limited", sentence(max), { headers: { "retry-after": "3600" } });
+}
+
+const OWN_CHANGES = [
+  "person.passkey_added",
+  "person.recovery_codes_made",
+  "person.renamed",
+  "person.second_factor_on",
+] as const satisfies readonly ActionName[];
+
+/**
+ * Locks a person for a change of what is theirs in every account. Removing and ending something is never limited.
+ * @param transaction the one of the change.
+ * @throws GatewayError `rate_limited` when the person has reached their changes per 24 hours.
+ */
+export async function admitOwnChange(transaction: Queryable, personId: string): Promise<void> {
+  await lockPerson(transaction, personId);
+  const max = ACCOUNT_BOUNDS.personChangesADay;
+  const changes = await transaction.execute(
+    "SELECT FROM audit_entry WHERE person_id = $1 AND id > $2 AND action = ANY ($3) LIMIT $4",
+    [personId, uuidv7({ msecs: Date.now() - DAY_MS }), OWN_CHANGES, max],
+  );
+  if (changes >= max)
+    throw new GatewayError(
+      "rate_limited",
+      `You can change your name, second factors and recovery codes at most ${max} times in 24 hours. Try again later; factors can still be removed.`,
+      { headers: { "retry-after": "3600" } },
+    );
 }
 
 export async function noteAction(

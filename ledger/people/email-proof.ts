@@ -2,12 +2,13 @@ import { GatewayError } from "../../contract/errors.ts";
 import { IS_MADE_BY_HAND } from "../keys/key-list.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** A person opened a link that was sent to their address. */
-export async function markEmailProved(database: Queryable, { id, email }: { id: string; email: string }): Promise<void> {
-  await database.execute(
-    "UPDATE person SET email_verified_at = coalesce(email_verified_at, now()) WHERE id = $1 AND lower(email) = lower($2)",
+/** A person opened a link that was sent to their address. @returns whether that was news. */
+export async function markEmailProved(database: Queryable, { id, email }: { id: string; email: string }): Promise<boolean> {
+  const marked = await database.execute(
+    "UPDATE person SET email_verified_at = now() WHERE id = $1 AND lower(email) = lower($2) AND email_verified_at IS NULL",
     [id, email],
   );
+  return marked > 0;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
-import { lockPerson } from "../people/lock-person.ts";
+import { admitOwnChange } from "../people/audit.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { makeRecoveryCodes } from "./recovery-codes.ts";
 
@@ -8,10 +8,11 @@ import { makeRecoveryCodes } from "./recovery-codes.ts";
 /**
  * Call it in the transaction that adds a factor, before it is added.
  * @returns recovery codes with the first factor, which are not stored anywhere; null if the person has them already.
+ * @throws GatewayError as `admitOwnChange`.
  */
 export async function prepareFactor(transaction: Queryable, personId: string): Promise<string[] | null> {
   // One at a time: two concurrent first factors would each create codes.
-  await lockPerson(transaction, personId);
+  await admitOwnChange(transaction, personId);
   return (await hasFactor(transaction, personId)) ? null : makeRecoveryCodes(transaction, personId);
 }
 
@@ -26,10 +27,10 @@ export async function settleFactors(transaction: Queryable, personId: string): P
   await transaction.execute("UPDATE management_token SET has_second_factor = false WHERE created_by = $1", [personId]);
 }
 
-/** @throws GatewayError `invalid_request` for a person without a second factor, who needs no codes. */
+/** @throws GatewayError `invalid_request` for a person without a second factor, who needs no codes; as `admitOwnChange`. */
 export async function renewRecoveryCodes(database: Database, personId: string): Promise<string[]> {
   return database.transaction(async (transaction) => {
-    await lockPerson(transaction, personId);
+    await admitOwnChange(transaction, personId);
     if (await hasFactor(transaction, personId)) return makeRecoveryCodes(transaction, personId);
     throw new GatewayError("invalid_request", "Set up a second factor first: recovery codes come with it.");
   });

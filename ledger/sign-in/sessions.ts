@@ -118,12 +118,12 @@ export async function markSecondFactor(database: Queryable, { personId, id }: Pi
   ]);
 }
 
-/** Ends all of a person's sessions but one. */
+/** Ends all of a person's sessions but one. @returns how many. */
 export async function endOtherSessions(
   database: Queryable,
   { personId, id }: { personId: string; id: string | null },
-): Promise<void> {
-  await database.execute("DELETE FROM session WHERE person_id = $1 AND encode(token_hash, 'hex') IS DISTINCT FROM $2", [
+): Promise<number> {
+  return database.execute("DELETE FROM session WHERE person_id = $1 AND encode(token_hash, 'hex') IS DISTINCT FROM $2", [
     personId,
     id,
   ]);

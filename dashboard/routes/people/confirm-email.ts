@@ -54,8 +54,9 @@ export function confirmEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: 
     const visitor = memberOf(request);
     const { person } = visitor;
     check(visitor, readForm(request)["token"] ?? "");
-    await markEmailProved(database, person);
-    await noteAction(database, { accountId: null, personId: person.id, action: "person.confirmed_email", subject: person.email });
+    const { id: personId, email: subject } = person;
+    if (await markEmailProved(database, person))
+      await noteAction(database, { accountId: null, personId, action: "person.confirmed_email", subject });
     return goTo(reply, "/dashboard", "Email address confirmed.");
   });
 }

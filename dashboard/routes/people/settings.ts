@@ -3,7 +3,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import * as z from "zod";
 import { renameAccount } from "../../../ledger/accounts/accounts.ts";
 import { ACTION_FILTERS, type ActionName } from "../../../ledger/people/action-names.ts";
-import { admitChange, listActions, listOwnActions, noteAction } from "../../../ledger/people/audit.ts";
+import { admitChange, admitOwnChange, listActions, listOwnActions, noteAction } from "../../../ledger/people/audit.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { renamePerson, setPassword } from "../../../ledger/people/persons.ts";
 import { listPasskeys } from "../../../ledger/sign-in/passkeys.ts";
@@ -72,10 +72,14 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const visitor = memberOf(request);
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
-      await renamePerson(database, visitor.person.id, values["name"] ?? "");
-      await note(visitor, "person.renamed");
+      const { id: personId, email: subject } = visitor.person;
+      await database.transaction(async (transaction) => {
+        await admitOwnChange(transaction, personId);
+        await renamePerson(transaction, personId, values["name"] ?? "");
+        await noteAction(transaction, { accountId: null, personId, action: "person.renamed", subject });
+      });
     });
-    if (failed !== undefined) return sendPage(reply, await render(visitor, failed), 400);
+    if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
     return goTo(reply, "/dashboard/settings", "Name saved.");
   });
 
@@ -134,8 +138,8 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
 
   app.post("/dashboard/settings/sessions/end-others", PERSONAL, async (request, reply) => {
     const visitor = memberOf(request);
-    await endOtherSessions(database, { personId: visitor.person.id, id: visitor.session.id });
-    await note(visitor, "person.ended_sessions");
+    const ended = await endOtherSessions(database, { personId: visitor.person.id, id: visitor.session.id });
+    if (ended > 0) await note(visitor, "person.ended_sessions");
     return goTo(reply, "/dashboard/settings", "All other sessions were signed out.");
   });
 }

@@ -4,10 +4,11 @@ import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { createApiKey, revokeApiKey } from "../../../ledger/keys/keys.ts";
 import { admitTopUp, beginPayment } from "../../../ledger/payments/payments.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
-import { listActions } from "../../../ledger/people/audit.ts";
+import { listActions, listOwnActions } from "../../../ledger/people/audit.ts";
 import { acceptInvitation, invite } from "../../../ledger/people/invitations.ts";
 import { addMember } from "../../../ledger/people/members.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../../ledger/people/management-tokens.ts";
+import { prepareFactor, renewRecoveryCodes } from "../../../ledger/sign-in/factors.ts";
 import { findSession, listSessions, startSession } from "../../../ledger/sign-in/sessions.ts";
 import { addResourceKey } from "../../../ledger/keys/resource-keys.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
@@ -130,6 +131,29 @@ describe("an account's keys", () => {
       createApiKey(transaction, { accountId, name: "a page's", pepper: PEPPER }),
     );
     await expect(made).resolves.toMatchObject({ publicId: expect.any(String) });
+  });
+});
+
+describe("what is a person's own", () => {
+  test("is changed a bounded number of times per day, and ended at any time, which leaves an entry if there was something (S40)", async () => {
+    const { database, ann } = await start();
+    const rename = () => ann.post("/dashboard/settings/name", { name: "Ann" });
+    expect((await rename()).statusCode).toBe(303);
+    for (let times = 0; times < 3; times++) await ann.post("/dashboard/settings/sessions/end-others");
+    const own = await listOwnActions(database, { personId: ann.personId, limit: 10 });
+    expect(own.map(({ action }) => action)).toEqual(["person.renamed"]);
+    await database.execute(
+      `INSERT INTO audit_entry (id, account_id, person_id, action, subject)
+       SELECT uuidv7(), NULL, $1, 'person.recovery_codes_made', 'ann' FROM generate_series(2, $2::int)`,
+      [ann.personId, ACCOUNT_BOUNDS.personChangesADay],
+    );
+    const refused = await rename();
+    expect([refused.statusCode, refused.body.includes("at most 200 times in 24 hours")]).toEqual([429, true]);
+    await expect(renewRecoveryCodes(database, ann.personId)).rejects.toMatchObject({ code: "rate_limited" });
+    await expect(database.transaction((transaction) => prepareFactor(transaction, ann.personId))).rejects.toMatchObject({
+      code: "rate_limited",
+    });
+    expect((await ann.post("/dashboard/settings/second-factor/off")).statusCode).toBe(303);
   });
 });
 
