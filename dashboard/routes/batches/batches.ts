@@ -58,9 +58,11 @@ export function batchPageRoutes(app: FastifyInstance, { database, pepper }: AppD
   app.post(`${BATCHES_PATH}/:id/cancel`, async (request: BatchRequest, reply) => {
     const visitor = memberOf(request, "manageBatches");
     const { person, membership } = visitor;
-    const { id } = request.params;
+    const { id, state: before } = await find(visitor, request);
     await database.transaction(async (transaction) => {
-      await cancelBatch(transaction, { accountId: membership.accountId, id, kind: "any" });
+      const { state } = await cancelBatch(transaction, { accountId: membership.accountId, id, kind: "any" });
+      // One that was ending already is not canceled again, while its last requests are answered.
+      if (state === before) return;
       const note = { accountId: membership.accountId, personId: person.id, action: "batch.canceled", subject: id } as const;
       await noteAction(transaction, note);
     });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
-import { admitTopUp, beginPayment, listPayments } from "../../../ledger/payments/payments.ts";
+import { admitTopUp, beginPayment, findPayment, listPayments } from "../../../ledger/payments/payments.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, submitForm, type FormState } from "../../http/form.ts";
@@ -50,7 +50,10 @@ export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provide
       await database.transaction(async (transaction) => {
         // Others may have begun while the provider answered.
         await admitTopUp(transaction, accountId);
+        const known = await findPayment(transaction, begun);
         const { id: subject } = await beginPayment(transaction, begun);
+        // The same form again begins nothing.
+        if (known !== undefined) return;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.payment-begun", subject });
       });
       address = url;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
+import { createPayments } from "../../../dashboard/payments/payments.ts";
 import { publishModels } from "../../../ledger/models/catalogue.ts";
 import { createApiKey, revokeApiKey } from "../../../ledger/keys/keys.ts";
 import { admitTopUp, beginPayment } from "../../../ledger/payments/payments.ts";
@@ -27,7 +28,8 @@ const TOO_MANY = new RegExp(`at most ${MAX_KEYS} keys.*deleted in the last 24 ho
 async function start() {
   const { database } = await postgres.migrated();
   await publishModels(database, [{ model: catalogueModel("modelx-chat"), price: PRICE }]);
-  const dashboard = await openDashboard(database);
+  const payments = await createPayments({ provider: "test" }, { publicBaseUrl: "http://gateway.example", pepper: PEPPER });
+  const dashboard = await openDashboard(database, { payments });
   const ann = await dashboard.owner("ann@example.com");
   const program = await dashboard.program(ann.accountId, ann.personId, "owner");
   return { ...dashboard, ann, program, accountId: ann.accountId, makeProgram: dashboard.program };
@@ -180,6 +182,24 @@ describe("an account's settings", () => {
     expect((await program.call("PUT", "/api/v1/attribution", { is_on: true })).statusCode).toBe(429);
     expect((await role("viewer")).statusCode).toBe(303);
     expect((await ann.post(`/dashboard/members/${bob.personId}/remove`)).statusCode).toBe(303);
+  });
+
+  test("leave one for a payment and for a canceled batch, too, however often the same form is sent (S40)", async () => {
+    const { database, accountId, ann } = await start();
+    const batchId = `batch_${"0".repeat(32)}`;
+    // One of its requests is being answered.
+    await database.execute(
+      `INSERT INTO batch (id, account_id, key_id, interface, state, requests, due_at)
+       VALUES ($1, $2, 'key', 'chat', 'running', 1, now() + interval '1 day')`,
+      [batchId, accountId],
+    );
+    const payment = { amount: "20", attempt: "0199d8a0-0000-4000-8000-000000000001" };
+    for (let times = 0; times < 3; times++) {
+      expect((await ann.post(`/dashboard/batches/${batchId}/cancel`)).statusCode).toBe(303);
+      expect((await ann.post("/dashboard/credit/top-up", payment)).statusCode).toBe(303);
+    }
+    const noted = await listActions(database, { accountId, limit: 100 });
+    expect(noted.map(({ action }) => action)).toEqual(["credit.payment-begun", "batch.canceled"]);
   });
 
   test("leave one audit entry however often the same change is sent (S40)", async () => {
