@@ -2,6 +2,7 @@ import path from "node:path";
 import type { Programs } from "../bundle/programs.ts";
 import { GOOGLE_METADATA } from "../operator/address/google.ts";
 import { errorCode } from "../runtime/error-code.ts";
+import { startRounds } from "../runtime/wait.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { migrate } from "../ledger/postgres/migrate.ts";
 import { cacheDirectory } from "./cache-directory.ts";
@@ -97,13 +98,21 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const register = createRegister(directory.processes);
   const logRotation = startLogRotation(directory.logs);
   const failed = Promise.withResolvers<string>();
+  const lockRounds = startRounds(
+    async () => {
+      if (!(await lock.keep())) failed.resolve(directoryLost(directory.root));
+    },
+    // A disk that cannot be read for a moment is no other directory.
+    { everyMs: LOCK_EVERY_MS, onFailure: () => undefined },
+  );
   const parts: Supervised[] = [];
   const closers: (() => void | Promise<void>)[] = [];
 
   async function stop(): Promise<void> {
+    await lockRounds.stop();
     try {
       await stopAll(parts);
-      await register.clear();
+      if (await lock.keep()) await register.clear();
     } finally {
       for (const close of closers) await close();
       await logRotation.stop();
@@ -129,6 +138,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       register,
       startSupervised,
       onStopped: (close) => void closers.push(close),
+      isDirectoryOurs: () => lock.keep(),
     });
     let stopping: Promise<void> | undefined;
     return {
@@ -149,6 +159,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
+const LOCK_EVERY_MS = 1_000;
+
+function directoryLost(root: string): string {
+  return `The data directory ${root} was removed or replaced while the gateway used it: stopping.`;
+}
+
 /** The last started first; one that cannot be stopped does not keep the others running. */
 async function stopAll(parts: readonly Supervised[]): Promise<void> {
   const failures: unknown[] = [];
@@ -162,9 +178,11 @@ interface BringUp {
   startSupervised: (name: string, launch: Launch) => Promise<void>;
   /** Called once no part runs. */
   onStopped: (close: () => void | Promise<void>) => void;
+  /** False once the data directory was removed, or another start uses the one that has its name. */
+  isDirectoryOurs: () => Promise<boolean>;
 }
 
-async function bringUp(options: StackOptions, { directory, register, startSupervised, onStopped }: BringUp) {
+async function bringUp(options: StackOptions, { directory, register, startSupervised, onStopped, isDirectoryOurs }: BringUp) {
   const { programs, environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
   const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
@@ -194,7 +212,9 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   const start = (part: Part) =>
     startSupervised(part.name, ({ isRestart, onStarted }) => startPart(part, context, onStarted, { isRestart }));
   const sockets = await chooseSocketDirectory(directory.sockets);
-  onStopped(sockets.remove);
+  onStopped(async () => {
+    if (sockets.path !== directory.sockets || (await isDirectoryOurs())) await sockets.remove();
+  });
   const xdsSocket = path.join(sockets.path, "xds.sock");
   const earlyAnswersSocket = path.join(sockets.path, "early.sock");
   const batchesSocket = path.join(sockets.path, "batches.sock");

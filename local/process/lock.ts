@@ -1,12 +1,21 @@
 import { link, mkdir, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { errorCode } from "../../runtime/error-code.ts";
+import { identityOf } from "../../runtime/file-identity.ts";
 import { readOptional } from "../data-directory.ts";
 import { startMark } from "./processes.ts";
 
 export interface Lock {
+  /**
+   * Takes a lock again that was deleted, if its directory is still the same.
+   * @returns whether this process is still the only user. False if the directory was removed or replaced, or another process has the
+   * lock.
+   */
+  keep(): Promise<boolean>;
+  /** Leaves another process's lock alone. */
   release(): Promise<void>;
 }
 
@@ -31,15 +40,31 @@ export type LockAttempt = { kind: "taken"; lock: Lock } | { kind: "held"; holder
 /** Takes a lock, or returns the running process that holds it. */
 export async function tryLock(file: string): Promise<LockAttempt> {
   const own = `${file}.${process.pid}.${++taken}`;
-  const mark = await startMark(process.pid);
+  const content = JSON.stringify({ pid: process.pid, mark: await startMark(process.pid) });
   try {
-    await writeFile(own, JSON.stringify({ pid: process.pid, mark }));
+    await writeFile(own, content);
     const holder = await takeWith(own, file);
     if (holder !== undefined) return { kind: "held", holder };
   } finally {
     await rm(own, { force: true });
   }
-  return { kind: "taken", lock: { release: () => rm(file, { force: true }) } };
+  return { kind: "taken", lock: await lockOf(file, content) };
+}
+
+async function lockOf(file: string, content: string): Promise<Lock> {
+  const directory = path.dirname(file);
+  const identity = await identityOf(directory);
+  return {
+    async keep() {
+      const text = await readOptional(file);
+      if (text === content) return true;
+      if (text !== undefined || (await identityOf(directory)) !== identity) return false;
+      return (await tryLock(file)).kind === "taken";
+    },
+    async release() {
+      if ((await readOptional(file)) === content) await rm(file, { force: true });
+    },
+  };
 }
 
 /** @returns the running process that holds the lock; undefined once it is ours. */

@@ -1,6 +1,6 @@
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import { watch, type FSWatcher } from "chokidar";
+import { identityOf } from "../../runtime/file-identity.ts";
 import { startRounds } from "../../runtime/wait.ts";
 
 export interface FolderWatchDeps {
@@ -59,12 +59,4 @@ export async function watchFolder(folder: string, { onChange, onError }: FolderW
       await watcher?.close();
     },
   };
-}
-
-/** Of the folder itself, not of a link to it; undefined if there is none. */
-async function identityOf(folder: string): Promise<string | undefined> {
-  return stat(folder).then(
-    ({ dev, ino }) => `${dev} ${ino}`,
-    () => undefined,
-  );
 }

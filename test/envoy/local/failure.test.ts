@@ -1,10 +1,11 @@
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LOOPBACK } from "../../../local/process/ports.ts";
+import { copyPostgresTemplate } from "../../support/billing/postgres-template.ts";
 import { eventually } from "../../support/eventually.ts";
 import { LOOK_EVERY_MS, makeMigratedHome, makeHome, type LocalProcess, type Home } from "../../support/stacks/local-process.ts";
 
@@ -62,6 +63,23 @@ test("a part that fails half-way through the start leaves nothing running", asyn
   expect(await local.exited).toBe(1);
   expect(lastLine(local.output())).toContain("envoy did not start: it exited with code 3. See its log: ");
   expect(await home.survivors()).toStrictEqual([]);
+});
+
+test("a start whose data directory is replaced while it runs stops, and the next one in its place is not disturbed", async () => {
+  const home = await makeMigratedHome();
+  const first = await home.start();
+  await first.shows(READY);
+  await rename(home.data, `${home.data}-before`);
+  await mkdir(home.data);
+  await copyPostgresTemplate(path.join(home.data, "postgres"));
+  const second = await home.start();
+  expect(await first.exited).toBe(1);
+  await first.shows(new RegExp(`^The data directory ${home.data} was removed or replaced while the gateway used it`, "m"));
+  await second.shows(READY);
+  await (
+    await asker(second)
+  )();
+  expect(second.output()).not.toContain("restarting it");
 });
 
 /** @returns what asks the gateway once, and expects an answer. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -38,4 +38,26 @@ test("of many concurrent starts that find a dead lock, one gets it", async () =>
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => takeLock(file)));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   }
+});
+
+test("a deleted lock is taken again", async () => {
+  const lock = await takeLock(file);
+  await rm(file);
+  expect(await lock.keep()).toBe(true);
+  await expect(takeLock(file)).rejects.toThrow("uses this data directory");
+  await lock.release();
+  expect(await readdir(directory)).toStrictEqual([]);
+});
+
+test("a lock does not outlive its directory, and leaves that of another process in the next one alone", async () => {
+  const lock = await takeLock(file);
+  await rename(directory, `${directory}-before`);
+  expect(await lock.keep()).toBe(false);
+  await mkdir(directory);
+  expect(await lock.keep()).toBe(false);
+  await writeFile(file, "another's");
+  expect(await lock.keep()).toBe(false);
+  await lock.release();
+  expect(await readFile(file, "utf8")).toBe("another's");
+  await rm(`${directory}-before`, { recursive: true });
 });
