@@ -1,12 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
-import { findSavedCard, removeSavedCard } from "../../../ledger/payments/saved-cards.ts";
+import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, readQuery, submitForm } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { parseAutoTopUpForm } from "../../payments/auto-top-up-form.ts";
 import type { PaymentProvider } from "../../payments/provider.ts";
+import { removeCard } from "../../payments/remove-card.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { allowFormsTo } from "../../http/security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
@@ -88,13 +89,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   app.post("/dashboard/credit/auto-top-up/card/remove", async (request, reply) => {
     const visitor = memberOf(request, "manageCard");
     checkFresh(visitor, "/dashboard/credit");
-    const { accountId } = visitor.membership;
-    const card = await findSavedCard(database, { accountId, provider: provider.name });
-    if (card !== undefined) {
-      await provider.forgetCard(card);
-      await removeSavedCard(database, accountId);
-      await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.card_removed", subject: card.label });
-    }
+    await removeCard(database, provider, { accountId: visitor.membership.accountId, personId: visitor.person.id });
     const isFromBilling = readForm(request)["page"] === "billing";
     return goTo(reply, isFromBilling ? "/dashboard/billing" : "/dashboard/credit", "Card removed.");
   });

@@ -7,6 +7,7 @@ import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "..
 import { createOwnerNotifier } from "../../mail/notifier.ts";
 import { closedAccountLetter } from "../../mail/letters.ts";
 import { showUsd } from "../../money.ts";
+import { removeCard } from "../../payments/remove-card.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { GatewayError } from "../../../contract/errors.ts";
 import { checkFresh } from "../../session/fresh.ts";
@@ -18,7 +19,7 @@ const PATH = "/dashboard/settings/close";
 
 /** An owner with a recent proof of identity closes the account in view. */
 export function closeAccountRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const { database, publicBaseUrl } = deps;
+  const { database, log, publicBaseUrl, payments } = deps;
   const notifyOwners = createOwnerNotifier(deps);
 
   async function render(visitor: Member, form: FormState): Promise<string> {
@@ -41,11 +42,17 @@ export function closeAccountRoutes(app: FastifyInstance, deps: AppDeps): void {
     const failed = await submitForm(values, async () => {
       if (values["name"] !== accountName)
         throw new GatewayError("invalid_request", "This is not the name of the account.", { field: "name" });
-      const left = showUsd(await closeAccount(database, { accountId, personId: visitor.person.id }));
+      const actor = { accountId, personId: visitor.person.id };
+      const left = showUsd(await closeAccount(database, actor));
       const by = visitor.person.email;
       await notifyOwners(accountId, ({ email }) =>
         closedAccountLetter({ to: email, accountName, by, left, link: publicBaseUrl }),
       );
+      // The account is closed already; owners can still remove a card that the provider kept.
+      if (payments !== undefined)
+        await removeCard(database, payments, actor).catch((error: unknown) => {
+          log.warn({ err: error, account: accountId }, "failed to remove the card of a closed account");
+        });
     });
     if (failed !== undefined) return refuseForm(reply, await render(visitor, failed), { form: failed });
     return goTo(reply, "/dashboard/sign-in");

@@ -35,7 +35,10 @@ export function closeAccountPage({ visitor, balance, keys, form }: CloseAccountV
           ${keys === 0 ? "" : `${keys === 1 ? "Its API key is" : `Its ${keys} API keys are`} disabled immediately. `}Its
           management tokens are revoked.
         </li>
-        <li>Automatic top-up is turned off, and open invitations, webhooks, trace destinations and provider keys are deleted.</li>
+        <li>
+          Automatic top-up is turned off, its card is removed, and open invitations, webhooks, trace destinations and provider
+          keys are deleted.
+        </li>
         <li>Everyone in the account is signed out. Members can sign in again to read usage and receipts.</li>
         <li>Recorded prompts, and the tags and end users of requests, are deleted.</li>
         <li>Usage and payments stay on record. Only the operator can reactivate the account.</li>

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
+import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import { FORM, openStripeShop, openTestShop, USD } from "../../support/dashboard/auto-top-up.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
@@ -28,6 +29,18 @@ test("a removed card is detached at Stripe, and nothing is charged", async () =>
   expect(await page()).toContain("Off. When on, it charges a card that you save");
   await round(3);
   expect(api.intents).toEqual([]);
+});
+
+test("closing the account removes its card, which is detached at Stripe; Stripe's failure does not keep it open", async () => {
+  for (const mood of ["pays", "lost"] as const) {
+    const { api, database, ann } = await stripeShop();
+    api.mood = mood;
+    expect((await ann.post("/dashboard/settings/close", { name: "ann" })).statusCode).toBe(303);
+    expect(new Set(api.asked.map(({ path }) => path))).toEqual(new Set(["/v1/payment_methods/pm_1/detach"]));
+    const kept = await findSavedCard(database, { accountId: ann.accountId, provider: "stripe" });
+    expect(kept === undefined).toBe(mood === "pays");
+    expect((await ann.get("/dashboard/settings")).headers.location).toMatch(/sign-in/);
+  }
 });
 
 test("invalid terms are rejected next to their field, and change nothing; viewers see no form", async () => {
