@@ -20,8 +20,8 @@ export async function applyNotice(
   if (notice.kind !== "card_saved") return applyPaymentNotice(database, provider.name, notice);
   const { accountId, setupId, savedAt } = notice;
   const card = await provider.readCard(setupId);
-  const replaced = await saveCard(database, { accountId, provider: provider.name, card, savedAt });
-  if (replaced !== undefined) await provider.forgetCard(replaced);
+  const unneeded = await saveCard(database, { accountId, provider: provider.name, card, savedAt });
+  if (unneeded !== undefined) await provider.forgetCard(unneeded);
 }
 
 async function applyPaymentNotice(database: Database, provider: string, notice: PaymentNotice): Promise<void> {

@@ -17,7 +17,7 @@ const cardRow = z.strictObject({ customerId: z.string(), cardId: z.string(), lab
 
 /**
  * The account's card from now on, unless one was saved or removed later: notices may arrive twice and in any order.
- * @returns the card that it replaces; undefined if there was none, or it is the same.
+ * @returns the card that is not needed any more: the one that it replaces, or itself if it came too late; undefined if there is none.
  */
 export async function saveCard(
   database: Database,
@@ -34,8 +34,15 @@ export async function saveCard(
        WHERE excluded.saved_at >= greatest(saved_card.saved_at, saved_card.removed_at)`,
       [accountId, provider, card.customerId, card.cardId, card.label, savedAt],
     );
-    return saved > 0 && before?.cardId !== card.cardId ? before : undefined;
+    if (before?.cardId === card.cardId) return undefined;
+    if (saved > 0) return before;
+    return (await hasHadCard(transaction, accountId)) ? card : undefined;
   });
+}
+
+/** Is it an account of ours, which has a card or had one? A provider may report those of its other customers. */
+async function hasHadCard(transaction: Queryable, accountId: string): Promise<boolean> {
+  return (await transaction.execute("SELECT FROM saved_card WHERE account_id = $1", [accountId])) > 0;
 }
 
 /** Removes the account's card; automatic charges stop. */

@@ -91,7 +91,7 @@ test("Stripe accepts the card on its own page; its notice saves it, and an older
   expect(api.asked.at(-1)?.body.get("payment_method")).toBe("pm_4444");
 });
 
-test("a replaced card is detached; a removed one does not return with an old notice", async () => {
+test("a replaced card is detached; a removed one does not return with an old notice, whose card is detached, too", async () => {
   const { api, ann, sendEvent, page } = await stripeShop();
   const created = Math.floor(Date.now() / 1000) + 5;
   const session = { id: "cs_1", mode: "setup", client_reference_id: ann.accountId, setup_intent: "seti_4444", created };
@@ -102,7 +102,10 @@ test("a replaced card is detached; a removed one does not return with an old not
 
   await ann.post("/dashboard/credit/auto-top-up/card/remove");
   expect(detached()).toHaveLength(2);
-  const before = { ...session, created: created - 10 };
-  expect(await sendEvent("checkout.session.completed", before)).toBe(200);
+  const before = { ...session, setup_intent: "seti_1111", created: created - 10 };
+  for (const object of [before, { ...before, client_reference_id: "nobody", setup_intent: "seti_2222" }])
+    expect(await sendEvent("checkout.session.completed", object)).toBe(200);
+  // Nobody sees it here: it must not stay at Stripe. Another product's card is none of our business.
+  expect(detached().slice(2)).toEqual(["/v1/payment_methods/pm_1111/detach"]);
   expect(await page()).toContain("Off. When on, it charges a card that you save");
 });
