@@ -98,15 +98,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const register = createRegister(directory.processes);
   const logRotation = startLogRotation(directory.logs);
   const failed = Promise.withResolvers<string>();
+  const parts: Supervised[] = [];
+  const closers: (() => void | Promise<void>)[] = [];
+  let isLost = false;
   const lockRounds = startRounds(
     async () => {
-      if (!(await lock.keep())) failed.resolve(directoryLost(directory.root));
+      if (isLost || (await lock.keep())) return;
+      isLost = true;
+      failed.resolve(directoryLost(directory.root));
+      // Its last checkpoint would go into the cluster that has its name by now, and damage it.
+      parts.find(({ name }) => name === "postgres")?.kill("SIGQUIT");
     },
     // A disk that cannot be read for a moment is no other directory.
     { everyMs: LOCK_EVERY_MS, onFailure: () => undefined },
   );
-  const parts: Supervised[] = [];
-  const closers: (() => void | Promise<void>)[] = [];
 
   async function stop(): Promise<void> {
     await lockRounds.stop();
