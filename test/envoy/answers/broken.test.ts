@@ -280,7 +280,6 @@ describe("a complete answer with text where no reader of chat completions looks 
     ["content that is a number", [{ index: 0, message: { content: 5 }, finish_reason: "stop" }]],
     ["parts under another name", [{ index: 0, message: { content: [{ type: "x", value: "hello" }] }, finish_reason: "stop" }]],
     ["a message of another form", [{ index: 0, message: { output: "hello" }, finish_reason: "stop" }]],
-    ["a second choice only", [{ index: 1, message: { content: "hello" }, finish_reason: "stop" }]],
     ["choices in an object", { 0: { message: { content: "hello" } } }],
   ];
   test.each(choices.flatMap(([name, value]) => ["/v1/messages", "/v1/responses"].map((path) => [path, name, value] as const)))(
