@@ -59,7 +59,8 @@ export async function start({ words, environment, programs }: StartOptions): Pro
     if (failure !== undefined) console.error(failure);
     else console.log("Stopping: running requests may finish …");
     await stack.stop();
-    console.log("Stopped; the data is kept.");
+    // A failure may be that the data directory is gone.
+    console.log(failure === undefined ? "Stopped; the data is kept." : "Stopped.");
     process.exit(failure === undefined ? 0 : 1);
   } catch (error) {
     if (stop.signal.aborted) process.exit(0);

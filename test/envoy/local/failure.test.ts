@@ -75,6 +75,7 @@ test("a start whose data directory is replaced while it runs stops, and leaves t
   await copyPostgresTemplate(path.join(home.data, "postgres"));
   expect(await first.exited).toBe(1);
   await first.shows(new RegExp(`^The data directory ${home.data} was removed or replaced while the gateway used it`, "m"));
+  expect(first.output()).toMatch(/\nStopped\.\n$/);
   expect(await readdir(home.data)).toEqual(["postgres"]);
   const second = await home.start();
   await second.shows(READY);
