@@ -18,7 +18,7 @@ import { endLeasesOf } from "../ledger/leases/leases.ts";
 import { createLabelBudget } from "./labels/label-budget.ts";
 import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
 import { startNightly } from "../ledger/upkeep/nightly.ts";
-import { readSettledBalances } from "../ledger/settlement/read-balances.ts";
+import { readSettledBalances } from "../ledger/settlement/settled-balances.ts";
 import { createSettler } from "../ledger/settlement/settler.ts";
 import { createAnswers } from "./answers/answer.ts";
 import { createCurrentBalances } from "./answers/current-balance.ts";

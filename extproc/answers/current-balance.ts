@@ -1,4 +1,4 @@
-import type { SettledBalance } from "../../ledger/settlement/settle.ts";
+import type { SettledBalance } from "../../ledger/settlement/settled-balances.ts";
 import { inTime } from "../../runtime/wait.ts";
 
 /**

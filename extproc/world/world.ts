@@ -5,7 +5,7 @@ import type { PriceVersion } from "../../ledger/models/catalogue.ts";
 import type { AccountRow, Change, KeyRow, ModelRow, UnreadableKind, UnreadableRow } from "../../ledger/feed/rows.ts";
 import { batchPriceOf } from "../../ledger/models/batch-price.ts";
 import { priceAt } from "../../ledger/models/price-schedule.ts";
-import type { SettledBalance } from "../../ledger/settlement/settle.ts";
+import type { SettledBalance } from "../../ledger/settlement/settled-balances.ts";
 import { createInterner } from "./interner.ts";
 import { createKeyTable, type WorldKey } from "./key-table.ts";
 import { createKnownCredentials, type Fingerprints } from "./known-credentials.ts";

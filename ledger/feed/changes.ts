@@ -36,7 +36,6 @@ function toSnapshot(row: z.infer<typeof snapshotRow> | undefined): Snapshot {
  * while a transaction stays open.
  */
 async function look(database: Queryable, seen: Snapshot): Promise<{ now: Snapshot; isNews: boolean }> {
-  const lowest = [...seen.openXids].reduce((least, xid) => (xid < least ? xid : least), seen.nextXid);
   const [row] = await database.query({
     name: "feed-look",
     // The largest of an index, but for balances: their index is a BRIN.
@@ -45,7 +44,7 @@ async function look(database: Queryable, seen: Snapshot): Promise<{ now: Snapsho
                (SELECT max(changed_xid) FROM account), (SELECT max(changed_xid) FROM api_key), (SELECT max(changed_xid) FROM model)
              ) >= $1 OR (SELECT count(*) FROM account_balance WHERE changed_xid >= $1) > 0 AS "isNews"
            FROM pg_current_snapshot() AS snapshot`,
-    values: [lowest],
+    values: [lowestOf([...seen.openXids, seen.nextXid])],
     row: snapshotRow.extend({ isNews: z.boolean().nullable() }),
   });
   // Null: there is nothing at all.
@@ -58,7 +57,11 @@ async function look(database: Queryable, seen: Snapshot): Promise<{ now: Snapsho
  */
 function lowestEnded(seen: Snapshot, now: Snapshot): bigint {
   const ended = [...seen.openXids].filter((xid) => !now.openXids.has(xid));
-  return ended.reduce((lowest, xid) => (xid < lowest ? xid : lowest), seen.nextXid);
+  return lowestOf([...ended, seen.nextXid]);
+}
+
+function lowestOf(xids: readonly bigint[]): bigint {
+  return xids.reduce((lowest, xid) => (xid < lowest ? xid : lowest));
 }
 
 /**

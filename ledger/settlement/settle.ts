@@ -8,6 +8,7 @@ import { SUMMED_COLUMNS, UNITS_BY_KIND } from "../usage/sums.ts";
 import { labelColumns, landLabels } from "./settle-labels.ts";
 import { LAND_PROVIDER_KEYS } from "./settle-provider-keys.ts";
 import { QUEUE_TRACES } from "./settle-traces.ts";
+import { lockSettledBalances, type SettledBalance } from "./settled-balances.ts";
 import { SETTLEMENT_COLUMNS } from "./settlement-columns.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -18,12 +19,6 @@ export interface SettleResult {
   balances: ReadonlyMap<string, SettledBalance>;
   /** Not settled: others held the balances of their accounts. */
   left: readonly Settlement[];
-}
-
-export interface SettledBalance {
-  postedNanoUsd: bigint;
-  /** Increases with each change of the balance: of two readings, the one with the higher version is the later one. */
-  version: bigint;
 }
 
 export interface SettleOptions {
@@ -188,16 +183,13 @@ const landedRow = z.strictObject({
   version: z.bigint().nullable(),
 });
 
-const balanceRow = z.strictObject({ accountId: z.string(), postedNanoUsd: z.bigint(), version: z.bigint() });
-
 async function lockBalances(
   transaction: Queryable,
   accountIds: ReadonlySet<string>,
   { leavesHeld }: { leavesHeld: boolean },
 ): Promise<Map<string, SettledBalance>> {
   const ids = [...accountIds];
-  const rows = await transaction.query({ ...(leavesHeld ? LOCK_OTHERS : LOCK), values: [ids], row: balanceRow });
-  const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]));
+  const balances = await lockSettledBalances(transaction, ids, { leavesHeld });
   const missing = ids.filter((id) => !balances.has(id));
   if (missing.length === 0) return balances;
   const known = leavesHeld
@@ -213,11 +205,6 @@ async function lockBalances(
   }
   return balances;
 }
-
-const LOCK_TEXT = `SELECT account_id AS "accountId", posted_nano_usd AS "postedNanoUsd", version FROM account_balance
-  WHERE account_id = ANY($1) ORDER BY account_id FOR NO KEY UPDATE`;
-const LOCK = { name: "settle-lock", text: LOCK_TEXT };
-const LOCK_OTHERS = { name: "settle-lock-others", text: `${LOCK_TEXT} SKIP LOCKED` };
 
 /** Rounded to the minute: most batches write nothing here. A key that another batch is marking needs no second mark. */
 async function markKeysUsed(transaction: Queryable, settlements: readonly Settlement[]): Promise<void> {

@@ -5,15 +5,15 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import { createWorld } from "../../../extproc/world/world.ts";
-import { postCredit } from "../../../ledger/credit/entries.ts";
 import { startFeed } from "../../../ledger/feed/feed.ts";
 import { createLeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { startPostgres } from "../../../local/postgres.ts";
-import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
+import { settlementOf } from "../../support/billing/ledger.ts";
 import { markdownTable } from "../../support/documents/markdown-table.ts";
+import { createCustomers } from "../customers.ts";
 import { readUse } from "../processes.ts";
 
 /**
@@ -130,10 +130,7 @@ const percent = (part: number) => `${(part * 100).toFixed(1)}%`;
 
 try {
   await migrate(database);
-  const customers = [await seedLedger(database, "account-0")];
-  for (let number = 1; number < ACCOUNTS; number++) customers.push(await createCustomer(database, `account-${number}`));
-  for (const { accountId } of customers)
-    await postCredit(database, { accountId, kind: "grant", amountNanoUsd: CREDIT_NANO_USD, reference: accountId });
+  const customers = await createCustomers(database, ACCOUNTS, CREDIT_NANO_USD);
   await database.execute("ANALYZE");
   const table: string[][] = [];
   for (const processes of PROCESSES) {

@@ -7,8 +7,9 @@ import { postCredit } from "../../../ledger/credit/entries.ts";
 import { createLeaseBank, type LeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import { migrate } from "../../../ledger/postgres/migrate.ts";
 import { startPostgres } from "../../../local/postgres.ts";
-import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
+import { createCustomer } from "../../support/billing/ledger.ts";
 import { markdownTable } from "../../support/documents/markdown-table.ts";
+import { createCustomers } from "../customers.ts";
 import { readUse } from "../processes.ts";
 import { measureLimits } from "./limits.ts";
 import { ANALYZE, measureVisits } from "./visits.ts";
@@ -65,10 +66,7 @@ async function begin(bank: LeaseBank, lease: { leaseId: string; accountId: strin
 
 try {
   await migrate(database);
-  const customers = [await seedLedger(database, "account-0")];
-  for (let number = 1; number < ACCOUNTS; number++) customers.push(await createCustomer(database, `account-${number}`));
-  for (const { accountId } of customers)
-    await postCredit(database, { accountId, kind: "grant", amountNanoUsd: CREDIT_NANO_USD, reference: accountId });
+  const customers = await createCustomers(database, ACCOUNTS, CREDIT_NANO_USD);
 
   const earlier = createLeaseBank(database, uuidv7(), RULES);
   for (const { accountId } of customers) await begin(earlier, { leaseId: uuidv7(), accountId });

@@ -6,8 +6,9 @@ import { migrate } from "../../../ledger/postgres/migrate.ts";
 import type { Settlement } from "../../../ledger/settlement/settlement.ts";
 import { createSettler } from "../../../ledger/settlement/settler.ts";
 import { startPostgres } from "../../../local/postgres.ts";
+import { createCustomers } from "../customers.ts";
 import { readUse } from "../processes.ts";
-import { createCustomer, seedLedger, settlementOf, type Customer } from "../../support/billing/ledger.ts";
+import { settlementOf, type Customer } from "../../support/billing/ledger.ts";
 
 export interface SettlementBench {
   /** How many accounts share the load evenly. */
@@ -32,8 +33,7 @@ export async function benchSettlement({ accounts, settlements }: SettlementBench
   const database = createDatabase({ url: server.url, applicationName: "bench", maxConnections: 4 });
   try {
     await migrate(database);
-    const customers: Customer[] = [await seedLedger(database, "account-0")];
-    for (let number = 1; number < accounts; number++) customers.push(await createCustomer(database, `account-${number}`));
+    const customers = await createCustomers(database, accounts);
     return await run({ database, customers, settlements, postgresPid: server.pid });
   } finally {
     await database.close();

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { createCurrentBalances } from "../../../../extproc/answers/current-balance.ts";
-import type { SettledBalance } from "../../../../ledger/settlement/settle.ts";
+import type { SettledBalance } from "../../../../ledger/settlement/settled-balances.ts";
 
 const balances = (accountIds: readonly string[]) =>
   new Map<string, SettledBalance>(accountIds.map((id) => [id, { postedNanoUsd: 1n, version: 1n }]));
