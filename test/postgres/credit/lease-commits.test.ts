@@ -7,21 +7,13 @@ import type { LeaseRules } from "../../../ledger/leases/lease.ts";
 import { returnLeases, shrinkLeases } from "../../../ledger/leases/leases.ts";
 import type { Database, Queryable } from "../../../ledger/postgres/database.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
+import { leaseOf } from "../../support/billing/lease.ts";
 import { seedLedger } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 /** Credit that is given up may be lost to a crash of Postgres, and is leased on then; credit that is leased may not. */
 const postgres = usePostgres();
 const RULES: LeaseRules = { ttlMs: 45_000, minNanoUsd: 10_000n, maxNanoUsd: 400_000n };
-
-const request = (leaseId: string) => ({
-  leaseId,
-  accountId: "acme",
-  holder: "one",
-  isNew: true,
-  neededNanoUsd: 0n,
-  wantedNanoUsd: 0n,
-});
 
 test.for(["shrink", "return"] as const)(
   "to %s a lease does not wait for the disk, and what its connection writes next does",
@@ -30,7 +22,7 @@ test.for(["shrink", "return"] as const)(
     await seedLedger(database);
     await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: 1_000_000n, reference: "start" });
     const leaseId = uuidv7();
-    await growLease(database, request(leaseId), RULES);
+    await growLease(database, leaseOf({ leaseId }), RULES);
     const row = z.strictObject({ synchronous_commit: z.string() });
     const readMode = async (queryable: Queryable) =>
       (await queryable.query({ text: "SHOW synchronous_commit", row }))[0]?.synchronous_commit;
@@ -44,7 +36,7 @@ test.for(["shrink", "return"] as const)(
     expect(modes).toEqual(["on", "off"]);
     const after = await Promise.all(Array.from({ length: 10 }, () => readMode(database)));
     expect(new Set(after)).toEqual(new Set(["on"]));
-    await growLease(database, request(uuidv7()), RULES);
+    await growLease(database, leaseOf(), RULES);
     expect(await checkLedger(database)).toEqual([]);
   },
 );

@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
@@ -6,20 +5,14 @@ import { growLease, growLeases } from "../../../ledger/leases/grow-leases.ts";
 import type { LeaseRules } from "../../../ledger/leases/lease.ts";
 import { endLeasesOf, renewLeases } from "../../../ledger/leases/leases.ts";
 import { explainQueries } from "../../support/billing/explained-queries.ts";
+import { leaseOf } from "../../support/billing/lease.ts";
 import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 const postgres = usePostgres();
 const SMALL: LeaseRules = { ttlMs: 45_000, minNanoUsd: 1n, maxNanoUsd: 1n };
 
-const request = (accountId: string, holder: string) => ({
-  leaseId: uuidv7(),
-  accountId,
-  holder,
-  isNew: true,
-  neededNanoUsd: 0n,
-  wantedNanoUsd: 1n,
-});
+const request = (accountId: string, holder: string) => leaseOf({ accountId, holder, wantedNanoUsd: 1n });
 
 test("statements about leases read those that they name, although the planner believes that none is open", async () => {
   const { database } = await postgres.migrated();

@@ -19,6 +19,7 @@ import {
 } from "../../../ledger/leases/leases.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { hold } from "../../support/billing/held-rows.ts";
+import { leaseOf } from "../../support/billing/lease.ts";
 import { createCustomer, seedLedger, settlementOf } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
@@ -32,14 +33,7 @@ async function accountWith(database: Database, amountNanoUsd: bigint) {
   return customer;
 }
 
-const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => ({
-  leaseId,
-  accountId: "acme",
-  holder,
-  isNew: true,
-  neededNanoUsd: 0n,
-  wantedNanoUsd,
-});
+const request = (leaseId: string, wantedNanoUsd = 0n, holder = "one") => leaseOf({ leaseId, wantedNanoUsd, holder });
 
 test("a lease takes half of the free credit, within its bounds, and grows", async () => {
   const { database } = await postgres.migrated();

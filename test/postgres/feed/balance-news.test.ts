@@ -8,6 +8,7 @@ import { returnLeases, shrinkLeases } from "../../../ledger/leases/leases.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { readChanges } from "../../support/billing/changes.ts";
+import { leaseOf } from "../../support/billing/lease.ts";
 import { seedLedger, settlementOf, type Customer } from "../../support/billing/ledger.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
 
@@ -25,14 +26,6 @@ interface Subject {
   lease: Pick<LeaseRequest, "leaseId" | "accountId">;
 }
 
-const leaseOf = (leaseId = uuidv7()): LeaseRequest => ({
-  leaseId,
-  accountId: "acme",
-  holder: "one",
-  isNew: true,
-  neededNanoUsd: 0n,
-  wantedNanoUsd: 0n,
-});
 const charge = ({ database, customer, lease: { leaseId } }: Subject, chargeNanoUsd: bigint) =>
   settle(database, [settlementOf(customer, { leaseId, chargeNanoUsd })]);
 const post = ({ database }: Subject, kind: "grant" | "adjust", amountNanoUsd: bigint) =>
@@ -97,9 +90,10 @@ test.for(Object.entries(CASES))("%s", async ([_name, { news, before, act }]) => 
   const { database, url } = await postgres.migrated();
   const customer = await seedLedger(database);
   await postCredit(database, { accountId: "acme", kind: "grant", amountNanoUsd: CREDIT, reference: "start" });
-  const { leaseId } = leaseOf();
-  await growLease(database, leaseOf(leaseId), RULES);
-  const subject = { database, customer, lease: { leaseId, accountId: "acme" } };
+  const request = leaseOf();
+  await growLease(database, request, RULES);
+  const { leaseId, accountId } = request;
+  const subject = { database, customer, lease: { leaseId, accountId } };
   await before?.(subject);
   const { seen } = await readChanges(database);
   const notices = await listen(url);
