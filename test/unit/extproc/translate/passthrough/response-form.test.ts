@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
@@ -6,63 +6,9 @@ import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 import { replayChat, replayMessages, replayResponses } from "../replay.ts";
 import { play } from "./play.ts";
+import { complete, events, REQUEST, write } from "./response-events.ts";
 
 /** Events of responses that lack what clients' libraries require. */
-type Json = Record<string, unknown>;
-
-const REQUEST = { model: "m", input: "hi", stream: true };
-
-interface Event extends Json {
-  type: string;
-  item?: Json;
-}
-
-const BARE_USAGE = { input_tokens: 7, output_tokens: 4 };
-const WHOLE_USAGE = {
-  ...BARE_USAGE,
-  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-  output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: 11,
-};
-
-function events(): Event[] {
-  const response = (status: string, output: Json[]) => ({
-    id: "resp_1",
-    object: "response",
-    created_at: 1,
-    status,
-    model: "m",
-    output,
-    usage: status === "completed" ? WHOLE_USAGE : null,
-  });
-  const text = { type: "output_text", text: "Good day.", annotations: [] };
-  const message = (content: Json[]) => ({ id: "msg_1", type: "message", role: "assistant", content });
-  const call = (written: string) => ({
-    id: "fc_1",
-    type: "function_call",
-    call_id: "call_1",
-    name: "weather",
-    arguments: written,
-  });
-  const ofPart = { item_id: "msg_1", output_index: 0, content_index: 0 };
-  const ofCall = { item_id: "fc_1", output_index: 1 };
-  return [
-    { type: "response.created", response: response("in_progress", []) },
-    { type: "response.output_item.added", output_index: 0, item: message([]) },
-    { type: "response.content_part.added", ...ofPart, part: { ...text, text: "" } },
-    ...["Good ", "day."].map((delta) => ({ type: "response.output_text.delta", ...ofPart, delta, logprobs: [] })),
-    { type: "response.output_text.done", ...ofPart, text: "Good day.", logprobs: [] },
-    { type: "response.content_part.done", ...ofPart, part: text },
-    { type: "response.output_item.done", output_index: 0, item: message([text]) },
-    { type: "response.output_item.added", output_index: 1, item: call("") },
-    { type: "response.function_call_arguments.delta", ...ofCall, delta: '{"city":"Oslo"}' },
-    { type: "response.function_call_arguments.done", ...ofCall, arguments: '{"city":"Oslo"}' },
-    { type: "response.output_item.done", output_index: 1, item: call('{"city":"Oslo"}') },
-    { type: "response.completed", response: response("completed", [message([text]), call('{"city":"Oslo"}')]) },
-  ].map((event, at) => ({ ...event, sequence_number: at }));
-}
-
-const write = (all: readonly Event[]) => all.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 const without = (name: string) => () => {
   const all = events();
   for (const event of all) delete event[name];
@@ -344,70 +290,3 @@ test("a complete response in proper form keeps its bytes", () => {
   const written = JSON.stringify(response, null, 1);
   expect(complete(written)).toBe(written);
 });
-
-function complete(answer: string, promptTokens = 1): string {
-  const input = inputFor({ ...REQUEST, stream: false }, { upstream: "responses", upstreamModel: "m" });
-  return createTranslation("responses", input).response(Buffer.from(answer), createMeter(promptTokens)).toString();
-}
-
-describe("usage without its details, as of servers without a cache", () => {
-  test("gets them at the end of a stream, and is counted as before", () => {
-    const { usage, metered } = playWith(BARE_USAGE);
-    expect(usage).toEqual(WHOLE_USAGE);
-    expect(metered).toMatchObject({ usage: { inputTokens: 7, outputTokens: 4 }, isEstimated: false });
-  });
-
-  test.for([
-    ["none", BARE_USAGE],
-    ["null", { ...WHOLE_USAGE, input_tokens_details: null, output_tokens_details: null }],
-    ["empty ones", { ...WHOLE_USAGE, input_tokens_details: {}, output_tokens_details: {} }],
-    // The protocol had no other one until 2026.
-    ["cached tokens alone", { ...WHOLE_USAGE, input_tokens_details: { cached_tokens: 0 } }],
-  ] as const)("gets them in a complete response with %s", ([, usage]) => {
-    const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage });
-    expect(JSON.parse(complete(answer))).toMatchObject({ usage: WHOLE_USAGE });
-  });
-
-  test("keeps those that it has", () => {
-    const details = { cached_tokens: 3, cache_write_tokens: 2, x: 1 };
-    const answer = JSON.stringify({
-      ...Object(events().at(-1)?.["response"]),
-      usage: { ...WHOLE_USAGE, input_tokens_details: details, total_tokens: 12 },
-    });
-    expect(complete(answer)).toBe(answer);
-  });
-});
-
-describe("usage that the server does not report is the gateway's own count, by which it charges", () => {
-  const counted = { ...WHOLE_USAGE, input_tokens: 10, output_tokens: 6, total_tokens: 16 };
-
-  test.for([
-    ["none", undefined, counted],
-    ["null", null, counted],
-    ["an empty one", {}, counted],
-    ["that of the prompt", { input_tokens: 7 }, { ...counted, input_tokens: 7, total_tokens: 13 }],
-  ] as const)("at the end of a stream, and in a complete response, with %s", ([, reported, usage]) => {
-    const run = playWith(reported);
-    expect(run.usage).toEqual(usage);
-    expect(run.metered).toMatchObject({ usage: { inputTokens: usage.input_tokens, outputTokens: 6 }, isEstimated: true });
-    const answer = JSON.stringify({ ...Object(events().at(-1)?.["response"]), usage: reported });
-    expect(JSON.parse(complete(answer, 10))).toMatchObject({ usage });
-  });
-
-  test("and stays null until the end", () => {
-    const { text } = playWith(null);
-    expect(text.split("\n\n")[0]).toContain('"usage":null');
-  });
-});
-
-/** A stream whose last event has this usage. */
-function playWith(usage: Json | null | undefined) {
-  const all = events().map((event) =>
-    event.type === "response.completed" ? { ...event, response: { ...Object(event["response"]), usage } } : event,
-  );
-  const { text, metered } = play(REQUEST, [Buffer.from(write(all))], { protocol: "responses" });
-  const last = /^data: (\{"type":"response\.completed".*)$/m.exec(text)?.[1] ?? "";
-  return { text, metered, usage: endSchema.parse(JSON.parse(last)).response.usage };
-}
-
-const endSchema = z.object({ response: z.object({ usage: z.unknown() }) });
