@@ -20,9 +20,9 @@ async function openAnn() {
   const dashboard = await openDashboard(database, { mailer });
   const ann = await dashboard.owner(EMAIL);
   const { sealed, secret } = offerTotp({ personId: ann.personId, pepper: PEPPER, email: EMAIL });
-  /** Of so many steps from now: each counts once. */
-  const code = (steps = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() + steps * 30_000 });
-  const codes = (await enableTotp(database, { personId: ann.personId, pepper: PEPPER, sealed, code: code(-1) })) ?? [];
+  /** Of so many steps from now: each counts once. That of a step ago may expire on its way. */
+  const code = (steps: number) => new TOTP({ secret }).generate({ timestamp: Date.now() + steps * 30_000 });
+  const codes = (await enableTotp(database, { personId: ann.personId, pepper: PEPPER, sealed, code: code(0) })) ?? [];
   const check = (text: string) => checkSecondFactor(database, { personId: ann.personId, pepper: PEPPER, code: text });
   return { ...dashboard, database, mailer, ann, secret, code, codes, check };
 }
