@@ -30,8 +30,10 @@ export interface CreditLine {
   isDue(nowMs: number): boolean;
   renewed(sentMs: number): void;
   lost(): void;
-  /** The credit that nobody has leased, as the feed says. */
+  /** The credit that nobody has leased, as the feed says. Below zero, more is leased than there is: that much is given up. */
   hear(freeNanoUsd: bigint): void;
+  /** Held credit has become unheld: it is given up, too, as far as more is leased than there is. */
+  unheld(): void;
   /** Gives up unheld credit that others need, at most so much. */
   release(nanoUsd: bigint): void;
   /** Its unheld credit is a small part of what the account's other processes can still lease. */
@@ -190,6 +192,10 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
     ask({ neededNanoUsd: 0n, wantedNanoUsd: 0n });
   }
 
+  function releaseMissing(): void {
+    if (freeNanoUsd < 0n) release(-freeNanoUsd);
+  }
+
   return {
     get leaseId() {
       return lease?.id ?? null;
@@ -239,7 +245,9 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
     },
     hear(free) {
       freeNanoUsd = free;
+      releaseMissing();
     },
+    unheld: releaseMissing,
     release,
     get isSmall() {
       const rest = restNanoUsd();

@@ -148,8 +148,8 @@ export function createWallet({ waitMs = WAIT_MS, ...deps }: WalletDeps): Wallet 
     // Not by order: the clock of a new primary may be behind that of the last one.
     const isNewRecall = recall !== null && recall.atMs !== recalledMs;
     if (isNewRecall) recalledMs = recall.atMs;
-    if (freeNanoUsd < 0n) line.release(-freeNanoUsd);
-    else if (isNewRecall && (waiting.size === 0 || isStuck())) line.release(recall.nanoUsd);
+    if (freeNanoUsd < 0n) return;
+    if (isNewRecall && (waiting.size === 0 || isStuck())) line.release(recall.nanoUsd);
     else if (freeNanoUsd > 0n && waiting.size > 0 && !line.isFresh(LOOK_EVERY_MS)) {
       // Credit returned by others is available: requests waiting for it need not wait for their next turn.
       line.forget();
@@ -192,12 +192,14 @@ export function createWallet({ waitMs = WAIT_MS, ...deps }: WalletDeps): Wallet 
       settle(chargeNanoUsd) {
         end();
         line.spend(chargeNanoUsd);
+        line.unheld();
         const { leaseId } = line;
         if (waiting.size > 0) serve();
         return leaseId;
       },
       release() {
         end();
+        line.unheld();
         if (waiting.size > 0) serve();
       },
     };

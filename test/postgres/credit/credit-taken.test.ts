@@ -8,7 +8,7 @@ import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
 import { listEntries } from "../../../ledger/credit/entry-list.ts";
 import { expireGrants, postExpiringGrant } from "../../../ledger/credit/grants.ts";
-import { startFeed } from "../../../ledger/feed/feed.ts";
+import { startFeed, type Feed } from "../../../ledger/feed/feed.ts";
 import { createLeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import { createSettler, type Settler } from "../../../ledger/settlement/settler.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -26,6 +26,7 @@ const RULES = { ttlMs: 60_000, minNanoUsd: 1_000n, maxNanoUsd: 1_000_000_000n };
 interface Replica {
   credit: Credit;
   settler: Settler;
+  feed: Feed;
 }
 
 /** One process's credit, settling and feed, as extproc.ts puts them together, on its own connections. */
@@ -49,7 +50,7 @@ async function startReplica({ connect }: TestDatabase, name: string): Promise<Re
     await settler.drain(1_000);
   });
   await feed.ready;
-  return { credit, settler };
+  return { credit, settler, feed };
 }
 
 async function accountWith(on: TestDatabase, amountNanoUsd: bigint): Promise<Customer> {
@@ -82,6 +83,22 @@ test("credit removed from under a lease is not spent: running requests continue,
   await eventually(() => expect(replica.settler.queued).toBe(0));
   // 5,000 were left when 100,000 were held.
   expect((await readBalance(on.database, "acme")).postedNanoUsd).toBe(-95_000n);
+  expect(await checkLedger(on.database)).toEqual([]);
+});
+
+test("what running requests leave of credit that was removed is not spent either (S30)", async () => {
+  const on = await postgres.migrated();
+  const customer = await accountWith(on, 10_000_000n);
+  const replica = await startReplica(on, "one");
+  const running: Hold = await replica.credit.admit(account, sizeOf(9_000_000n), never);
+  await postCredit(on.database, { accountId: "acme", kind: "adjust", amountNanoUsd: -8_000_000n, reference: "mistake" });
+  await replica.feed.caughtUp();
+  replica.settler.add(settlementOf(customer, { chargeNanoUsd: 100_000n, leaseId: running.settle(100_000n) }));
+  await eventually(() => expect(replica.settler.queued).toBe(0));
+  expect(await use(replica, customer, 3_000_000n)).toBe("insufficient_balance");
+  expect(await use(replica, customer, 1_900_000n)).toBe("served");
+  await eventually(() => expect(replica.settler.queued).toBe(0));
+  expect((await readBalance(on.database, "acme")).postedNanoUsd).toBe(0n);
   expect(await checkLedger(on.database)).toEqual([]);
 });
 

@@ -20,6 +20,20 @@ describe("an account's row about its credit", () => {
     expect(running.settle(40n)).toBe("lease-1");
   });
 
+  test("what the hold of a request leaves of removed credit is released, too (S30)", async () => {
+    const { wallet, account } = startWallet({ free: 100n });
+    const [charged, free] = [await wallet.admit(sizeOf(60n), never), await wallet.admit(sizeOf(40n), never)];
+    account.free = -80n;
+    wallet.note({ freeNanoUsd: -80n, recall: null });
+    charged.settle(10n);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(-30n);
+    free.release();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free, "no more than is missing").toBe(0n);
+    expect(await outcomeOf(wallet.admit(sizeOf(11n), never))).toContain("insufficient_balance");
+  });
+
   test("released credit is available to the next request here, too (S37)", async () => {
     const { wallet } = startWallet({ free: 100n });
     const hold = await wallet.admit(sizeOf(60n), never);
