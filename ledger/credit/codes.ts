@@ -1,4 +1,4 @@
-import { createHmac, randomBytes as systemRandomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
@@ -19,7 +19,17 @@ export interface NewRedeemCode {
   maxUses?: number;
   /** Id of the person who creates it. */
   createdBy?: string;
-  randomBytes?: (size: number) => Buffer;
+  /**
+   * Names the code among all: it follows from the name and the pepper, and is created once. Random if absent. Whoever may not know the
+   * code must not know both.
+   */
+  reference?: string;
+}
+
+export interface CreatedCode {
+  code: string;
+  /** False if the reference was used before: nothing changed. */
+  isNew: boolean;
 }
 
 /**
@@ -28,21 +38,25 @@ export interface NewRedeemCode {
  */
 export async function createRedeemCode(
   database: Queryable,
-  { amountNanoUsd, pepper, expiresAt, note, maxUses = 1, createdBy, randomBytes = systemRandomBytes }: NewRedeemCode,
-): Promise<{ id: string; code: string }> {
+  { amountNanoUsd, pepper, expiresAt, note, maxUses = 1, createdBy, reference }: NewRedeemCode,
+): Promise<CreatedCode> {
   if (amountNanoUsd <= 0n)
     throw new GatewayError("invalid_request", "A code needs an amount above zero.", { field: "amountNanoUsd" });
   if (!Number.isSafeInteger(maxUses) || maxUses <= 0)
     throw new GatewayError("invalid_request", "A code must allow at least one use.", { field: "maxUses" });
-  const id = uuidv7();
+  const bytes = reference === undefined ? randomBytes(LENGTH) : bytesOf(pepper, reference);
   // 32 characters: five bits of each byte choose one, all equally likely.
-  const characters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join("");
-  await database.execute(
+  const characters = Array.from(bytes, (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join("");
+  const created = await database.execute(
     `INSERT INTO redeem_code (id, code_hash, amount_nano_usd, note, expires_at, most_uses, created_by)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [id, hashCode(pepper, characters), amountNanoUsd, note ?? null, expiresAt ?? null, maxUses, createdBy ?? null],
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (code_hash) DO NOTHING`,
+    [uuidv7(), hashCode(pepper, characters), amountNanoUsd, note ?? null, expiresAt ?? null, maxUses, createdBy ?? null],
   );
-  return { id, code: characters.match(new RegExp(`.{${GROUP}}`, "g"))?.join("-") ?? characters };
+  return { code: characters.match(new RegExp(`.{${GROUP}}`, "g"))?.join("-") ?? characters, isNew: created > 0 };
+}
+
+function bytesOf(pepper: Buffer, reference: string): Buffer {
+  return createHmac("sha256", pepper).update(`new code ${reference}`).digest().subarray(0, LENGTH);
 }
 
 const codeRow = z.strictObject({

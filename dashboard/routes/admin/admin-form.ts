@@ -26,7 +26,7 @@ const lastDay = z
   .union([z.literal("").transform(() => null), z.iso.date().transform((day) => endOfDay(day))], "Choose a day.")
   .refine((end) => end === null || end.getTime() > Date.now(), "Choose a day in the future.")
   .default(null);
-/** Id of the loaded form: sent twice, it moves money once. */
+/** Id of the loaded form: sent twice, it moves money, or creates codes, once. */
 const attempt = z.uuid("Reload the page and try again.");
 
 const wholeNumber = (most: number) =>
@@ -45,4 +45,11 @@ export const refundForm = z.object({
   attempt,
 });
 export const adjustForm = z.object({ amount: change, reason, attempt });
-export const codesForm = z.object({ count: wholeNumber(500), amount, uses: wholeNumber(1_000_000), expires: lastDay, reason });
+export const codesForm = z.object({
+  count: wholeNumber(500),
+  amount,
+  uses: wholeNumber(1_000_000),
+  expires: lastDay,
+  reason,
+  attempt,
+});

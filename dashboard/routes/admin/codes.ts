@@ -1,7 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { findRedeemCode, listRedeemCodes, revokeRedeemCode } from "../../../ledger/credit/code-list.ts";
-import { createRedeemCode } from "../../../ledger/credit/codes.ts";
+import { createRedeemCode, type CreatedCode } from "../../../ledger/credit/codes.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { codesForm } from "./admin-form.ts";
@@ -29,21 +30,28 @@ export function adminCodeRoutes(app: FastifyInstance, { database, pepper }: AppD
   async function render(visitor: Member, { form = EMPTY_FORM, beforeId, dialog = "" }: Shown): Promise<string> {
     const found = await listRedeemCodes(database, { limit: PAGE + 1, beforeId });
     const { page: codes, next } = cutPage(found, PAGE, ({ id }) => id);
-    return adminCodesPage({ visitor, codes, form, next, dialog });
+    return adminCodesPage({ visitor, codes, form, next, dialog, attemptId: form.values["attempt"] ?? randomUUID() });
   }
 
-  /** Creates all of them, or none. @returns their texts. */
+  /**
+   * Creates all of them, or none; once, however often the same form is sent: a browser that got no answer shows them after all.
+   * @returns their texts.
+   */
   async function makeCodes({ person }: Member, wanted: z.infer<typeof codesForm>): Promise<string[]> {
-    const { count, amount: amountNanoUsd, uses: maxUses, expires, reason: note } = wanted;
+    const { count, amount: amountNanoUsd, uses: maxUses, expires, reason: note, attempt } = wanted;
+    const subject = `${count} of ${formatNanoUsd(amountNanoUsd)} USD, each for ${maxUses}: ${note}`;
+    const expiry = expires === null ? {} : { expiresAt: expires };
+    const shared = { amountNanoUsd, pepper, maxUses, note, createdBy: person.id, ...expiry };
     return database.transaction(async (transaction) => {
-      const texts: string[] = [];
-      for (let made = 0; made < count; made++) {
-        const code = { amountNanoUsd, pepper, maxUses, note, createdBy: person.id };
-        texts.push((await createRedeemCode(transaction, { ...code, ...(expires === null ? {} : { expiresAt: expires }) })).code);
+      const codes: CreatedCode[] = [];
+      for (let number = 1; number <= count; number++) {
+        // What was changed before the form was sent again is another set.
+        const reference = `${person.id} ${attempt} ${number} ${expires?.toISOString() ?? "never"} ${subject}`;
+        codes.push(await createRedeemCode(transaction, { ...shared, reference }));
       }
-      const subject = `${count} of ${formatNanoUsd(amountNanoUsd)} USD, each for ${maxUses}: ${note}`;
-      await noteAction(transaction, { accountId: null, personId: person.id, action: "code.created", subject });
-      return texts;
+      if (codes.some(({ isNew }) => isNew))
+        await noteAction(transaction, { accountId: null, personId: person.id, action: "code.created", subject });
+      return codes.map(({ code }) => code);
     });
   }
 

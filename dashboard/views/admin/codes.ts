@@ -24,14 +24,16 @@ export interface AdminCodesView {
   next: string | null;
   /** HTML of a dialog over the page. */
   dialog?: string;
+  /** A new one for each loaded form. */
+  attemptId: string;
 }
 
-export function adminCodesPage({ visitor, codes, form, next, dialog = "" }: AdminCodesView): string {
+export function adminCodesPage({ visitor, codes, form, next, dialog = "", attemptId }: AdminCodesView): string {
   const shown = form.values["count"] === undefined ? { ...form, values: { count: "1", uses: "1", ...form.values } } : form;
   const body = html`!${dialog}
     <h1>Redeem codes</h1>
     <form method="post" action="${PATH}" class="card stack">
-      !${formProblem(form)} !${csrfField(visitor.csrf)}
+      !${formProblem(form)} !${csrfField(visitor.csrf)}<input type="hidden" name="attempt" value="${attemptId}" />
       <div class="grid">
         !${field({ name: "count", label: "Number of codes", inputMode: "numeric", isRequired: true }, shown)}
         !${field({ name: "amount", label: "Value of each (USD)", inputMode: "decimal", isRequired: true }, shown)}

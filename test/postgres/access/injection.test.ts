@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createOutbox } from "../../../dashboard/mail/outbox.ts";
@@ -14,6 +15,7 @@ import { addDestination } from "../../../ledger/traces/destinations.ts";
 import { addEndpoint } from "../../../ledger/webhooks/endpoints.ts";
 import { EVENT_TYPES } from "../../../ledger/webhooks/event-types.ts";
 import { queueEvent } from "../../../ledger/webhooks/events.ts";
+import { listRedeemCodes } from "../../../ledger/credit/code-list.ts";
 import { createRedeemCode, redeemCode } from "../../../ledger/credit/codes.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
@@ -86,8 +88,8 @@ async function openFull(name: string): Promise<Full> {
   await postCredit(database, { accountId, kind: "grant", amountNanoUsd: 1n, reference: name, note: name });
   const token = { accountId, name, role: "viewer", createdBy: person.id, expiresAt: null } as const;
   const { id: tokenId } = await createManagementToken(database, token);
-  const code = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: name, createdBy: person.id });
-  await redeemCode(database, { accountId, code: code.code, pepper: PEPPER });
+  const { code } = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: name, createdBy: person.id });
+  await redeemCode(database, { accountId, code, pepper: PEPPER });
   await beginPayment(database, { accountId, provider: "test", providerPaymentId: PAYMENT, amountNanoUsd: 5_000_000_000n });
   const paid = { provider: "test", providerPaymentId: "cs_test_paid" };
   const { id: receipt } = await beginPayment(database, { accountId, ...paid, amountNanoUsd: 5_000_000_000n });
@@ -144,7 +146,7 @@ async function openFull(name: string): Promise<Full> {
     token: tokenId,
     account: accountId,
     payment: PAYMENT,
-    code: code.id,
+    code: (await listRedeemCodes(database, { limit: 1 }))[0]?.id ?? "",
     person: person.id,
     invitation: (await listInvitations(database, accountId))[0]?.id ?? "",
     session: "0".repeat(64),
@@ -307,7 +309,7 @@ test("values of keys, tokens, codes and sessions are in one answer, and never in
     await program.call("POST", "/api/v1/keys", { name: "two" }),
     await program.call("POST", `/api/v1/keys/${full.ids.key}/rotate`, {}),
     await root.post("/dashboard/tokens", { name: "three", role: "viewer" }),
-    await root.post("/dashboard/admin/codes", { count: "2", amount: "1", uses: "1", reason: "four" }),
+    await root.post("/dashboard/admin/codes", { count: "2", amount: "1", uses: "1", reason: "four", attempt: randomUUID() }),
   ].map(({ body }) => body);
   const answered = answers.flatMap(
     (body) => body.match(/sk-mg-\w{55}|mgmt_[\w-]{43}|(?:[2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/g) ?? [],

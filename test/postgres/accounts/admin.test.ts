@@ -222,7 +222,7 @@ test("an account is suspended and reactivated, and each is logged once", async (
 
 test("codes are created, their texts shown once; each is for a number of accounts, until it is revoked (S26)", async () => {
   const { database, admin, ann, owner } = await open();
-  const form = { count: "3", amount: "2.50", uses: "2", expires: "2099-01-01", reason: "conference" };
+  const form = { count: "3", amount: "2.50", uses: "2", expires: "2099-01-01", reason: "conference", attempt: randomUUID() };
   const made = await admin.post("/dashboard/admin/codes", form);
   const codes = made.body.match(/([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/g) ?? [];
   expect([made.statusCode, codes.length, new Set(codes).size]).toEqual([200, 3, 3]);
@@ -253,9 +253,33 @@ test("codes are created, their texts shown once; each is for a number of account
   expect([wrong.statusCode, wrong.body.includes("At most 500."), wrong.body.includes("above 0")]).toEqual([400, true, true]);
 });
 
+test("a form that is sent twice creates its codes once and shows them again; another form or value creates others (S26)", async () => {
+  const { database, admin } = await open();
+  const form = { count: "2", amount: "1", uses: "1", reason: "conference", attempt: randomUUID() };
+  const send = async (changes: Partial<typeof form> = {}) => {
+    const { body } = await admin.post("/dashboard/admin/codes", { ...form, ...changes });
+    return body.match(/([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/g) ?? [];
+  };
+  const [first, second] = await Promise.all([send(), send()]);
+  expect(first).toHaveLength(2);
+  expect(second).toEqual(first);
+  expect(await database.execute("SELECT FROM redeem_code")).toBe(2);
+  expect((await actionsOf(database)).filter((action) => action.includes("code.created"))).toHaveLength(1);
+  for (const changes of [{ attempt: randomUUID() }, { amount: "2" }, { uses: "2" }, { expires: "2099-01-01" }])
+    await send(changes);
+  expect(await database.execute("SELECT FROM redeem_code"), "none of them shares a code").toBe(10);
+  expect((await admin.post("/dashboard/admin/codes", { ...form, attempt: "" })).statusCode).toBe(400);
+});
+
 test("the check finds a redemption without an entry, and an entry without a redemption", async () => {
   const { database, admin, ann, accountId } = await open();
-  const made = await admin.post("/dashboard/admin/codes", { count: "1", amount: "1", uses: "5", reason: "x" });
+  const made = await admin.post("/dashboard/admin/codes", {
+    count: "1",
+    amount: "1",
+    uses: "5",
+    reason: "x",
+    attempt: randomUUID(),
+  });
   await ann.post("/dashboard/credit/redeem", { code: /([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}/.exec(made.body)?.[0] ?? "" });
   expect(await checkLedger(database)).toEqual([]);
   await database.execute(

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { TOTP } from "otpauth";
 import { expect, test } from "vitest";
 import { setAdmin } from "../../../ledger/people/admins.ts";
@@ -161,7 +162,8 @@ test("administrators of the service can do nothing without a second factor", asy
   for (const path of ["/dashboard", "/dashboard/admin", "/dashboard/admin/codes"])
     expect((await ann.get(path)).headers["location"], path).toBe(SETUP);
   expect(
-    (await ann.post("/dashboard/admin/codes", { count: "1", amount: "1", uses: "1", reason: "x" })).headers["location"],
+    (await ann.post("/dashboard/admin/codes", { count: "1", amount: "1", uses: "1", reason: "x", attempt: randomUUID() }))
+      .headers["location"],
   ).toBe(SETUP);
   await setUp(ann);
   expect((await ann.get("/dashboard/admin")).statusCode).toBe(200);

@@ -252,7 +252,9 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   "POST /dashboard/admin/accounts/:accountId/suspend": admin(303, { ids: ACCOUNT }),
   "POST /dashboard/admin/accounts/:accountId/resume": admin(303, { ids: ACCOUNT }),
   "GET /dashboard/admin/codes": admin(200),
-  "POST /dashboard/admin/codes": admin(200, { body: { count: "1", amount: "1", uses: "1", reason: "test" } }),
+  "POST /dashboard/admin/codes": admin(200, {
+    body: { count: "1", amount: "1", uses: "1", reason: "test", attempt: `${ATTEMPT}5` },
+  }),
   "GET /dashboard/admin/codes/:id/revoke": admin(200, { ids: { id: "code" } }),
   "POST /dashboard/admin/codes/:id/revoke": admin(303, { ids: { id: "code" } }),
   "GET /dashboard/admin/models": admin(200),

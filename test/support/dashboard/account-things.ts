@@ -5,6 +5,7 @@ import { setBudget } from "../../../ledger/budgets/set-budget.ts";
 import { createProject } from "../../../ledger/projects/projects.ts";
 import { addDestination } from "../../../ledger/traces/destinations.ts";
 import { addEndpoint } from "../../../ledger/webhooks/endpoints.ts";
+import { listRedeemCodes } from "../../../ledger/credit/code-list.ts";
 import { createRedeemCode } from "../../../ledger/credit/codes.ts";
 import { createApiKey } from "../../../ledger/keys/keys.ts";
 import { beginPayment, completePayment } from "../../../ledger/payments/payments.ts";
@@ -43,7 +44,8 @@ export async function makeThing(thing: Thing, { database, accountId, personId, m
       return (await createManagementToken(database, token)).id;
     }
     case "code":
-      return (await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: mark })).id;
+      await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: mark });
+      return (await listRedeemCodes(database, { limit: 1 }))[0]?.id ?? "";
     case "session":
       await startSession(database, { personId, accountId, userAgent: "" });
       return (await listSessions(database, personId))[0]?.id ?? "";
