@@ -26,6 +26,7 @@ import type { Logger } from "../../runtime/log.ts";
 import { backOffMs, createWakeUp, pause, startRounds } from "../../runtime/wait.ts";
 import type { RelayTarget } from "../early-answers/relay.ts";
 import { failureOf, judge, MAX_ATTEMPTS, type Verdict } from "./judge.ts";
+import { createRefusals, setNewest } from "./refusals.ts";
 import { post } from "./send.ts";
 
 /** Sends the requests of batches, one by one, through Envoy as any client would (docs/decisions/0086). */
@@ -48,8 +49,6 @@ const MAX_IN_FLIGHT = 8;
 const LOOKS_EVERY_MS = 1_000;
 /** Refusals for lack of credit while nothing else of the account's batches runs: others may hold some for a moment. */
 const MAX_CREDIT_REFUSALS = 3;
-/** Batches whose refusals are counted: of one that ends otherwise, nobody says so. */
-const MAX_REFUSED_BATCHES = 1_000;
 const WRITES_AGAIN = { firstMs: 200, maxMs: 5_000 } as const;
 
 const LOST = new GatewayError(
@@ -67,12 +66,11 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   const flying = new Map<SendableRequest, Promise<void>>();
   /** By batch; only those that were refused last time. */
   const creditRefusals = new Map<string, number>();
-  /** By batch, the number of the request that was refused last, but for credit. */
-  const refused = new Map<string, number>();
+  const refusals = createRefusals({ nowMs: () => performance.now(), random: Math.random });
 
   async function look(): Promise<void> {
     while (flying.size < MAX_IN_FLIGHT && !stopping.signal.aborted) {
-      const taken = await takeRequests(database, { holder, limit: MAX_IN_FLIGHT - flying.size, refused });
+      const taken = await takeRequests(database, { holder, limit: MAX_IN_FLIGHT - flying.size, refused: refusals.last });
       if (taken.length === 0) return;
       for (const request of taken) fly(request);
     }
@@ -130,21 +128,24 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
     switch (verdict.kind) {
       case "done":
         creditRefusals.delete(batchId);
+        refusals.answered(batchId);
         return finish(request, sent, verdict);
       case "failed":
         return write(() => postponeRequest(database, { ...sent, isRefused: false, delayMs: verdict.delayMs }));
-      case "refused":
-        if (verdict.by === "load") note(refused, batchId, request.number);
-        else if (await isOutOfCredit(request)) await write(() => stopBatch(database, batchId, "insufficient_balance"));
-        return write(() => postponeRequest(database, { ...sent, isRefused: true, delayMs: verdict.delayMs }));
+      case "refused": {
+        const delayMs = verdict.by === "load" ? refusals.add(request, verdict.delayMs) : verdict.delayMs;
+        if (verdict.by === "credit" && (await isOutOfCredit(request)))
+          await write(() => stopBatch(database, batchId, "insufficient_balance"));
+        return write(() => postponeRequest(database, { ...sent, isRefused: true, delayMs }));
+      }
     }
   }
 
   async function isOutOfCredit({ batchId, accountId }: SendableRequest): Promise<boolean> {
     if (!(await fliesAlone(database, accountId))) return false;
-    const refusals = (creditRefusals.get(batchId) ?? 0) + 1;
-    note(creditRefusals, batchId, refusals);
-    if (refusals < MAX_CREDIT_REFUSALS) return false;
+    const count = (creditRefusals.get(batchId) ?? 0) + 1;
+    setNewest(creditRefusals, batchId, count);
+    if (count < MAX_CREDIT_REFUSALS) return false;
     creditRefusals.delete(batchId);
     return true;
   }
@@ -199,15 +200,6 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
       await releaseRequests(database, holder).catch(() => {});
     },
   };
-}
-
-/** Of the batches that were refused latest. */
-function note(byBatch: Map<string, number>, batchId: string, count: number): void {
-  byBatch.delete(batchId);
-  byBatch.set(batchId, count);
-  if (byBatch.size <= MAX_REFUSED_BATCHES) return;
-  const [oldest] = byBatch.keys();
-  if (oldest !== undefined) byBatch.delete(oldest);
 }
 
 async function pauseUntil(done: Promise<unknown>, withinMs: number): Promise<void> {
