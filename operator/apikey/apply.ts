@@ -29,7 +29,7 @@ export interface ApplyDeps {
   isLeader(): boolean;
 }
 
-export interface Applied extends Pick<Observation, "key" | "hasAccount" | "hasProject"> {
+export interface Applied extends Pick<Observation, "key" | "hasAccount" | "hasProject" | "secret"> {
   secretProblem: SecretProblem | null;
   hasRotated: boolean;
 }
@@ -137,8 +137,8 @@ export async function applyApiKey(deps: ApplyDeps, object: KubeObject, resource:
     if (!deps.isLeader()) return null;
     const step = nextStep(observation);
     if (step.kind === "done") {
-      const { key, hasAccount, hasProject } = observation;
-      return { key, hasAccount, hasProject, secretProblem: step.secretProblem, hasRotated };
+      const { key, hasAccount, hasProject, secret } = observation;
+      return { key, hasAccount, hasProject, secret, secretProblem: step.secretProblem, hasRotated };
     }
     await take(step);
   }

@@ -68,6 +68,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   const { client, database, origin, isLeader, find, recorder, ownership, clock, events } = deps;
   const { recheckMs, activityMs, sweepMs, secretsMs } = { ...TIMES, ...deps.times };
   const objects = createFreshObjects({ client, kind: "apikeys", find });
+  const secrets = createSecretPoll({ client, objects: apiKeys, isLeader, onChange: (key) => queue.add(key) });
 
   async function work(key: string): Promise<Again> {
     if (!isLeader()) return null;
@@ -102,6 +103,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     if (!object.metadata.finalizers.includes(FINALIZER)) await revokeOrphans(splitKey(keyOf(object)));
     const applied = await applyApiKey(deps, object, resource);
     if (applied === null) return null;
+    secrets.noteObserved(keyOf(object), applied.secret);
     if (applied.hasRotated) record(object, { type: "Normal", reason: "Rotated", note: "the Secret has a new value" });
     await report(object, { ...applied, kind: "valid", resource });
     return untilNext(resource, applied);
@@ -214,7 +216,6 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
   });
   for (const key of deps.keys()) queue.add(key);
   const stopping = new AbortController();
-  const pollSecrets = createSecretPoll({ client, objects: apiKeys, isLeader, onChange: (key) => queue.add(key) });
   const pauseOf = (round: string) => (round === "sweep" ? sweepMs : round === "secrets" ? secretsMs : activityMs);
   function* apiKeys(): Generator<KubeObject> {
     for (const key of deps.keys()) {
@@ -230,7 +231,7 @@ export function startApiKeyController(deps: ApiKeyControllerDeps): ApiKeyControl
     async work(round) {
       if (!isLeader()) return null;
       if (round === "sweep") await revokeOrphans();
-      else if (round === "secrets") await pollSecrets(stopping.signal);
+      else if (round === "secrets") await secrets.poll(stopping.signal);
       else await writeActivity({ ...deps, onSpendLimit: (key) => queue.add(key) });
       return pauseOf(round);
     },

@@ -10,7 +10,7 @@ export type ObservedSecret =
   | { kind: "unread" }
   | { kind: "missing" }
   /** It exists, but belongs to something else. */
-  | { kind: "foreign" }
+  | { kind: "foreign"; resourceVersion: string }
   | {
       kind: "owned";
       resourceVersion: string;
@@ -90,7 +90,8 @@ export function observeSecret(
   { resource, uid }: { resource: ApiKeyResource; uid: KubeObject["metadata"]["uid"] },
 ): ObservedSecret {
   const { metadata, data } = secretSchema.parse(object);
-  if (!metadata.ownerReferences.some((owner) => owner.controller && owner.uid === uid)) return { kind: "foreign" };
+  if (!metadata.ownerReferences.some((owner) => owner.controller && owner.uid === uid))
+    return { kind: "foreign", resourceVersion: metadata.resourceVersion };
   const { key, previousKey } = secretReference(resource);
   const encoded = data.get(key);
   const rotation = Number(metadata.annotations[ROTATION] ?? "0");

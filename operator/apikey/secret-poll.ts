@@ -4,6 +4,7 @@ import { isKubeError, KubeError } from "../kube/kube-error.ts";
 import { keyOf, type KubeObject } from "../kube/object.ts";
 import { objectPath } from "../kube/paths.ts";
 import { pause } from "../../runtime/wait.ts";
+import type { ObservedSecret } from "./secret-object.ts";
 
 export interface SecretPollDeps {
   client: Pick<KubeClient, "send">;
@@ -25,12 +26,20 @@ const objectSchema = z
 const secretSchema = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const GONE = "gone";
 
+export interface SecretPoll {
+  /** Checks each Secret once. @throws if the API server does not answer, and at the end if it could not give one of them. */
+  poll(signal: AbortSignal): Promise<void>;
+  /** A reconciliation of this ApiKey was decided from this Secret: one that appears and is gone between two polls is missed. */
+  noteObserved(key: string, secret: ObservedSecret): void;
+}
+
 /**
  * Finds Secrets that were edited or deleted by hand: the operator has no right to watch them, because that would be the right to
  * read every Secret of a namespace. The API server answers from its cache (resourceVersion=0).
  */
-export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs = PAUSE_MS }: SecretPollDeps) {
-  let seen: ReadonlyMap<string, string> = new Map();
+export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs = PAUSE_MS }: SecretPollDeps): SecretPoll {
+  /** By ApiKey, the version of its Secret that was polled or observed last. */
+  const seen = new Map<string, string>();
 
   async function look(object: KubeObject): Promise<string | undefined> {
     const { namespace, name } = object.metadata;
@@ -46,30 +55,38 @@ export function createSecretPoll({ client, objects, isLeader, onChange, pauseMs 
     }
   }
 
-  /** Checks each Secret once. @throws if the API server does not answer, and at the end if it could not give one of them. */
-  return async function poll(signal: AbortSignal): Promise<void> {
-    const next = new Map<string, string>();
-    const all = [...objects()];
-    let failure: KubeError | undefined;
-    for (let at = 0; at < all.length && isLeader() && !signal.aborted; at += AT_ONCE) {
-      const batch = all.slice(at, at + AT_ONCE);
-      const found = await Promise.allSettled(batch.map(look));
-      for (const [index, object] of batch.entries()) {
-        const key = keyOf(object);
-        const result = found[index];
-        if (result?.status === "rejected") {
-          if (!(result.reason instanceof KubeError)) throw result.reason;
-          failure = result.reason;
+  function forgetOthers(): void {
+    const keys = new Set([...objects()].map(keyOf));
+    for (const key of seen.keys()) if (!keys.has(key)) seen.delete(key);
+  }
+
+  return {
+    async poll(signal) {
+      const all = [...objects()];
+      let failure: KubeError | undefined;
+      for (let at = 0; at < all.length && isLeader() && !signal.aborted; at += AT_ONCE) {
+        const batch = all.slice(at, at + AT_ONCE);
+        const found = await Promise.allSettled(batch.map(look));
+        for (const [index, object] of batch.entries()) {
+          const result = found[index];
+          if (result?.status === "rejected") {
+            if (!(result.reason instanceof KubeError)) throw result.reason;
+            failure = result.reason;
+          }
+          const key = keyOf(object);
+          const version = result?.status === "fulfilled" ? result.value : undefined;
+          // The first time, too: it may have been edited since the ApiKey was reconciled.
+          if (version === undefined || seen.get(key) === version) continue;
+          seen.set(key, version);
+          onChange(key);
         }
-        const version = result?.status === "fulfilled" ? result.value : seen.get(key);
-        if (version === undefined) continue;
-        next.set(key, version);
-        // The first time, too: it may have been edited since the ApiKey was reconciled.
-        if (seen.get(key) !== version) onChange(key);
+        await pause(pauseMs, signal);
       }
-      await pause(pauseMs, signal);
-    }
-    seen = next;
-    if (failure !== undefined) throw failure;
+      forgetOthers();
+      if (failure !== undefined) throw failure;
+    },
+    noteObserved(key, secret) {
+      if (secret.kind !== "unread") seen.set(key, secret.kind === "missing" ? GONE : secret.resourceVersion);
+    },
   };
 }

@@ -77,7 +77,7 @@ describe("a new ApiKey", () => {
   });
 
   test("takes over no foreign Secret, nor a value that is another key's or invalid", () => {
-    expect(step({ secret: { kind: "foreign" } })).toEqual({ kind: "done", secretProblem: "NameTaken" });
+    expect(step({ secret: { kind: "foreign", resourceVersion: "1" } })).toEqual({ kind: "done", secretProblem: "NameTaken" });
     expect(step({ secret: owned(), isForeignKey: true })).toEqual({ kind: "done", secretProblem: "SecretChanged" });
     expect(step({ secret: owned(), hasRoom: false })).toEqual({ kind: "done", secretProblem: "TooManyKeys" });
     expect(step({ secret: owned({ value: "words" }) })).toEqual({ kind: "done", secretProblem: "SecretChanged" });

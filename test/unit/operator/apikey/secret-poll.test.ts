@@ -10,7 +10,7 @@ test("a Secret that the API server cannot give does not keep changes of the othe
   const names = ["a", "b", "lost", "d", "e", "f"];
   const versions = new Map(names.map((name) => [name, "1"]));
   let changed: string[] = [];
-  const poll = createSecretPoll({
+  const { poll } = createSecretPoll({
     client: {
       async send({ path }) {
         const resourceVersion = versions.get(path.split("/").at(-1) ?? "");
@@ -35,4 +35,28 @@ test("a Secret that the API server cannot give does not keep changes of the othe
   changed = [];
   await poll(signal);
   expect(changed).toEqual([]);
+});
+
+test("a Secret that appeared and was deleted between two polls, and was decided by, is noticed", async () => {
+  let changed: string[] = [];
+  const { poll, noteObserved } = createSecretPoll({
+    client: {
+      async send() {
+        throw new KubeError(404, { reason: "NotFound", message: "not found" });
+      },
+    },
+    objects: () => [objectOf("a"), objectOf("b")],
+    isLeader: () => true,
+    onChange: (key) => void changed.push(key),
+    pauseMs: 1,
+  });
+  const { signal } = new AbortController();
+  await poll(signal);
+  noteObserved("team-a/a", { kind: "foreign", resourceVersion: "7" });
+  noteObserved("team-a/b", { kind: "missing" });
+  changed = [];
+  await poll(signal);
+  expect(changed).toEqual(["team-a/a"]);
+  await poll(signal);
+  expect(changed).toEqual(["team-a/a"]);
 });
