@@ -1,29 +1,30 @@
 import path from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take over a minute: started last, they would run alone at the end. */
+/**
+ * One project after another: a worker that is free goes on with the next file of its project, with everything loaded. Kubernetes'
+ * programs may still be building when a run begins, and short files fill the gaps at its end.
+ */
+const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "cluster", "chart", "golden", "unit"];
+
+/** Files that take longest in their project: started last, they would run alone at its end. */
 const LONG = [
-  "browser/widths",
   "envoy/failures/chaos.night",
   "envoy/failures/rolling-restart",
-  "postgres/access/access",
   "envoy/failures/damaged-journal",
-  "browser/journey",
   "envoy/local/failure",
   "envoy/credit/credit",
   "envoy/failures/postgres-away",
   "envoy/answers/long",
-  "clients/tools",
-  "kube/operator/faults",
-  "clients/sdks",
   "envoy/answers/broken",
+  "clients/tools",
+  "clients/sdks",
+  "browser/widths",
+  "browser/journey",
+  "postgres/access/access",
+  "kube/operator/faults",
+  "cluster/outages.night",
 ];
-
-/** Files that take longest in their project, but need programs that may still be building when the run begins. */
-const FIRST_OF_PROJECT = ["cluster/outages.night"];
-
-/** Kubernetes' programs may still be building when a run begins, and short files fill the gaps at its end. */
-const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "cluster", "chart", "golden", "unit"];
 
 /** Orders all files of a run, whatever their project. */
 export class LongestFirst extends BaseSequencer {
@@ -33,8 +34,6 @@ export class LongestFirst extends BaseSequencer {
 }
 
 function rank({ moduleId, project }: TestSpecification): number {
-  const isFile = (name: string) => moduleId.endsWith(path.join("test", `${name}.test.ts`));
-  const long = LONG.findIndex(isFile);
-  if (long !== -1) return long;
-  return LONG.length + PROJECTS.indexOf(project.name) + (FIRST_OF_PROJECT.some(isFile) ? 0 : 0.5);
+  const long = LONG.findIndex((name) => moduleId.endsWith(path.join("test", `${name}.test.ts`)));
+  return (PROJECTS.indexOf(project.name) + 1) * (LONG.length + 1) + (long === -1 ? LONG.length : long);
 }
