@@ -53,8 +53,15 @@ export function isServerReason(reported: string): boolean {
 
 /** Undefined for a reason that no server is known to give. @throws GatewayError if the reason means that the server failed. */
 export function readServerReason(reported: string): StopReason | undefined {
+  const failure = failureIn(reported);
+  if (failure !== null) throw failure;
+  return REASONS.get(reported.toLowerCase());
+}
+
+/** The error that a reason stands for; null if the answer did not fail. @param reported null or of another type if the server gave none. */
+export function failureIn(reported: unknown): GatewayError | null {
+  if (typeof reported !== "string") return null;
   const reason = reported.toLowerCase();
-  if (FAILURES.has(reason)) throw incomplete();
-  if (reason === OVERLOADED) throw new GatewayError("overloaded", "The model server is overloaded. Try again later.");
-  return REASONS.get(reason);
+  if (FAILURES.has(reason)) return incomplete();
+  return reason === OVERLOADED ? new GatewayError("overloaded", "The model server is overloaded. Try again later.") : null;
 }

@@ -27,6 +27,7 @@ import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstr
 import { createArgumentGrowth, type ArgumentGrowth } from "../chat/argument-growth.ts";
 import { findChunkText, isFinished } from "../chat/chunk-text.ts";
 import { completionId } from "../conversation/ids.ts";
+import { failureIn } from "../conversation/server-reasons.ts";
 import { errorReader } from "./error-reader.ts";
 import { completeCompletion, createChunkForm } from "./chat-form.ts";
 import { completeCompletionUsage, missingCounts } from "./completion-usage.ts";
@@ -148,8 +149,20 @@ function parseCompletion(body: Buffer, reader: ErrorReader): JsonObject {
   if (error !== null) throw readUpstreamErrorPayload(error, reader);
   if (!Array.isArray(json["choices"]))
     throw new GatewayError("upstream_error", "The model server's answer is not a chat completion.");
-  if (objectsIn(json["choices"]).length === 0) throw withoutChoice();
+  const choices = objectsIn(json["choices"]);
+  if (choices.length === 0) throw withoutChoice();
+  const failure = findFailure(choices);
+  if (failure !== null) throw failure;
   return json;
+}
+
+/** A server that fails in the middle of an answer may say so in its finish reason alone. */
+function findFailure(choices: readonly JsonObject[]): GatewayError | null {
+  for (const choice of choices) {
+    const failure = failureIn(choice["finish_reason"]);
+    if (failure !== null) return failure;
+  }
+  return null;
 }
 
 function createRules(meter: Meter, { wishes, profile, requestId, reader, head: ownHead }: AnswerRules): StreamRules {
@@ -187,17 +200,21 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     if (json === null) return isDone && outcome === "complete" ? withOwedUsage() : "keep";
     const choices = objectsIn(json["choices"]);
     const error = errorIn(json, event);
-    if (error !== null) {
-      outcome = "failed";
-      report(json, choices.length > 0);
-      return readUpstreamErrorPayload(error, reader);
-    }
+    if (error !== null) return failWith(readUpstreamErrorPayload(error, reader), json);
+    const failure = outcome === "open" ? findFailure(choices) : null;
+    if (failure !== null) return failWith(failure, json);
     head = headOf(json, head);
     hasChoice ||= choices.length > 0;
     countAll(json, { meter, findUnreadBytes: (piece) => unread.find({ ...piece, data }), growth, repeats });
     report(json, choices.length > 0);
     if (outcome === "open" && areFinished(choices, json)) outcome = "complete";
     return editChunk(json, choices.length === 0);
+  }
+
+  function failWith(error: GatewayError, json: JsonObject): GatewayError {
+    outcome = "failed";
+    report(json, objectsIn(json["choices"]).length > 0);
+    return error;
   }
 
   /**

@@ -31,6 +31,7 @@ import { refuseUnpriced } from "./unpriced-features.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
 import { findDeltaText } from "../messages/delta-text.ts";
 import { createStreamUsage } from "../messages/stream-usage.ts";
+import { failureIn } from "../conversation/server-reasons.ts";
 import { messageOf } from "./streamed-message.ts";
 import { createUnreadText, findUnread } from "./unread-text.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
@@ -174,6 +175,8 @@ function countUnread(meter: Meter, bytes: number): void {
 function parseMessage(body: Buffer, reader: ErrorReader): JsonObject {
   const json = parseWhole(body, reader);
   if (!Array.isArray(json["content"])) throw new GatewayError("upstream_error", "The model server's answer is not a message.");
+  const failure = failureIn(json["stop_reason"]);
+  if (failure !== null) throw failure;
   return json;
 }
 
@@ -187,6 +190,8 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
     // The protocol has no such line: clients that parse all data end with an error.
     if (json === null) return "hide";
     if (outcome === "failed" || json["type"] === "error" || event === "error" || isObject(json["error"])) return fail(json);
+    const failure = json["type"] === "message_delta" && isObject(json["delta"]) ? failureIn(json["delta"]["stop_reason"]) : null;
+    if (failure !== null) return fail(json, failure);
     const countedBytes = countEvent(json);
     countUnread(meter, unread.find({ data, json, countedBytes }));
     report(json);
@@ -197,9 +202,9 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
   }
 
   /** Proxies in front of a server send errors in other shapes. Behind one, the client has its ending. */
-  function fail(json: JsonObject): EventEdit {
+  function fail(json: JsonObject, failure?: GatewayError): EventEdit {
     report(json);
-    return outcome === "open" ? failWith(readUpstreamErrorPayload(json, reader)) : "hide";
+    return outcome === "open" ? failWith(failure ?? readUpstreamErrorPayload(json, reader)) : "hide";
   }
 
   function failWith(error: GatewayError): EventEdit {

@@ -186,15 +186,27 @@ const completion = (finishReason: string) => ({
 });
 
 test.for([
-  ["insufficient_system_resource", 503],
-  ["error", 502],
-] as const)("an answer that ends with %s is a %d that costs nothing (S38)", async ([finishReason, status]) => {
+  ["/v1/messages", "insufficient_system_resource", 503],
+  ["/v1/messages", "error", 502],
+  ["/v1/chat/completions", "insufficient_system_resource", 503],
+  ["/v1/chat/completions", "error", 502],
+] as const)("%s: an answer that ends with %s is a %d that costs nothing (S38)", async ([path, finishReason, status]) => {
   answer = (_request, response) =>
     void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(completion(finishReason)));
-  const response = await ask({ model: "as-chat", path: "/v1/messages", isStream: false });
+  const response = await ask({ model: "as-chat", path, isStream: false });
   expect(response.status).toBe(status);
   expect(await usageOf(response)).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
 });
+
+test.for(["/v1/messages", "/v1/chat/completions"])(
+  "%s: a stream whose finish reason is a failure ends with an error, and what was delivered is charged (S22, S38)",
+  async (path) => {
+    answer = streams(chat(() => ({}), last(500, 410).replace('"stop"', '"error"')));
+    const response = await ask({ model: "as-chat", path });
+    expect(await response.text()).toMatch(/ten words.*before its answer was complete/s);
+    expect(await usageOf(response)).toMatchObject({ outcome: "failed", isEstimated: false, usage: { outputTokens: 410 } });
+  },
+);
 
 test.for(["/v1/chat/completions", "/v1/messages"])(
   "%s: an unrequested stream that breaks is a 502 that costs nothing (S38)",

@@ -1,6 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { createMeter } from "../../../../../extproc/meter/meter.ts";
+import { encodeSseEvent } from "../../../../../extproc/protocol/sse.ts";
+import { createTranslation } from "../../../../../extproc/translate/choose.ts";
+import { inputFor } from "../input.ts";
 import { replayMessages } from "../replay.ts";
-import { CHAT, play } from "./play.ts";
+import { CHAT, chunk, DONE, play } from "./play.ts";
 import { emptyMessage } from "../empty-message.ts";
 
 /** What a passthrough changes of a stream whose server writes errors in its own words, or events without their names. */
@@ -43,6 +47,53 @@ test.for<["chat" | "messages" | "responses", string, object]>([
   expect(run.text).toContain(words);
   expect(run.text).not.toMatch(/gpu-7|org-a1|:8000|other/);
   expect(run.text.match(/"(?:error|response\.failed)"/g)?.length).toBeLessThanOrEqual(3);
+});
+
+describe.each([
+  ["error", "upstream_error", /before its answer was complete/],
+  ["Abort", "upstream_error", /before its answer was complete/],
+  ["insufficient_system_resource", "overloaded", /overloaded/],
+])("a server whose answer ends with the reason %s has failed", (reason, code, words) => {
+  const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+  const finish = (more: object = {}) => chunk({}, { choices: [{ index: 0, delta: {}, finish_reason: reason }], ...more });
+
+  test.each([
+    ["with", finish({ usage }) + DONE],
+    ["before", finish() + chunk({}, { choices: [], usage }) + DONE],
+  ])("a chat client gets an error after the text, and pays by the usage that comes %s it", (_, end) => {
+    const run = play(CHAT, [Buffer.from(chunk({ content: "Good day." }) + end)], { protocol: "chat" });
+    expect(run.outcome).toBe("failed");
+    expect(run.text).toMatch(/Good day\.[^]*"error":[^]*event: error\n\n$/);
+    expect(run.text).toMatch(words);
+    expect(run.metered).toMatchObject({ usage: { inputTokens: 7, outputTokens: 3 }, isEstimated: false });
+  });
+
+  test("a messages client gets an error after the text, and pays for it", () => {
+    const events = [
+      { type: "message_start", message: emptyMessage(7) },
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: "Good day." } },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: 3 } },
+      { type: "message_stop" },
+    ];
+    const text = events.map((event) => encodeSseEvent(event.type, JSON.stringify(event))).join("");
+    const run = play(MESSAGES, [Buffer.from(text)], { protocol: "messages" });
+    expect(run.outcome).toBe("failed");
+    expect(run.text).toMatch(/Good day\.[^]*event: error\n.*\n\n$/);
+    expect(run.text).not.toMatch(/message_delta|message_stop/);
+    expect(run.text).toMatch(words);
+    expect(run.metered).toMatchObject({ usage: { inputTokens: 7, outputTokens: 3 }, isEstimated: false });
+  });
+
+  test.each([
+    ["chat", { choices: [{ index: 0, message: { role: "assistant", content: "Good day." }, finish_reason: reason }], usage }],
+    ["messages", { ...emptyMessage(7), content: [{ type: "text", text: "Good day." }], stop_reason: reason }],
+  ] as const)("a complete answer of %s is an error", (protocol, answer) => {
+    const input = inputFor({ ...MESSAGES, stream: false }, { upstream: protocol });
+    const { response } = createTranslation(protocol, input);
+    const body = Buffer.from(JSON.stringify(answer));
+    expect(() => response(body, createMeter(10))).toThrow(expect.objectContaining({ code }));
+  });
 });
 
 test("events of messages get the names that their server leaves out", async () => {
