@@ -1,8 +1,9 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
-import type { AnswerHead } from "../../protocol/chat/encode.ts";
+import type { AnswerHead, FinishReason } from "../../protocol/chat/encode.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { mergeEdits, remove, within, withinElements, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import { isFinished } from "../chat/chunk-text.ts";
 import { createCallPieces, createWholeCalls, textArguments, type CallForm } from "./call-form.ts";
 import { joinParts } from "./content-parts.ts";
 
@@ -15,12 +16,17 @@ export interface ChunkForm {
   complete(json: JsonObject, head: AnswerHead): { members: MemberEdits; isSingular: boolean } | null;
   /** Did the latest chunk give a role that later ones must not give? */
   gaveRole(): boolean;
+  /** The answers to whose end the server gave no reason, by index, and the reason that their content shows. */
+  unended(): ReadonlyMap<number, FinishReason>;
 }
 
 interface Choice {
   /** A piece had the role. */
   hasRole: boolean;
   calls: CallForm;
+  isFinished: boolean;
+  /** What ends it, unless the server says something else. */
+  reason: FinishReason;
 }
 
 export function createChunkForm(requestId: string): ChunkForm {
@@ -31,7 +37,7 @@ export function createChunkForm(requestId: string): ChunkForm {
   function choiceAt(index: number): Choice {
     const known = choices.get(index);
     if (known !== undefined) return known;
-    const choice = { hasRole: false, calls: createCallPieces(requestId) };
+    const choice: Choice = { hasRole: false, calls: createCallPieces(requestId), isFinished: false, reason: "stop" };
     choices.set(index, choice);
     checkBlocks(choices.size);
     return choice;
@@ -45,8 +51,11 @@ export function createChunkForm(requestId: string): ChunkForm {
       choice["finish_reason"] === "" ? { finish_reason: write(null) } : null,
     );
     const { delta } = choice;
+    const known = choiceAt(index);
+    known.isFinished ||= isFinished(choice);
     if (isObject(delta)) {
-      const inside = completeDelta(delta, choiceAt(index));
+      known.reason = reasonShown(delta, known.reason);
+      const inside = completeDelta(delta, known);
       return inside === null ? edits : { ...edits, delta: within(inside) };
     }
     return delta === undefined || delta === null ? { ...edits, delta: withinObject({}) } : edits;
@@ -74,6 +83,8 @@ export function createChunkForm(requestId: string): ChunkForm {
 
   return {
     gaveRole: () => gaveRole,
+    unended: () =>
+      new Map([...choices].filter(([, { isFinished }]) => !isFinished).map(([index, { reason }]) => [index, reason])),
     complete(json, head) {
       isSingular = false;
       gaveRole = false;
@@ -95,13 +106,22 @@ export function completeCompletion(json: JsonObject, head: AnswerHead, requestId
 
   function completeChoice(choice: JsonObject, position: number): MemberEdits | null {
     const { index, message } = choice;
-    const edits = isCount(index) ? null : { index: write(position) };
+    const edits = mergeEdits(
+      isCount(index) ? null : { index: write(position) },
+      isFinished(choice) ? null : { finish_reason: write(reasonShown(isObject(message) ? message : {}, "stop")) },
+    );
     if (!isObject(message)) return edits;
     const { role } = message;
     const roleEdits = typeof role === "string" && role !== "" ? null : { role: write("assistant") };
     const inside = mergeEdits(mergeEdits(roleEdits, joinParts(message)), completeCalls(message, createWholeCalls(requestId)));
     return inside === null ? edits : { ...edits, message: within(inside) };
   }
+}
+
+/** Clients run tools for the reason that says so. */
+function reasonShown({ tool_calls: calls, function_call: legacy }: JsonObject, before: FinishReason): FinishReason {
+  if (Array.isArray(calls) && calls.length > 0) return "tool_calls";
+  return isObject(legacy) ? "function_call" : before;
 }
 
 function completeCalls(message: JsonObject, calls: CallForm): MemberEdits | null {

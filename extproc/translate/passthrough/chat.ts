@@ -195,9 +195,11 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
         outcome = "failed";
         return withoutChoice();
       }
+      const missing = outcome === "open" ? encodeUnended() : "";
       if (outcome === "open") outcome = "complete";
+      return withMissing(missing + encodeOwedUsage());
     }
-    if (json === null) return isDone && outcome === "complete" ? withOwedUsage() : "keep";
+    if (json === null) return "keep";
     const choices = objectsIn(json["choices"]);
     const error = errorIn(json, event);
     if (error !== null) return failWith(readUpstreamErrorPayload(error, reader), json);
@@ -279,9 +281,15 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     return missing === null ? {} : { usage: within(writeAll(missing)) };
   }
 
-  function withOwedUsage(): EventEdit {
-    const missing = encodeOwedUsage();
+  function withMissing(missing: string): EventEdit {
     return missing === "" ? "keep" : { members: {}, missing, isSingular: true };
+  }
+
+  /** Some servers show the end of an answer by `[DONE]` alone; OpenAI's SDK for JavaScript throws at an answer without a reason for it. */
+  function encodeUnended(): string {
+    const encoder = createChunkEncoder(head, wishes.usage && !wishes.usagePerChunk);
+    const ends = [...form.unended()].map(([index, finishReason]) => encoder.finish({ finishReason, stopSequence: null }, index));
+    return ends.join("");
   }
 
   /** Of a server that reports none, the gateway's own count, by which it charges. */

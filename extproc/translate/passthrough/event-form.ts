@@ -3,8 +3,17 @@ import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
 import { within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
-import { NO_USAGE } from "../../../contract/usage.ts";
-import { completeBlock, completeMessage, completeUsage, ownMessageId, type Counts, type MessageFacts } from "./message-form.ts";
+import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
+import { encodeSseEvent } from "../../protocol/sse.ts";
+import {
+  completeBlock,
+  completeMessage,
+  completeUsage,
+  ownMessageId,
+  unsaidStop,
+  type Counts,
+  type MessageFacts,
+} from "./message-form.ts";
 import type { EventChange, EventEdit } from "./stream.ts";
 
 /**
@@ -14,10 +23,10 @@ import type { EventChange, EventEdit } from "./stream.ts";
  */
 export interface EventForm {
   /**
-   * @param json with its type. @param outputTokens so far.
+   * @param json with its type. @param counted by the gateway so far, for what the server does not report.
    * @returns an error in place of another message's start: its pieces would be added to those of the first.
    */
-  complete(json: JsonObject, outputTokens: () => number): EventEdit;
+  complete(json: JsonObject, counted: () => Usage): EventEdit;
   /** The blocks that have not ended, by position. */
   open(): ReadonlySet<number>;
 }
@@ -46,15 +55,17 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   let hasBegun = false;
   let id: unknown;
   let promptCounts: Counts = {};
+  let hasPromptCounts = false;
+  let hasCalls = false;
   let stop: JsonObject | undefined;
 
-  function complete(json: JsonObject, outputTokens: () => number): EventEdit {
+  function complete(json: JsonObject, counted: () => Usage): EventEdit {
     const { type } = json;
     if (type === "message_start") return hasBegun ? startAgain(json) : start(json);
-    return (OF_A_MESSAGE.has(type) ? completeStep(json, outputTokens) : null) ?? "keep";
+    return (OF_A_MESSAGE.has(type) ? completeStep(json, counted) : null) ?? "keep";
   }
 
-  function completeStep(json: JsonObject, outputTokens: () => number): EventChange | "hide" | null {
+  function completeStep(json: JsonObject, counted: () => Usage): EventChange | "hide" | null {
     const { type } = json;
     if (type === "content_block_stop" && !isOpen(json)) return "hide";
     const lead = hasBegun ? "" : beginMessage();
@@ -66,9 +77,9 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
       case "content_block_stop":
         return withLead(lead, stopBlock(json));
       case "message_delta":
-        return withLead(lead + closeBlocks(), endMessage(json, outputTokens));
+        return withLead(lead + closeBlocks(), endMessage(json, counted));
       default:
-        return withLead(lead + closeBlocks(), null);
+        return withLead(lead + closeBlocks() + (stop === undefined ? endUnsaid(counted) : ""), null);
     }
   }
 
@@ -76,6 +87,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     hasBegun = true;
     id = isObject(message) ? message["id"] : undefined;
     promptCounts = isObject(message) ? promptCountsIn(message["usage"]) : {};
+    hasPromptCounts = Object.keys(promptCounts).length > 0;
     const edits = completeMessage(isObject(message) ? message : {}, facts);
     return edits === null ? (startChange ?? "keep") : { members: { message: withinObject({ ...renamed, ...edits }) } };
   }
@@ -94,6 +106,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   function startBlock({ index, content_block: block }: JsonObject): EventChange | null {
     const known = positions.get(index);
     const position = beginBlock(index);
+    hasCalls ||= isObject(block) && block["type"] === "tool_use";
     const inside = isObject(block) ? completeBlock(block, position, facts) : null;
     // Pieces with this number belong to another block from now on.
     const isSingular = position !== index || (known !== undefined && known !== position);
@@ -137,12 +150,12 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   }
 
   /** A later event that only reports usage would take back the reason: clients keep the latest. */
-  function endMessage({ delta, usage }: JsonObject, outputTokens: () => number): EventChange | null {
+  function endMessage({ delta, usage }: JsonObject, counted: () => Usage): EventChange | null {
     const given = isObject(delta) ? delta : {};
     const { stop_reason: reason, stop_sequence: sequence } = given;
     if (typeof reason === "string") stop = { stop_reason: reason, stop_sequence: typeof sequence === "string" ? sequence : null };
     const missing = isGiven(given["stop_reason"]) ? undefined : stop;
-    const counts = completeUsage(usage, { output_tokens: outputTokens, ...missingPromptCounts(usage) });
+    const counts = completeUsage(usage, missingCounts(usage, counted));
     const edits = {
       ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),
       ...(isObject(delta) && missing !== undefined && { delta: within(writeAll(missing)) }),
@@ -151,14 +164,27 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     return Object.keys(edits).length === 0 ? null : { members: edits };
   }
 
+  /** The end of a message whose server gives no reason for it: clients run tools only for the reason that says so. */
+  function endUnsaid(counted: () => Usage): string {
+    stop = unsaidStop(hasCalls);
+    const counts = Object.entries(missingCounts(undefined, counted)).map(([name, count]) => [name, count()]);
+    const end = { type: "message_delta", delta: stop, usage: Object.fromEntries(counts) };
+    return encodeSseEvent(end.type, JSON.stringify(end));
+  }
+
   /**
    * Anthropic's counts at the end cover the prompt too, and LangChain reads no others. It adds those of several events: they are
    * given once.
    */
-  function missingPromptCounts(usage: unknown): Counts {
-    const missing = isObject(usage) && isGiven(usage["input_tokens"]) ? {} : promptCounts;
+  function missingCounts(usage: unknown, counted: () => Usage): Counts {
+    const isReported = isObject(usage) && isGiven(usage["input_tokens"]);
+    hasPromptCounts ||= isReported;
+    // Of the event that ends the message, because an earlier one may precede the server's own count.
+    const isUnknown = !hasPromptCounts && stop !== undefined;
+    hasPromptCounts ||= isUnknown;
+    const missing = isUnknown ? { input_tokens: () => counted().inputTokens } : promptCounts;
     promptCounts = {};
-    return missing;
+    return { output_tokens: () => counted().outputTokens, ...(!isReported && missing) };
   }
 
   /** Some servers never end a block. */

@@ -1,5 +1,5 @@
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { withinElements, withinObject, write, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
+import { withinElements, withinObject, write, writeAll, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
 import { inputText } from "../../protocol/messages/answer-block.ts";
 import { messageId, mintToolId } from "../conversation/ids.ts";
 
@@ -23,6 +23,21 @@ export function completeMessage(message: JsonObject, facts: MessageFacts, tokens
   const head = completeHead(message, facts);
   if (blocks === null && counts === null && head === null) return null;
   return { ...head, ...(blocks !== null && { content: blocks }), ...(counts !== null && { usage: counts }) };
+}
+
+/**
+ * The reason for the end of a complete answer, which clients wait for before they run tools.
+ * @returns null for one that has it.
+ */
+export function completeStop({ content, stop_reason: reason }: JsonObject): MemberEdits | null {
+  if (isGiven(reason)) return null;
+  const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
+  const hasCalls = blocks.some((block) => isObject(block) && block["type"] === "tool_use");
+  return writeAll(unsaidStop(hasCalls));
+}
+
+export function unsaidStop(hasCalls: boolean): { stop_reason: string; stop_sequence: null } {
+  return { stop_reason: hasCalls ? "tool_use" : "end_turn", stop_sequence: null };
 }
 
 /** Computed where one is missing. */

@@ -7,7 +7,7 @@ import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
-import { editMembers, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
+import { editMembers, mergeEdits, remove, replace, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { encodeMessagesEvent } from "../../protocol/messages/encode-event.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
@@ -18,7 +18,7 @@ import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { errorReader } from "./error-reader.ts";
 import { createEventForm } from "./event-form.ts";
-import { completeMessage, type MessageFacts } from "./message-form.ts";
+import { completeMessage, completeStop, type MessageFacts } from "./message-form.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { countOutput, messagesOutput, objectsIn } from "../readable-output.ts";
@@ -163,7 +163,7 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reade
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
   const counted = () => encodeMessagesUsage(meter.final().usage);
   const tokens = { input_tokens: () => counted().input_tokens, output_tokens: () => counted().output_tokens };
-  const missing = completeMessage(json, facts, tokens);
+  const missing = mergeEdits(completeMessage(json, facts, tokens), completeStop(json));
   if (model === null && missing === null) return answer;
   return editMembers(answer, { ...(model !== null && { model: replace(model) }), ...missing });
 }
@@ -195,7 +195,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
     const countedBytes = countEvent(json);
     countUnread(meter, unread.find({ data, json, countedBytes }));
     report(json);
-    const edit = form.complete(json, () => meter.final().usage.outputTokens);
+    const edit = form.complete(json, () => meter.final().usage);
     if (edit instanceof GatewayError) return failWith(edit);
     if (json["type"] === "message_stop" && outcome === "open") outcome = "complete";
     return edit;
@@ -262,8 +262,8 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
       ].join(""),
     failed: (error) => encodeErrorEvent("messages", error, facts.requestId),
     toStream(answer) {
-      parseMessage(answer, reader);
-      return eventsOf(answer);
+      const missing = completeStop(parseMessage(answer, reader));
+      return eventsOf(missing === null ? answer : editMembers(answer, missing));
     },
   };
 }

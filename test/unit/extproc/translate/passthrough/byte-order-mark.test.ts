@@ -25,6 +25,7 @@ test.for([
       role: "assistant",
       model: "m",
       content: [{ type: "text", text: "hello" }],
+      stop_reason: "end_turn",
       usage: { input_tokens: 5, output_tokens: 2 },
     },
   ],

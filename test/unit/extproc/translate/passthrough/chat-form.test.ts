@@ -60,6 +60,7 @@ const eachCall = (change: (call: Json) => void) =>
   });
 
 const ODD: Record<string, () => object[]> = {
+  "no reason for its end but [DONE]": () => chunks().filter(({ choices }) => choices[0]?.["finish_reason"] !== "tool_calls"),
   "choices without an index": eachChoice((choice) => {
     delete choice["index"];
   }),
@@ -252,8 +253,23 @@ test.for([
   { name: "parts of another type", message: { content: [{ type: "image_url" }] }, content: [{ type: "image_url" }] },
 ])("a message with $name", ({ message: given, content }) => {
   const message = { role: "assistant", ...given };
-  const answer: unknown = JSON.parse(complete({ choices: [{ index: 0, message }] }));
-  expect(answer).toEqual(expect.objectContaining({ choices: [{ index: 0, message: { ...message, content } }] }));
+  const answer: unknown = JSON.parse(complete({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
+  const choice = { index: 0, message: { ...message, content }, finish_reason: "stop" };
+  expect(answer).toEqual(expect.objectContaining({ choices: [choice] }));
+});
+
+test.each([
+  ["stop", { content: "Good day." }],
+  ["tool_calls", { content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }] }],
+  ["function_call", { content: null, function_call: { name: "f", arguments: "{}" } }],
+])("a complete answer without the reason of its end gets %s", async (reason, given) => {
+  const message = { role: "assistant", ...given };
+  const answer = { ...HEAD, object: "chat.completion", choices: [{ index: 0, message, finish_reason: null }] };
+  const choices = [{ message, finish_reason: reason }];
+  expect(JSON.parse(complete(answer))).toMatchObject({ choices });
+  // As a stream, which its client requested.
+  const { text } = play(CHAT, [Buffer.from(JSON.stringify(answer))], { protocol: "chat" });
+  expect(await replayChat(text)).toMatchObject({ choices });
 });
 
 test("a complete answer in proper form keeps its bytes", () => {

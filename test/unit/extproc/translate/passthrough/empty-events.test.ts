@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CHAT, chunk, DONE, play } from "./play.ts";
+import { CHAT, chunk, DONE, FINISH, play } from "./play.ts";
 
 /** What SDKs dispatch as an event, and then throw at. */
 const MESSAGES = { model: "m", max_tokens: 10, messages: [{ role: "user", content: "hi" }], stream: true };
@@ -16,7 +16,7 @@ const write = (events: readonly { type: string; [member: string]: unknown }[]) =
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 
 const STREAMS = {
-  chat: { request: CHAT, stream: `${chunk({ content: "Good day." })}${DONE}` },
+  chat: { request: CHAT, stream: `${chunk({ content: "Good day." })}${FINISH}${DONE}` },
   messages: {
     request: MESSAGES,
     stream: write([

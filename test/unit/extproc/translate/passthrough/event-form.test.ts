@@ -112,6 +112,10 @@ const ODD: Record<string, () => string> = {
           : [event],
       ),
     ),
+  "no end but message_stop": without(({ type }) => type === "message_delta"),
+  "null for the reason of its end": each(({ type, delta }) => {
+    if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = null;
+  }),
   "types only in the names of events": () => write(events()).replaceAll(/data: \{"type":"\w+",?/g, "data: {"),
   "null for a piece": () => {
     const more = { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: null } };
@@ -183,10 +187,16 @@ describe("the prompt's counts of the start", () => {
     expect((await replayMessages(text)).usage).toMatchObject({ ...cached, output_tokens: 9 });
   });
 
-  test("are left alone if the server repeats them itself, or begins with zeros", () => {
+  test("are left alone if the server repeats them itself", () => {
     const own = { input_tokens: 12, output_tokens: 9 };
     expect(reports(cached, [own]).usages).toEqual([own]);
-    expect(reports({ input_tokens: 0 }, [{ output_tokens: 9 }]).usages).toEqual([{ output_tokens: 9 }]);
+    expect(reports({ input_tokens: 0 }, [own]).usages).toEqual([own]);
+  });
+
+  test.each([{ input_tokens: 0 }, {}])("are the gateway's own, by which it charges, if the server has none: %j", (start) => {
+    const { usages, metered } = reports(start, [{ output_tokens: 9 }, { output_tokens: 9 }]);
+    expect(usages).toEqual([{ input_tokens: metered.usage.inputTokens, output_tokens: 9 }, { output_tokens: 9 }]);
+    expect(metered).toMatchObject({ usage: { inputTokens: 10, outputTokens: 9 }, isEstimated: true });
   });
 });
 
@@ -228,6 +238,18 @@ test("a complete message gets what it lacks, and its count of tokens", () => {
     usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
     x: 1.5,
   });
+});
+
+test.each([
+  ["end_turn", [{ type: "text", text: "hi" }]],
+  ["tool_use", [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }]],
+])("a complete message without the reason of its end gets %s", async (reason, content) => {
+  const message = JSON.stringify({ ...emptyMessage(5), content, stop_reason: null });
+  expect(JSON.parse(complete(message))).toMatchObject({ stop_reason: reason, stop_sequence: null });
+  // As a stream, which its client requested.
+  const { text } = play(REQUEST, [Buffer.from(message)], { protocol: "messages" });
+  expect(await replayMessages(text)).toMatchObject({ content, stop_reason: reason });
+  expect(text.match(/event: message_delta/g)).toHaveLength(1);
 });
 
 test("a complete message in proper form keeps its bytes", () => {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
-import { messageArbitrary, toTranscript } from "../chat-via-messages/messages.ts";
+import { messageArbitrary as anyMessage, toTranscript } from "../chat-via-messages/messages.ts";
 import { inputFor, type InputOptions } from "../input.ts";
 import { CHAT, chunk, DONE, FINISH, play, WITH_USAGE, WITH_USAGE_PER_CHUNK } from "./play.ts";
 import { replayChat, replayMessages } from "../replay.ts";
@@ -10,6 +10,9 @@ import { emptyMessage } from "../empty-message.ts";
 
 const MESSAGES = { ...CHAT, max_tokens: 10 };
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
+
+/** One that lacks nothing. */
+const messageArbitrary = anyMessage.map((message) => ({ ...message, stop_reason: message.stop_reason ?? "end_turn" }));
 
 describe("bytes pass unchanged", () => {
   test("a messages stream, split anywhere, comes out as it went in", () => {
@@ -44,6 +47,7 @@ describe("bytes pass unchanged", () => {
     const messages = [
       'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\n',
       ": ping\n\n",
+      'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":1,"output_tokens":1}}\n\n',
       'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ];
     expect(
@@ -52,7 +56,7 @@ describe("bytes pass unchanged", () => {
         messages.map((text) => Buffer.from(text)),
         { protocol: "messages" },
       ),
-    ).toMatchObject({ text: messages.join(""), unchanged: 3 });
+    ).toMatchObject({ text: messages.join(""), unchanged: 4 });
   });
 
   test("usage that the client did not request is hidden and counted", () => {
@@ -154,8 +158,15 @@ function isAnswerOrError(data: string): boolean {
 /** Of a chat server: its first choice has the role. */
 function begun(events: readonly string[]): readonly string[] {
   const first = events.findIndex((data) => data.includes('"role":null'));
-  return events.map((data, at) => (at === first ? data.replace('"role":null', '"role":"assistant"') : data));
+  return events.map((data, at) => (at === first ? finishFirst(data) : data));
 }
+
+/** A reason for the end that comes first keeps the gateway from adding one. */
+function finishFirst(data: string): string {
+  return data.replace('"role":null', '"role":"assistant"').replace('"finish_reason":null', '"finish_reason":"stop"');
+}
+
+const END = { delta: { stop_reason: "end_turn" }, usage: { input_tokens: 1, output_tokens: 1 } };
 
 test("whatever an upstream streams, the client's stream ends exactly once, and only edits change it", () => {
   const type = fc.constantFrom("message_start", "message_delta", "message_stop", "content_block_delta", "error", null);
@@ -176,18 +187,22 @@ test("whatever an upstream streams, the client's stream ends exactly once, and o
     model: fc.constantFrom("m", "other", 5),
     error: fc.constantFrom(undefined, null, { message: "x" }),
   });
-  const start = emptyMessage(1);
+  const message = emptyMessage(1);
+  const start = [
+    { type: "message_start", message },
+    { type: "message_delta", ...END },
+  ].map((event) => JSON.stringify(event));
   /** What each event of messages must have. */
   const required: Record<string, object> = {
-    message_start: { message: start },
-    message_delta: { delta: {}, usage: { input_tokens: 1, output_tokens: 1 } },
+    message_start: { message },
+    message_delta: END,
     content_block_delta: { index: 0, delta: { type: "other_delta" } },
   };
   const written = event.map((value) => JSON.stringify({ ...value, ...required[value.type ?? ""] }));
   const data = fc.oneof({ weight: 9, arbitrary: written }, fc.constant("[DONE]"));
   fc.assert(
     fc.property(fc.constantFrom("chat" as const, "messages" as const), fc.array(data, { maxLength: 8 }), (protocol, rest) => {
-      const all = protocol === "messages" ? [JSON.stringify({ type: "message_start", message: start }), ...rest] : begun(rest);
+      const all = protocol === "messages" ? [...start, ...rest] : begun(rest);
       // Errors are written anew, and end the stream.
       const isError = (data: string) =>
         data.includes('"error":{') || (protocol === "messages" && data.includes('"type":"error"'));
