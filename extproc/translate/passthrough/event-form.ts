@@ -1,5 +1,6 @@
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
+import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
 import { within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
@@ -177,7 +178,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
    * given once.
    */
   function missingCounts(usage: unknown, counted: () => Usage): Counts {
-    const isReported = isObject(usage) && isGiven(usage["input_tokens"]);
+    const isReported = isObject(usage) && isCount(usage["input_tokens"]);
     hasPromptCounts ||= isReported;
     // Of the event that ends the message, because an earlier one may precede the server's own count.
     const isUnknown = !hasPromptCounts && stop !== undefined;
@@ -202,7 +203,7 @@ function promptCountsIn(usage: unknown): Counts {
   if (!isObject(usage)) return {};
   const counts = PROMPT_COUNTS.flatMap((name) => {
     const count = usage[name];
-    return typeof count === "number" ? [{ name, count }] : [];
+    return isCount(count) ? [{ name, count }] : [];
   });
   const hasSome = counts.some(({ count }) => count > 0);
   return hasSome ? Object.fromEntries(counts.map(({ name, count }) => [name, () => count])) : {};

@@ -1,3 +1,4 @@
+import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { withinElements, withinObject, write, writeAll, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
 import { inputText } from "../../protocol/messages/answer-block.ts";
@@ -47,7 +48,7 @@ const NO_TOKENS: Counts = { input_tokens: () => 0, output_tokens: () => 0 };
 /** @returns null if it has these counts. */
 export function completeUsage(usage: unknown, counts: Counts): MemberEdit | null {
   const known = isObject(usage) ? usage : {};
-  const missing = Object.entries(counts).filter(([name]) => typeof known[name] !== "number");
+  const missing = Object.entries(counts).filter(([name]) => !isCount(known[name]));
   return missing.length === 0
     ? null
     : withinObject(Object.fromEntries(missing.map(([name, counted]) => [name, write(counted())])));

@@ -1,4 +1,5 @@
 import type { Usage } from "../../../contract/usage.ts";
+import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { encodeUsage } from "../../protocol/responses/response.ts";
@@ -21,13 +22,12 @@ export function completeResponseUsage({ usage }: JsonObject, counted: (() => Usa
 
 function missingTokens(usage: JsonObject, counted: (() => Usage) | null): MemberEdits {
   const { input_tokens: input, output_tokens: output, total_tokens: total } = usage;
-  const isCounted = typeof input === "number" && typeof output === "number";
-  if (isCounted) return typeof total === "number" ? {} : { total_tokens: write(input + output) };
+  if (isCount(input) && isCount(output)) return isCount(total) ? {} : { total_tokens: write(input + output) };
   if (counted === null) return {};
   const own = encodeUsage(counted());
   return writeAll({
-    input_tokens: typeof input === "number" ? input : own.input_tokens,
-    output_tokens: typeof output === "number" ? output : own.output_tokens,
+    input_tokens: isCount(input) ? input : own.input_tokens,
+    output_tokens: isCount(output) ? output : own.output_tokens,
     total_tokens: own.total_tokens,
   });
 }
@@ -35,6 +35,6 @@ function missingTokens(usage: JsonObject, counted: (() => Usage) | null): Member
 function missingDetails(usage: JsonObject, name: string, counts: readonly string[]): MemberEdits {
   const details = usage[name];
   const known = isObject(details) ? details : {};
-  const missing = counts.filter((count) => typeof known[count] !== "number");
+  const missing = counts.filter((count) => !isCount(known[count]));
   return missing.length === 0 ? {} : { [name]: withinObject(Object.fromEntries(missing.map((count) => [count, write(0)]))) };
 }

@@ -17,7 +17,9 @@ interface GrownObject {
 }
 interface GrownCalls {
   kind: "calls";
-  calls: Map<string, GrownObject>;
+  calls: GrownObject[];
+  /** The latest of each index: some servers give all the same. */
+  byIndex: Map<string, GrownObject>;
 }
 
 interface GrownChoice {
@@ -146,22 +148,35 @@ function longer(list: RawJson[], elements: readonly RawJson[]): RawJson[] {
   return list;
 }
 
-/** By index; if a server omits it, a name begins a new call and anything else continues the last. */
+/**
+ * By index; if a server omits it, a name begins a new call and anything else continues the last. Another id together with a name
+ * begins another call of the same index, as in call-form.ts.
+ */
 function growCalls(earlier: GrownCalls | undefined, written: Buffer): GrownCalls {
-  const calls = earlier?.calls ?? new Map<string, GrownObject>();
+  const grown: GrownCalls = earlier ?? { kind: "calls", calls: [], byIndex: new Map() };
+  const { calls, byIndex } = grown;
   for (const piece of scanElements(written)) {
-    const isNew = rawMember(rawMember(piece, "function"), "name") !== undefined;
-    const index = rawMember(piece, "index")?.toString("utf8") ?? String(isNew ? calls.size : calls.size - 1);
-    const call = calls.get(index) ?? newObject();
-    calls.set(index, call);
-    grow(call, rawMembers(piece, ["index"]), 1);
+    const isNamed = rawMember(rawMember(piece, "function"), "name") !== undefined;
+    const index = rawMember(piece, "index")?.toString("utf8") ?? String(isNamed ? calls.length : calls.length - 1);
+    const members = rawMembers(piece, ["index"]);
+    const known = byIndex.get(index);
+    const isOther = isNamed && isText(members["id"]) && isText(known?.members.get("id")) && !hasId(known, members["id"]);
+    const call = known === undefined || isOther ? newObject() : known;
+    if (call !== known) calls.push(call);
+    byIndex.set(index, call);
+    grow(call, members, 1);
   }
-  return { kind: "calls", calls };
+  return grown;
+}
+
+function hasId(call: GrownObject | undefined, id: RawJson | undefined): boolean {
+  const known = call?.members.get("id");
+  return known instanceof RawJson && known.text === id?.text;
 }
 
 function encode(grown: Grown): Encodable {
   if (typeof grown === "string" || grown instanceof RawJson || Array.isArray(grown)) return grown;
-  return grown.kind === "object" ? encodeObject(grown) : [...grown.calls.values()].map(encodeObject);
+  return grown.kind === "object" ? encodeObject(grown) : grown.calls.map(encodeObject);
 }
 
 function encodeObject({ members }: GrownObject): { readonly [name: string]: Encodable } {

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
-import { isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
+import { isGiven, isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
@@ -42,6 +42,7 @@ const BEGUN: ReadonlyMap<unknown, string> = new Map([
 export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buffer {
   const message = new Map<string, Encodable>();
   const usage = new Map<string, Encodable>();
+  let hasOutputCount = false;
   const blocks: StreamedBlock[] = [];
   /** The last one of each index: some servers give all the same. */
   const open = new Map<unknown, StreamedBlock>();
@@ -69,9 +70,12 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
       case "message_delta":
         put(message, rawMembers(rawMember(written, "delta") ?? NOTHING));
         put(usage, named(rawMembers(rawMember(written, "usage") ?? NOTHING)));
+        hasOutputCount ||= isObject(json["usage"]) && isGiven(json["usage"]["output_tokens"]);
         put(message, rawMembers(written, ["type", "delta", "usage"]));
         break;
       case "message_stop":
+        // The count of the start is a placeholder.
+        if (!hasOutputCount) usage.delete("output_tokens");
         return Buffer.from(encodeMessage());
     }
   }

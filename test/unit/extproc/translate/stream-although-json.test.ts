@@ -83,6 +83,28 @@ describe.for<Pair>([
     expect(read(pair, repeating)).toEqual(read(pair, CHUNKS.join("")));
   });
 
+  test("gives all calls if their server numbers all of them 0", () => {
+    const call = (id: string, written: string) =>
+      delta({ tool_calls: [{ index: 0, ...CALL, id, function: { name: "f", arguments: written } }] });
+    const more = delta({ tool_calls: [{ index: 0, id: "call_2", function: { name: "f", arguments: '"two"}' } }] });
+    const end = chunk({ delta: {}, finish_reason: "tool_calls" }) + chunk(null, { usage: USAGE });
+    const calls = [
+      { ...CALL, function: { name: "f", arguments: '{"n":"one"}' } },
+      { ...CALL, id: "call_2", function: { name: "f", arguments: '{"n":"two"}' } },
+    ];
+    const whole = chunk(null, {
+      choices: [{ index: 0, message: { ...MESSAGE, content: null, tool_calls: calls }, finish_reason: "tool_calls" }],
+      usage: USAGE,
+    }).slice("data: ".length);
+    const streamed =
+      delta({ ...MESSAGE, content: null, tool_calls: undefined }) +
+      call("call_1", '{"n":"one"}') +
+      call("call_2", '{"n":') +
+      more +
+      end;
+    expect(read(pair, streamed)).toEqual(read(pair, whole));
+  });
+
   test("gives an error if the stream is cut", () => {
     for (const end of [1, 4, 9]) {
       expect(() => read(pair, CHUNKS.slice(0, end).join(""))).toThrow(expect.objectContaining({ code: "upstream_error" }));
@@ -128,6 +150,18 @@ describe.for<Pair>([
     const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n';
     expect(() => read(pair, start + error)).toThrow(expect.objectContaining({ code: "overloaded" }));
   });
+});
+
+test("the count of output at the start of a message that ends without one is no report", () => {
+  const events = [
+    { type: "message_start", message: emptyMessage(3) },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "forty bytes of text, which are ten tokens" } },
+    { type: "message_stop" },
+  ];
+  const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  const { answer, metered } = read({ client: "messages", upstream: "messages" }, body);
+  expect(metered).toMatchObject({ usage: { inputTokens: 3, outputTokens: 11 }, isEstimated: true });
+  expect(answer).toMatchObject({ stop_reason: "end_turn", usage: { input_tokens: 3, output_tokens: 11 } });
 });
 
 test("blocks without a start, or of one index, are all in the complete message", () => {

@@ -71,6 +71,8 @@ describe("usage that is requested, and that the server does not report, is the g
     { name: "none", reported: undefined, given: usage },
     { name: "null", reported: null, given: usage },
     { name: "an empty one", reported: {}, given: usage },
+    { name: "fractions", reported: { prompt_tokens: 7.5, completion_tokens: 2.5, total_tokens: 10 }, given: usage },
+    { name: "less than nothing", reported: { prompt_tokens: -1, completion_tokens: -1, total_tokens: -2 }, given: usage },
     { name: "that of the prompt", reported: { prompt_tokens: 7 }, given: { ...usage, prompt_tokens: 7, total_tokens: 8 } },
     {
       name: "no total",

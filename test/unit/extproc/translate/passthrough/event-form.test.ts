@@ -112,6 +112,9 @@ const ODD: Record<string, () => string> = {
           : [event],
       ),
     ),
+  "fractions for the usage at the end": each((event) => {
+    if (event.type === "message_delta") event["usage"] = { input_tokens: 5.5, output_tokens: 9.5 };
+  }),
   "no end but message_stop": without(({ type }) => type === "message_delta"),
   "null for the reason of its end": each(({ type, delta }) => {
     if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = null;
@@ -152,7 +155,7 @@ describe.for(Object.entries(ODD))("a messages stream with %s", ([, make]) => {
         { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Oslo" } },
       ],
       stop_reason: "tool_use",
-      usage: { output_tokens: expect.any(Number) },
+      usage: { input_tokens: expect.toSatisfy(Number.isInteger), output_tokens: expect.toSatisfy(Number.isInteger) },
     });
   });
 
@@ -250,6 +253,12 @@ test.each([
   const { text } = play(REQUEST, [Buffer.from(message)], { protocol: "messages" });
   expect(await replayMessages(text)).toMatchObject({ content, stop_reason: reason });
   expect(text.match(/event: message_delta/g)).toHaveLength(1);
+});
+
+test("a complete message with fractions for its counts gets the gateway's own", () => {
+  const usage = { input_tokens: 5.5, output_tokens: -1 };
+  const message = { ...emptyMessage(5), content: [{ type: "text", text: "twelve bytes" }], stop_reason: "end_turn", usage };
+  expect(JSON.parse(complete(JSON.stringify(message)))).toMatchObject({ usage: { input_tokens: 1, output_tokens: 3 } });
 });
 
 test("a complete message in proper form keeps its bytes", () => {

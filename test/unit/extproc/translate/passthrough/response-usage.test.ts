@@ -12,6 +12,10 @@ describe("usage without its details, as of servers without a cache", () => {
 
   test.for([
     ["none", BARE_USAGE],
+    [
+      "fractions",
+      { ...WHOLE_USAGE, input_tokens_details: { cached_tokens: 0.5 }, output_tokens_details: { reasoning_tokens: -1 } },
+    ],
     ["null", { ...WHOLE_USAGE, input_tokens_details: null, output_tokens_details: null }],
     ["empty ones", { ...WHOLE_USAGE, input_tokens_details: {}, output_tokens_details: {} }],
     // The protocol had no other one until 2026.
@@ -38,6 +42,8 @@ describe("usage that the server does not report is the gateway's own count, by w
     ["none", undefined, counted],
     ["null", null, counted],
     ["an empty one", {}, counted],
+    ["fractions", { input_tokens: 7.5, output_tokens: 2.5, total_tokens: 10 }, counted],
+    ["less than nothing", { input_tokens: -1, output_tokens: -1, total_tokens: -2 }, counted],
     ["that of the prompt", { input_tokens: 7 }, { ...counted, input_tokens: 7, total_tokens: 13 }],
   ] as const)("at the end of a stream, and in a complete response, with %s", ([, reported, usage]) => {
     const run = playWith(reported);
