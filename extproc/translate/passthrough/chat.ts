@@ -287,7 +287,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
 
   /** Some servers show the end of an answer by `[DONE]` alone; OpenAI's SDK for JavaScript throws at an answer without a reason for it. */
   function encodeUnended(): string {
-    const encoder = createChunkEncoder(head, wishes.usage && !wishes.usagePerChunk);
+    // Its null would take the place of usage that came before.
+    const encoder = createChunkEncoder(head, wishes.usage && !wishes.usagePerChunk && !hasUsage);
     const ends = [...form.unended()].map(([index, finishReason]) => encoder.finish({ finishReason, stopSequence: null }, index));
     return ends.join("");
   }

@@ -135,6 +135,7 @@ describe.for(Object.entries(ODD))("a chat stream with %s", ([, make]) => {
     expect(metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: 9 }, isEstimated: false });
     const { choices, ...head } = await replayChat(text);
     expect(head).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), created: expect.any(Number), model: "m" });
+    expect(head.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 9 });
     expect(choices).toMatchObject([
       {
         index: 0,
