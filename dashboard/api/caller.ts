@@ -8,7 +8,7 @@ import { isRead } from "../http/methods.ts";
 import { sessionCookie } from "../session/cookie.ts";
 import { isFromOwnPage } from "../session/csrf.ts";
 import { isProven } from "../session/fresh.ts";
-import { isAllowed, PERMISSIONS, type Permission } from "../permissions.ts";
+import { isAllowed, PERMISSIONS, type Permission } from "../../ledger/people/permissions.ts";
 import { readVisitor, type GuardDeps } from "../session/guard.ts";
 
 /** The account that a request is about, and what the caller may do there. */

@@ -9,8 +9,9 @@ import { createApiKey, isPublicId, revokeApiKey, rotateApiKey } from "../../ledg
 import { noteKeyAction } from "../../ledger/keys/note-key-action.ts";
 import { setKeyLimits } from "../../ledger/leases/limits.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
+import { lockForChange } from "../../ledger/people/actor.ts";
 import { admitChange } from "../../ledger/people/audit.ts";
-import type { Role } from "../../ledger/people/members.ts";
+import type { Permission } from "../../ledger/people/permissions.ts";
 import { checkFirstKey } from "../../ledger/people/email-proof.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { queueKeyEvent } from "../../ledger/webhooks/key-events.ts";
@@ -87,7 +88,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
       database.transaction(async (transaction) => {
         const { accountId } = actor;
         await checkModelNames(transaction, allowedModels, modelsField);
-        await admitChange(transaction, "key", actor, roleFor(promptLogDays ?? undefined));
+        await admitChange(transaction, "key", actor, permissionFor(promptLogDays ?? undefined));
         if (actor.mustProveEmail) await checkFirstKey(transaction, accountId);
         const { publicId, value } = await createApiKey(transaction, {
           accountId,
@@ -111,7 +112,8 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         const onlySwitch = switchIn(change);
         await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
         const isStop = onlySwitch === "disabled" && before.status !== "disabled";
-        if (!isStop) await admitChange(transaction, "key", actor, roleFor(change.promptLogDays));
+        if (isStop) await lockForChange(transaction, actor, "manageKeys");
+        else await admitChange(transaction, "key", actor, permissionFor(change.promptLogDays));
         const { projectId, ...settings } = change;
         if (
           projectId !== undefined &&
@@ -133,6 +135,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
       }),
     disable: (actor, publicIds) =>
       database.transaction(async (transaction) => {
+        await lockForChange(transaction, actor, "manageKeys");
         const ids = await disableKeys(transaction, { accountId: actor.accountId, publicIds });
         for (const id of ids) await note(transaction, actor, "key.disabled", id);
         return ids.length;
@@ -140,7 +143,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
     rotate: (actor, publicId, { overlapHours }) =>
       database.transaction(async (transaction) => {
         await find(actor, publicId, transaction);
-        await admitChange(transaction, "key", actor);
+        await admitChange(transaction, "key", actor, "manageKeys");
         const previousUntil = overlapHours === 0 ? null : new Date(Date.now() + overlapHours * HOUR_MS);
         const { value } = await rotateApiKey(transaction, { publicId, pepper, previousUntil });
         await note(transaction, actor, "key.rotated", publicId);
@@ -149,6 +152,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
     delete: (actor, publicId) =>
       database.transaction(async (transaction) => {
         const key = await find(actor, publicId, transaction);
+        await lockForChange(transaction, actor, "manageKeys");
         await revokeApiKey(transaction, publicId);
         await note(transaction, actor, "key.deleted", publicId);
         return key;
@@ -157,8 +161,8 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
 }
 
 /** Owners alone decide what is recorded. */
-function roleFor(promptLogDays: number | null | undefined): Role {
-  return promptLogDays === undefined ? "member" : "owner";
+function permissionFor(promptLogDays: number | null | undefined): Permission {
+  return promptLogDays === undefined ? "manageKeys" : "managePromptLog";
 }
 
 /** Security reviews look for these. */

@@ -30,7 +30,7 @@ export function createProjectActions(database: Database): ProjectActions {
       }),
     delete: (actor, id) =>
       database.transaction(async (transaction) => {
-        await lockForChange(transaction, actor, "owner");
+        await lockForChange(transaction, actor, "manageProjects");
         const name = await deleteProject(transaction, { accountId: actor.accountId, id });
         await noteAction(transaction, { ...actor, action: "project.deleted", subject: name });
         return name;

@@ -7,6 +7,7 @@ import {
   readRecord,
   type PromptRecord,
 } from "../../ledger/prompt-log/records.ts";
+import { lockForChange } from "../../ledger/people/actor.ts";
 import { admitChange, noteAction, noteReading } from "../../ledger/people/audit.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
 import { isRequestId } from "../../ledger/usage/request-id-time.ts";
@@ -47,6 +48,7 @@ export async function deletePrompt(
   if (!isRequestId(requestId, Date.now())) throw noSuchRecord();
   const { accountId, personId, tokenId } = actor;
   await database.transaction(async (transaction) => {
+    await lockForChange(transaction, actor, "managePromptLog");
     await deleteRecord(transaction, { accountId, requestId });
     await noteAction(transaction, { accountId, personId, tokenId, action: "prompt_log.deleted", subject: requestId });
   });
@@ -64,7 +66,8 @@ export async function deletePromptsOfKey(
   await database.transaction(async (transaction) => {
     const { records } = await listRecords(transaction, { accountId, keyId, limit: 1 });
     // There may be some on their way here; but asked on and on, it would fill the audit log.
-    if (records.length === 0) await admitChange(transaction, "key", actor, "owner");
+    if (records.length === 0) await admitChange(transaction, "key", actor, "managePromptLog");
+    else await lockForChange(transaction, actor, "managePromptLog");
     await deleteRecordsOfKey(transaction, { accountId, keyId, nowMs: Date.now() });
     await noteAction(transaction, { accountId, personId, tokenId, action: "key.prompt_log_deleted", subject: keyId });
   });

@@ -7,7 +7,7 @@ import { findPerson } from "../../ledger/people/persons.ts";
 import { findSession } from "../../ledger/sign-in/sessions.ts";
 import type { InFlight } from "../http/in-flight.ts";
 import { isRead } from "../http/methods.ts";
-import { isAllowed, type Permission } from "../permissions.ts";
+import { isAllowed, type Permission } from "../../ledger/people/permissions.ts";
 import { providerFor, type ProviderDomains } from "../oidc/provider-domains.ts";
 import type { AdminSecondFactor } from "../config/second-factor-policy.ts";
 import { sessionCookie } from "./cookie.ts";

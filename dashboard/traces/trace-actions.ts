@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "../../contract/errors.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
+import { lockForChange } from "../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { OTHER } from "../../ledger/postgres/known-or-other.ts";
@@ -63,7 +64,8 @@ export function createTraceActions({ database, pepper, targetNetworks = "public"
   ): Promise<Result> {
     return database.transaction(async (transaction) => {
       const isStop = action === "account.traces_disabled" || action === "account.traces_removed";
-      if (!isStop) await admitChange(transaction, "traces", actor);
+      if (isStop) await lockForChange(transaction, actor, "manageTraces");
+      else await admitChange(transaction, "traces", actor, "manageTraces");
       const { url, result } = await work(transaction);
       await noteAction(transaction, { ...actor, action, subject: new URL(url).origin });
       return result;

@@ -25,7 +25,7 @@ export async function closeAccount(
   { accountId, personId }: Pick<Actor, "accountId" | "personId">,
 ): Promise<bigint> {
   return database.transaction(async (transaction) => {
-    await lockForChange(transaction, { accountId, personId }, "owner");
+    await lockForChange(transaction, { accountId, personId }, "closeAccount");
     if (!(await setAccountStatus(transaction, accountId, "suspended")))
       throw new GatewayError(
         "invalid_request",

@@ -31,7 +31,7 @@ export async function setBillingDetails(
   { name, address, taxId }: BillingDetails,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    await admitChange(transaction, "settings", { accountId, personId, tokenId });
+    await admitChange(transaction, "settings", { accountId, personId, tokenId }, "setBilling");
     await transaction.execute(
       `INSERT INTO billing_details (account_id, name, address, tax_id) VALUES ($1, $2, $3, $4)
        ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, address = excluded.address, tax_id = excluded.tax_id,

@@ -23,7 +23,7 @@ export async function setBudget(
   const { accountId } = actor;
   const keyId = covered.scope === "key" ? covered.keyId : null;
   const personId = covered.scope === "member" ? covered.personId : null;
-  await admitChange(transaction, "budget", actor);
+  await admitChange(transaction, "budget", actor, "setLimits");
   await checkCovered(transaction, { accountId, keyId, personId });
   const row = await upsert(transaction, covered, { accountId, amountNanoUsd, keyId, personId });
   if (row.others >= ACCOUNT_BOUNDS.budgets)

@@ -29,7 +29,7 @@ export async function issuePlaygroundKey(
 ): Promise<{ value: string; expiresAt: Date }> {
   const { accountId, personId } = holder;
   // One at a time: two tabs that open at once would create two keys.
-  await admitChange(transaction, "key", holder);
+  await admitChange(transaction, "key", holder, "usePlayground");
   const expiresAt = new Date(Date.now() + VALUE_LASTS_MS);
   const known = await findPlaygroundKey(transaction, holder);
   if (known?.isDisabled === true)

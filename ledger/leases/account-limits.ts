@@ -54,7 +54,7 @@ export async function setAccountLimits(
       "invalid_request",
       `This account has a limit set by a newer version of the gateway (${unknown.join(", ")}). Its limits can be changed when the upgrade is complete.`,
     );
-  if (by === "owner") await admitChange(transaction, "limits", { accountId, personId, tokenId });
+  if (by === "owner") await admitChange(transaction, "limits", { accountId, personId, tokenId }, "setLimits");
   const effective = lowestLimits(limits, (by === "owner" ? kept.operator : kept.owner).limits);
   await countEarlierSpend(transaction, { noun: "account", id: accountId, limits: effective });
   await transaction.execute(`UPDATE account SET ${COLUMNS[by]} = $2, limits = $3 WHERE id = $1`, [

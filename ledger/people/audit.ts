@@ -8,7 +8,7 @@ import { lowestIdAt } from "../usage/request-id-time.ts";
 import { lockForChange, type Actor } from "./actor.ts";
 import type { ActionFilterName, ActionName } from "./action-names.ts";
 import { lockPerson } from "./lock-person.ts";
-import type { Role } from "./members.ts";
+import type { Permission } from "./permissions.ts";
 
 /** An action of a person; the subject names its object, and is never a secret. */
 export interface Action {
@@ -34,46 +34,40 @@ export interface ListedAction {
 
 /**
  * Actions that an account may do only this often in 24 hours: each leaves a row here, and has a cost for other processes and
- * people. `least` is the role that most of them take.
+ * people.
  */
 const BOUNDED_ACTIONS = {
   key: {
-    least: "member",
     patterns: ["key.%"],
     max: ACCOUNT_BOUNDS.keyChangesADay,
     sentence: (max: number) =>
       `An account can create, change and rotate keys at most ${max} times in 24 hours. Try again later; keys can still be disabled and deleted.`,
   },
   project: {
-    least: "owner",
     patterns: ["project.%"],
     max: ACCOUNT_BOUNDS.projectChangesADay,
     sentence: (max: number) =>
       `An account can create and rename projects at most ${max} times in 24 hours. Try again later; projects can still be deleted.`,
   },
   budget: {
-    least: "owner",
     patterns: ["account.budget\\_set"],
     max: ACCOUNT_BOUNDS.budgetChangesADay,
     sentence: (max: number) =>
       `An account can set budgets at most ${max} times in 24 hours. Try again later; budgets can still be deleted.`,
   },
   limits: {
-    least: "owner",
     patterns: ["account.limits\\_changed"],
     max: ACCOUNT_BOUNDS.limitChangesADay,
     sentence: (max: number) =>
       `An account can change its limits at most ${max} times in 24 hours. Try again later; keys can still be disabled.`,
   },
   provider_key: {
-    least: "owner",
     patterns: ["provider\\_key.%"],
     max: ACCOUNT_BOUNDS.providerKeyChangesADay,
     sentence: (max: number) =>
       `An account can enter and replace provider keys at most ${max} times in 24 hours. Try again later; provider keys can still be deleted.`,
   },
   settings: {
-    least: "owner",
     patterns: [
       ["account.billing\\_changed", "account.renamed", "account.second\\_factor\\_%", "account.tags\\_%"],
       ["credit.alert\\_changed", "credit.auto\\_top\\_up\\_%", "credit.card\\_%", "member.changed"],
@@ -83,27 +77,24 @@ const BOUNDED_ACTIONS = {
       `An account can change its settings at most ${max} times in 24 hours. Try again later; anything can still be turned off, and members can be removed.`,
   },
   traces: {
-    least: "owner",
     patterns: ["account.traces\\_%"],
     max: ACCOUNT_BOUNDS.traceChangesADay,
     sentence: (max: number) =>
       `An account can add and change trace destinations, and send test traces, at most ${max} times in 24 hours. Try again later; destinations can still be disabled and deleted.`,
   },
   webhook: {
-    least: "owner",
     patterns: ["account.webhook\\_%"],
     max: ACCOUNT_BOUNDS.webhookChangesADay,
     sentence: (max: number) =>
       `An account can add and change webhooks, and send events on request, at most ${max} times in 24 hours. Try again later; webhooks can still be disabled and deleted.`,
   },
-} as const satisfies Record<string, { least: Role; patterns: readonly string[]; max: number; sentence: (max: number) => string }>;
+} as const satisfies Record<string, { patterns: readonly string[]; max: number; sentence: (max: number) => string }>;
 
 /**
  * Locks the account for a change of it. Call before a key, a project, a budget, a webhook or a trace destination is created or
  * changed, an account's limits or settings are changed, or something is sent on request. Deleting and disabling are never limited,
  * so that anything can always be stopped.
  * @param transaction the one that notes the action: the account's other changes wait for its end.
- * @param least the role that this change takes, if it is another one than most of its kind take.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours; `permission_denied` if the actor may not
  * make this change any more.
  */
@@ -111,12 +102,12 @@ export async function admitChange(
   transaction: Queryable,
   of: keyof typeof BOUNDED_ACTIONS,
   actor: Actor,
-  least: Role = BOUNDED_ACTIONS[of].least,
+  permission: Permission,
 ): Promise<void> {
   const { accountId } = actor;
   const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
   // One at a time: concurrent calls would all find room.
-  await lockForChange(transaction, actor, least);
+  await lockForChange(transaction, actor, permission);
   const changes = await transaction.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE ANY ($3) LIMIT $4",
     // An id contains its creation time.

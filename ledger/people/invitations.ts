@@ -47,7 +47,7 @@ export async function invite(
   const { token, hash } = mintToken();
   const by = { accountId, personId: tokenId === null ? invitedBy : null, tokenId };
   await database.transaction(async (transaction) => {
-    await lockForChange(transaction, by, "owner");
+    await lockForChange(transaction, by, "manageMembers");
     // An account must not be a way to send mail to the world in our name.
     if ((await countInvited(transaction, accountId)) >= invitationsADay)
       throw new GatewayError(

@@ -29,7 +29,7 @@ export const PROJECT_NAME_LENGTH = 64;
  */
 export async function createProject(transaction: Queryable, actor: ProjectActor, name: string): Promise<string> {
   const { accountId, personId, tokenId } = actor;
-  await admitChange(transaction, "project", actor);
+  await admitChange(transaction, "project", actor, "manageProjects");
   if ((await countProjects(transaction, accountId)) >= ACCOUNT_BOUNDS.projects)
     throw new GatewayError(
       "invalid_request",
@@ -56,7 +56,7 @@ export async function renameProject(
   { id, name }: { id: string; name: string },
 ): Promise<string> {
   const { accountId } = actor;
-  await admitChange(transaction, "project", actor);
+  await admitChange(transaction, "project", actor, "manageProjects");
   const before = await readName(transaction, { accountId, id });
   await checkNameIsFree(transaction, { accountId, name, exceptId: id });
   await transaction.execute("UPDATE project SET name = $2 WHERE id = $1", [id, name]);

@@ -102,7 +102,7 @@ export async function setProviderKey(
     if (sealing === undefined) throw refused("This service does not accept provider keys.");
     await lockAccounts(transaction, [accountId]);
     await checkActive(transaction, accountId);
-    await admitChange(transaction, "provider_key", actor);
+    await admitChange(transaction, "provider_key", actor, "manageProviderKeys");
     const [known] = await transaction.query({
       text: `SELECT id, origin, state, falls_back AS "fallsBack" FROM provider_key WHERE account_id = $1 AND provider = $2`,
       values: [accountId, provider],
@@ -196,11 +196,11 @@ export async function setFallback(
 ): Promise<ProviderKey> {
   const { accountId } = actor;
   return database.transaction(async (transaction) => {
-    await lockForChange(transaction, actor, "owner");
+    await lockForChange(transaction, actor, "manageProviderKeys");
     const key = await findProviderKey(transaction, { accountId, provider });
     if (key.fallsBack === fallsBack) return key;
     // To refuse requests again is always possible.
-    if (fallsBack) await admitChange(transaction, "provider_key", actor);
+    if (fallsBack) await admitChange(transaction, "provider_key", actor, "manageProviderKeys");
     await transaction.execute("UPDATE provider_key SET falls_back = $2 WHERE id = $1", [key.id, fallsBack]);
     await refreshAccounts(transaction, [accountId]);
     const action = fallsBack ? "provider_key.fallback_allowed" : "provider_key.fallback_ended";
@@ -216,7 +216,7 @@ export async function setFallback(
 export async function deleteProviderKey(database: Database, actor: ProviderKeyActor, provider: string): Promise<ProviderKey> {
   const { accountId } = actor;
   return database.transaction(async (transaction) => {
-    await lockForChange(transaction, actor, "owner");
+    await lockForChange(transaction, actor, "manageProviderKeys");
     const key = await findProviderKey(transaction, { accountId, provider });
     await transaction.execute("DELETE FROM provider_key WHERE id = $1", [key.id]);
     await refreshAccounts(transaction, [accountId]);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { LABEL_BOUNDS } from "../../../contract/labels.ts";
 import { eraseLabels, keepLabels, readAccountLabels } from "../../../ledger/labels/account-labels.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
@@ -51,7 +52,8 @@ export function attributionApi(api: Api, { database }: AppDeps): void {
       const { accountId } = caller;
       const { is_on: isOn } = request.body;
       await database.transaction(async (transaction) => {
-        if (isOn) await admitChange(transaction, "settings", caller);
+        if (isOn) await admitChange(transaction, "settings", caller, "setLabels");
+        else await lockForChange(transaction, caller, "setLabels");
         if (!(await keepLabels(transaction, { accountId, isOn }))) return;
         await noteAction(transaction, { ...caller, action: isOn ? "account.tags_on" : "account.tags_off", subject: accountId });
       });
@@ -73,6 +75,7 @@ export function attributionApi(api: Api, { database }: AppDeps): void {
       const caller = callerOf(request, "setLabels");
       const { accountId } = caller;
       await database.transaction(async (transaction) => {
+        await lockForChange(transaction, caller, "setLabels");
         if (!(await eraseLabels(transaction, accountId))) return;
         await noteAction(transaction, { ...caller, action: "account.tags_deleted", subject: accountId });
       });

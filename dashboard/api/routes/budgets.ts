@@ -2,6 +2,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { BUDGET_SCOPES, deleteBudget, listBudgets, type Budget, type BudgetScope } from "../../../ledger/budgets/budgets.ts";
 import { setBudget } from "../../../ledger/budgets/set-budget.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { Queryable } from "../../../ledger/postgres/database.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -85,6 +86,7 @@ export function budgetApi(api: Api, { database }: AppDeps): void {
       const caller = callerOf(request, "setLimits");
       const { id } = request.params;
       await database.transaction(async (transaction) => {
+        await lockForChange(transaction, caller, "setLimits");
         await deleteBudget(transaction, { accountId: caller.accountId, id });
         await noteAction(transaction, { ...caller, action: "account.budget_deleted", subject: id });
       });

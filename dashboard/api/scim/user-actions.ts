@@ -62,7 +62,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     const { accountId } = caller;
     const removed = await database.transaction(async (transaction) => {
       // Before the invitation, as whoever accepts it does.
-      await lockForChange(transaction, caller, "owner");
+      await lockForChange(transaction, caller, "manageMembers");
       if (await withdrawInvitation(transaction, { accountId, email }))
         await noteAction(transaction, { ...caller, action: "member.invitation_revoked", subject: email });
       // Only now: who was just accepting it is a member since.
@@ -94,8 +94,8 @@ export function createUserActions(deps: AppDeps): UserActions {
     if (personId === null || role === to || to === OTHER) return;
     const { accountId } = caller;
     await database.transaction(async (transaction) => {
-      if (isMore(to, role)) await admitChange(transaction, "settings", caller);
-      else await lockForChange(transaction, caller, "owner");
+      if (isMore(to, role)) await admitChange(transaction, "settings", caller, "manageMembers");
+      else await lockForChange(transaction, caller, "manageMembers");
       await changeRole(transaction, { accountId, personId, role: to });
       const person = await findPerson(transaction, personId);
       await noteAction(transaction, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });

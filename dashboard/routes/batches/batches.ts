@@ -4,6 +4,7 @@ import { cancelBatch, findBatch, listBatches, noSuchBatch, type Batch } from "..
 import { createBatchContent } from "../../../ledger/batches/content.ts";
 import { readResults } from "../../../ledger/batches/results.ts";
 import { readKeyNames } from "../../../ledger/keys/key-list.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { cutPage } from "../../../ledger/postgres/page.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -60,6 +61,7 @@ export function batchPageRoutes(app: FastifyInstance, { database, pepper }: AppD
     const { person, membership } = visitor;
     const { id, state: before } = await find(visitor, request);
     await database.transaction(async (transaction) => {
+      await lockForChange(transaction, { accountId: membership.accountId, personId: person.id }, "manageBatches");
       const { state } = await cancelBatch(transaction, { accountId: membership.accountId, id, kind: "any" });
       // One that was ending already is not canceled again, while its last requests are answered.
       if (state === before) return;

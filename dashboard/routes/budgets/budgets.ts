@@ -4,6 +4,7 @@ import { deleteBudget, listBudgets } from "../../../ledger/budgets/budgets.ts";
 import { setBudget } from "../../../ledger/budgets/set-budget.ts";
 import { listKeyNames } from "../../../ledger/keys/key-list.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
 import { listProjectNames } from "../../../ledger/projects/project-list.ts";
@@ -75,6 +76,7 @@ export function budgetRoutes(app: FastifyInstance, { database }: AppDeps): void 
     const { accountId } = visitor.membership;
     const { id } = request.params;
     await database.transaction(async (transaction) => {
+      await lockForChange(transaction, { accountId, personId: visitor.person.id }, "setLimits");
       await deleteBudget(transaction, { accountId, id });
       await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.budget_deleted", subject: id });
     });

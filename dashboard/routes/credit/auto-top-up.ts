@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { turnOffAutoTopUp, turnOnAutoTopUp } from "../../../ledger/payments/auto-top-up.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { findSavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -36,7 +37,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
       const { belowNanoUsd, amountNanoUsd, monthlyNanoUsd } = terms;
       const subject = `${showUsd(amountNanoUsd)} below ${showUsd(belowNanoUsd)}, ${showUsd(monthlyNanoUsd)} a month`;
       await database.transaction(async (transaction) => {
-        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
+        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id }, "manageCard");
         await turnOnAutoTopUp(transaction, accountId, terms);
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.auto_top_up_on", subject });
       });
@@ -52,13 +53,12 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
   app.post("/dashboard/credit/auto-top-up/off", async (request, reply) => {
     const visitor = memberOf(request, "manageCard");
     const { accountId } = visitor.membership;
-    if (await turnOffAutoTopUp(database, accountId))
-      await noteAction(database, {
-        accountId,
-        personId: visitor.person.id,
-        action: "credit.auto_top_up_off",
-        subject: "by hand",
-      });
+    const actor = { accountId, personId: visitor.person.id };
+    await database.transaction(async (transaction) => {
+      await lockForChange(transaction, actor, "manageCard");
+      if (await turnOffAutoTopUp(transaction, accountId))
+        await noteAction(transaction, { ...actor, action: "credit.auto_top_up_off", subject: "by hand" });
+    });
     return goTo(reply, "/dashboard/credit", "Automatic top-up is off.");
   });
 
@@ -70,7 +70,7 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     checkEmailProved(visitor);
     // Before the provider is asked: other changes of the account do not wait for its answer.
     await database.transaction(async (transaction) => {
-      await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
+      await admitChange(transaction, "settings", { accountId, personId: visitor.person.id }, "manageCard");
       const { name: subject } = provider;
       await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.card_asked_for", subject });
     });

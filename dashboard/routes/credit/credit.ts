@@ -77,7 +77,7 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { threshold } = alertForm.parse(values);
       const subject = threshold === null ? "off" : `below ${showUsd(threshold)}`;
       await database.transaction(async (transaction) => {
-        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id }, "member");
+        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id }, "setAlert");
         await setAlertThreshold(transaction, accountId, threshold);
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.alert_changed", subject });
       });

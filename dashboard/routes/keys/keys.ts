@@ -15,7 +15,7 @@ import { parseKeyForm, writeKeyForm } from "../../keys/key-form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
 import { checkPromptLog, hasPromptLog } from "../../prompt-log/service-switch.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
-import { checkActor } from "../../../ledger/people/actor.ts";
+import { lockForChange, checkActor } from "../../../ledger/people/actor.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { createManagementToken, listManagementTokens, revokeManagementToken } from "../../../ledger/people/management-tokens.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -52,7 +52,7 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
       await database.transaction(async (transaction) => {
         const token = { accountId, name, role, createdBy: visitor.person.id, expiresAt, readsService, ...proved };
         const made = await createManagementToken(transaction, token);
-        await checkActor(transaction, { accountId, personId: visitor.person.id }, "owner");
+        await checkActor(transaction, { accountId, personId: visitor.person.id }, "manageTokens");
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.created", subject: made.id });
         value = made.value;
       });
@@ -79,6 +79,7 @@ export function tokenRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { accountId } = visitor.membership;
     const { id } = request.params;
     await database.transaction(async (transaction) => {
+      await lockForChange(transaction, { accountId, personId: visitor.person.id }, "manageTokens");
       await revokeManagementToken(transaction, { accountId, id });
       await noteAction(transaction, { accountId, personId: visitor.person.id, action: "token.revoked", subject: id });
     });

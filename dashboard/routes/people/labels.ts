@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { eraseLabels, keepLabels } from "../../../ledger/labels/account-labels.ts";
+import { lockForChange } from "../../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm } from "../../http/form.ts";
@@ -17,7 +18,9 @@ export function labelRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const { accountId } = membership;
     const isOn = readForm(request)["isOn"] === "yes";
     await database.transaction(async (transaction) => {
-      if (isOn) await admitChange(transaction, "settings", { accountId, personId: person.id });
+      const actor = { accountId, personId: person.id };
+      if (isOn) await admitChange(transaction, "settings", actor, "setLabels");
+      else await lockForChange(transaction, actor, "setLabels");
       if (!(await keepLabels(transaction, { accountId, isOn }))) return;
       const action = isOn ? "account.tags_on" : "account.tags_off";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountId });
@@ -31,6 +34,7 @@ export function labelRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const { person, membership } = memberOf(request, "setLabels");
     const { accountId } = membership;
     await database.transaction(async (transaction) => {
+      await lockForChange(transaction, { accountId, personId: person.id }, "setLabels");
       if (!(await eraseLabels(transaction, accountId))) return;
       await noteAction(transaction, { accountId, personId: person.id, action: "account.tags_deleted", subject: accountId });
     });

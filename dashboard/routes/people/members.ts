@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { lockForChange } from "../../../ledger/people/actor.ts";
-import type { ActionName } from "../../../ledger/people/action-names.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
 import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
@@ -14,7 +13,7 @@ import { createInviter, type Invited } from "../../mail/inviter.ts";
 import { createNotifier, createOwnerNotifier } from "../../mail/notifier.ts";
 import { memberLeftLetter } from "../../mail/security-letters.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { memberOf } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
@@ -39,9 +38,6 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     ]);
     return membersPage({ visitor, members, invitations, form, scimUrl: `${publicBaseUrl}${SCIM_PATH}` });
   }
-
-  const note = ({ membership, person }: Member, action: ActionName, subject: string) =>
-    noteAction(database, { accountId: membership.accountId, personId: person.id, action, subject });
 
   /** @throws GatewayError `not_found` for somebody outside the account, without revealing who exists. */
   async function find({ membership }: Member, personId: string): Promise<AccountMember> {
@@ -80,9 +76,14 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   });
 
   app.post("/dashboard/members/invitations/:id/revoke", async (request: InvitationRequest, reply) => {
-    const visitor = memberOf(request, "manageMembers");
-    await revokeInvitation(database, { accountId: visitor.membership.accountId, id: request.params.id });
-    await note(visitor, "member.invitation_revoked", request.params.id.slice(0, 12));
+    const { membership, person } = memberOf(request, "manageMembers");
+    const { id } = request.params;
+    const actor = { accountId: membership.accountId, personId: person.id };
+    await database.transaction(async (transaction) => {
+      await lockForChange(transaction, actor, "manageMembers");
+      await revokeInvitation(transaction, { accountId: actor.accountId, id });
+      await noteAction(transaction, { ...actor, action: "member.invitation_revoked", subject: id.slice(0, 12) });
+    });
     return goTo(reply, "/dashboard/members", "Invitation revoked.");
   });
 
@@ -96,8 +97,8 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { accountId } = visitor.membership;
       await database.transaction(async (transaction) => {
         const actor = { accountId, personId: visitor.person.id };
-        if (isMore(role, member.role)) await admitChange(transaction, "settings", actor);
-        else await lockForChange(transaction, actor, "owner");
+        if (isMore(role, member.role)) await admitChange(transaction, "settings", actor, "manageMembers");
+        else await lockForChange(transaction, actor, "manageMembers");
         await changeRole(transaction, { accountId, personId: member.personId, role });
         const subject = `${member.email} ${role}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "member.changed", subject });
@@ -131,7 +132,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { personId } = await find(visitor, request.params.personId);
     const byPersonId = visitor.person.id;
     await database.transaction(async (transaction) => {
-      await lockForChange(transaction, { accountId, personId: byPersonId }, "owner");
+      await lockForChange(transaction, { accountId, personId: byPersonId }, "manageMembers");
       await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId });
     });
     return goTo(reply, "/dashboard/members", "Keys and tokens revoked.");
@@ -146,7 +147,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { personId } = member;
       const byPersonId = visitor.person.id;
       await database.transaction(async (transaction) => {
-        if (personId !== byPersonId) await lockForChange(transaction, { accountId, personId: byPersonId }, "owner");
+        if (personId !== byPersonId) await lockForChange(transaction, { accountId, personId: byPersonId }, "manageMembers");
         await removeMember(transaction, { accountId, personId });
         // Members who leave decide over their own things, not over the account's keys.
         if (isRevoking && isAllowed(visitor.membership.role, "manageMembers"))

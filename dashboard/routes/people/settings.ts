@@ -90,7 +90,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
     const failed = await submitForm(values, async () => {
       const name = values["accountName"] ?? "";
       await database.transaction(async (transaction) => {
-        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id });
+        await admitChange(transaction, "settings", { accountId, personId: visitor.person.id }, "renameAccount");
         await renameAccount(transaction, accountId, name);
         const subject = `${accountName} → ${name}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "account.renamed", subject });

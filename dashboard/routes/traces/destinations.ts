@@ -3,7 +3,7 @@ import { findDestination, listDestinations, type TraceDestination } from "../../
 import type { AppDeps } from "../../app-deps.ts";
 import { readForm, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { hasPromptLog } from "../../prompt-log/service-switch.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { memberOf } from "../../session/guard.ts";

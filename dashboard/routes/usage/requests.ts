@@ -15,7 +15,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { memberOf } from "../../session/guard.ts";
 import { listingOf, readFilter } from "../../usage/filter.ts";
 import { readRange } from "../../usage/range.ts";

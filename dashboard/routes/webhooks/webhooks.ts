@@ -7,7 +7,7 @@ import { findEndpoint, listEndpoints } from "../../../ledger/webhooks/endpoints.
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { checkFresh } from "../../session/fresh.ts";
 import { memberOf } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { Batch } from "../../../ledger/batches/batches.ts";
 import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import { endpointOf, statusOf, type BatchStatus } from "../../batches/shapes.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmPage } from "../confirm.ts";
 import { empty } from "../empty.ts";

@@ -5,7 +5,7 @@ import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import { monthName } from "../../billing/statement.ts";
 import { paymentProviderName } from "../../payments/provider-name.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { empty } from "../empty.ts";
 import { usd } from "../figures.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { BillingDetails } from "../../../ledger/billing/billing-details.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { field, formProblem, textArea } from "../field.ts";

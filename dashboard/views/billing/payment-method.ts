@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { cardName } from "../credit/card-name.ts";
 import { csrfField } from "../csrf-field.ts";

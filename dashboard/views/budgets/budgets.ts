@@ -4,7 +4,7 @@ import type { NamedKey } from "../../../ledger/keys/key-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";

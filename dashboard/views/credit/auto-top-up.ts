@@ -4,7 +4,7 @@ import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { SavedCard } from "../../../ledger/payments/saved-cards.ts";
 import type { FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { cardName } from "./card-name.ts";
 import { confirmPage } from "../confirm.ts";

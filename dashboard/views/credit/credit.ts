@@ -3,7 +3,7 @@ import type { Balance } from "../../../ledger/accounts/accounts.ts";
 import type { EntryPage, ListedEntry } from "../../../ledger/credit/entry-list.ts";
 import { formatNanoUsd } from "../../../ledger/money.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { autoTopUpSection, type AutoTopUpView } from "./auto-top-up.ts";
 import { field, formProblem } from "../field.ts";

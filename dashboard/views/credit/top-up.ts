@@ -3,7 +3,7 @@ import type { Payment } from "../../../ledger/payments/payments.ts";
 import type { FormState } from "../../http/form.ts";
 import { showUsd } from "../../money.ts";
 import { MAX_TOP_UP, MIN_TOP_UP } from "../../payments/top-up-form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";

@@ -1,6 +1,6 @@
 import { html } from "ghtml";
 import type { CatalogueModel } from "../../../contract/catalogue.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { layout } from "../layout.ts";
 import type { Language } from "../first-requests.ts";

@@ -3,7 +3,7 @@ import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice, type Option } from "../choice.ts";
 import { csrfField } from "../csrf-field.ts";

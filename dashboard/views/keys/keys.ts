@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { KeyOrder, ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { NamedProject } from "../../../ledger/projects/project-list.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { PROMPT_LOG_DAYS } from "../../../contract/prompt-log.ts";
 import type { ListedKey } from "../../../ledger/keys/key-list.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { ManagementToken } from "../../../ledger/people/management-tokens.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";

@@ -4,7 +4,7 @@ import type { CountsInUse } from "../../../ledger/leases/limit-use.ts";
 import type { AccountLimitsInUse } from "../../limits/read-account-limits.ts";
 import { limitUsage } from "../../limits/limit-usage.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";

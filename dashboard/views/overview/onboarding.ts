@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { usd } from "../figures.ts";
 import { snippets } from "../keys/snippets.ts";
 import type { Overview } from "./overview-view.ts";

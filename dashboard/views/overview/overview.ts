@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { daysLeft, runway } from "../../usage/days-left.ts";
 import { compact, figure, usd } from "../figures.ts";
 import { layout } from "../layout.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import { LABEL_BOUNDS } from "../../../contract/labels.ts";
 import type { AccountLabels } from "../../../ledger/labels/account-labels.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";

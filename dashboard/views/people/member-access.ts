@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { MadeThings } from "../../../ledger/people/made-by.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";

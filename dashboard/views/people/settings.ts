@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { ListedAction } from "../../../ledger/people/audit.ts";
 import type { Session } from "../../../ledger/sign-in/sessions.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { browserName } from "./browser-name.ts";
 import { field, formProblem } from "../field.ts";

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import type { ListedModel } from "../../../ledger/models/model-list.ts";
 import { asset } from "../../assets.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { defaultModel } from "../default-model.ts";

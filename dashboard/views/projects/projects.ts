@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import type { ListedProject } from "../../../ledger/projects/project-list.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";

@@ -2,7 +2,7 @@ import { html } from "ghtml";
 import type { OfferingModel, ProviderOffer } from "../../../ledger/provider-keys/offers.ts";
 import type { ProviderKey } from "../../../ledger/provider-keys/provider-keys.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { destinationText } from "../../provider-keys/provider-key-form.ts";
 import { feeWords, masked, STATE_WORDS } from "../../provider-keys/words.ts";
 import type { Member } from "../../session/visitor.ts";

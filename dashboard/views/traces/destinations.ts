@@ -3,7 +3,7 @@ import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import type { OrOther } from "../../../ledger/postgres/known-or-other.ts";
 import type { DestinationKind, TraceDestination } from "../../../ledger/traces/destinations.ts";
 import { EMPTY_FORM, type FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";

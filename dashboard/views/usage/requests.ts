@@ -7,7 +7,7 @@ import type { RequestPage } from "../../../ledger/usage/request-list.ts";
 import type { NamedProject } from "../../../ledger/projects/project-list.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { asset } from "../../assets.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { filterQuery, type RequestFilter } from "../../usage/filter.ts";
 import type { DayRange } from "../../usage/range.ts";

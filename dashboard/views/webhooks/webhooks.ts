@@ -3,7 +3,7 @@ import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { EVENT_TYPES } from "../../../ledger/webhooks/event-types.ts";
 import type { Endpoint } from "../../../ledger/webhooks/endpoints.ts";
 import type { FormState } from "../../http/form.ts";
-import { isAllowed } from "../../permissions.ts";
+import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";

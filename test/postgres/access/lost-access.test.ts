@@ -12,7 +12,7 @@ import { revokeManagementToken } from "../../../ledger/people/management-tokens.
 import { changeRole, listMembers, removeMember } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { createProject } from "../../../ledger/projects/projects.ts";
-import { hold } from "../../support/billing/held-rows.ts";
+import { expectToWait, hold } from "../../support/billing/held-rows.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { openDashboard, type Client, type SignedIn, type TestDashboard } from "../../support/dashboard/dashboard.ts";
@@ -93,16 +93,6 @@ test("a session whose person is removed while a body arrives creates nothing (S5
   expect(await call.finish()).toMatchObject({ statusCode: 401 });
   expect(await namesOfKeys(database, accountId)).toEqual([]);
 });
-
-const waitingRow = z.strictObject({ waiting: z.int() });
-
-async function expectToWait(database: Database, count: number): Promise<void> {
-  const [row] = await database.query({
-    text: `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    row: waitingRow,
-  });
-  expect(row?.waiting).toBe(count);
-}
 
 /** What is sent while the account changes, and waits until it has. */
 const CHANGES = [

@@ -1,4 +1,5 @@
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import * as z from "zod";
 import type { Database } from "../../../ledger/postgres/database.ts";
 
 /**
@@ -20,4 +21,13 @@ export async function hold(database: Database, text: string, values: readonly un
     released.resolve();
     await transaction;
   };
+}
+
+/** @param count how many transactions of this database wait for a lock at the moment. */
+export async function expectToWait(database: Database, count: number): Promise<void> {
+  const [row] = await database.query({
+    text: `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    row: z.strictObject({ waiting: z.int() }),
+  });
+  expect(row?.waiting).toBe(count);
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { isAllowed, PERMISSIONS } from "../../../dashboard/permissions.ts";
+import { isAllowed, PERMISSIONS } from "../../../ledger/people/permissions.ts";
 import { tablesBelow } from "../../support/documents/markdown-tree.ts";
 import { REPOSITORY } from "../../support/documents/repository-files.ts";
 

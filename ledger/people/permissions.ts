@@ -1,9 +1,9 @@
-import type { Role } from "../ledger/people/members.ts";
-import type { OrOther } from "../ledger/postgres/known-or-other.ts";
+import type { OrOther } from "../postgres/known-or-other.ts";
+import { isMore, type Role } from "./members.ts";
 
 /**
- * Who may do what in an account, in one table. Routes of the pages and of the API ask for a permission, never for a role;
- * docs/permissions.md is the same table for readers.
+ * Who may do what in an account, in one table. Routes of the pages and of the API ask for a permission, never for a role, and so does
+ * the change once the account is locked (actor.ts); docs/permissions.md is the same table for readers.
  */
 export const PERMISSIONS = {
   see: { least: "viewer", words: "See keys, usage, credit, members and tokens" },
@@ -30,8 +30,6 @@ export const PERMISSIONS = {
 export type Permission = keyof typeof PERMISSIONS;
 
 /** A role of a newer version may be meant to allow less than any of these. */
-const RANKS: Record<OrOther<Role>, number> = { other: -1, viewer: 0, member: 1, owner: 2 };
-
 export function isAllowed(role: OrOther<Role>, permission: Permission): boolean {
-  return RANKS[role] >= RANKS[PERMISSIONS[permission].least];
+  return !isMore(PERMISSIONS[permission].least, role);
 }
