@@ -21,6 +21,7 @@ import { startPart, type Part, type PartContext } from "./process/part.ts";
 import { dashboardPart, envoyPart, extprocPart, operatorPart, simulatorPart } from "./parts.ts";
 import { checkLoopback, freePort, freePorts, isPortFree, LOOPBACK } from "./process/ports.ts";
 import { startPostgres } from "./postgres.ts";
+import { identifyCluster } from "./postgres/cluster.ts";
 import { chooseSocketDirectory } from "./process/socket-directory.ts";
 import { createRegister, stopLeftovers } from "./process/register.ts";
 import { supervise, type Launch, type Supervised } from "./process/supervisor.ts";
@@ -101,9 +102,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const parts: Supervised[] = [];
   const closers: (() => void | Promise<void>)[] = [];
   let isLost = false;
+  let cluster: string | undefined;
+  // A recursive removal leaves the directory in which a part has just made a file, but no database.
+  const isDirectoryOurs = async () =>
+    (cluster === undefined || (await identifyCluster(directory.postgres)) === cluster) && (await lock.keep());
   const lockRounds = startRounds(
     async () => {
-      if (isLost || (await lock.keep())) return;
+      if (isLost || (await isDirectoryOurs())) return;
       isLost = true;
       failed.resolve(directoryLost(directory.root));
       // Its last checkpoint would go into the cluster that has its name by now, and damage it.
@@ -117,7 +122,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await lockRounds.stop();
     try {
       await stopAll(parts);
-      if (await lock.keep()) await register.clear();
+      if (await isDirectoryOurs()) await register.clear();
     } finally {
       for (const close of closers) await close();
       await logRotation.stop();
@@ -143,7 +148,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       register,
       startSupervised,
       onStopped: (close) => void closers.push(close),
-      isDirectoryOurs: () => lock.keep(),
+      isDirectoryOurs,
+      onDatabase: async () => void (cluster = await identifyCluster(directory.postgres)),
     });
     let stopping: Promise<void> | undefined;
     return {
@@ -167,7 +173,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 const LOCK_EVERY_MS = 1_000;
 
 function directoryLost(root: string): string {
-  return `The data directory ${root} was removed or replaced while the gateway used it: stopping.`;
+  return `The data directory ${root} was removed or replaced while the gateway used it: stopping. Start again to use what is there now.`;
 }
 
 /** The last started first; one that cannot be stopped does not keep the others running. */
@@ -183,11 +189,16 @@ interface BringUp {
   startSupervised: (name: string, launch: Launch) => Promise<void>;
   /** Called once no part runs. */
   onStopped: (close: () => void | Promise<void>) => void;
-  /** False once the data directory was removed, or another start uses the one that has its name. */
+  /** False once the data directory or its database was removed, or another start uses the one that has its name. */
   isDirectoryOurs: () => Promise<boolean>;
+  /** Called once Postgres runs. */
+  onDatabase: () => Promise<void>;
 }
 
-async function bringUp(options: StackOptions, { directory, register, startSupervised, onStopped, isDirectoryOurs }: BringUp) {
+async function bringUp(
+  options: StackOptions,
+  { directory, register, startSupervised, onStopped, onDatabase, isDirectoryOurs }: BringUp,
+) {
   const { programs, environment, onProgress = () => {}, onComplaint = () => {}, signal = new AbortController().signal } = options;
   const manifestsDirectory = await chooseManifests(options.manifestsDirectory, directory);
   await stopLeftovers(directory.processes, (name) => onProgress(`Stopping ${name}, left over from an earlier run …`));
@@ -203,6 +214,7 @@ async function bringUp(options: StackOptions, { directory, register, startSuperv
   onProgress("Starting Postgres …");
   signal.throwIfAborted();
   const databaseUrl = await startDatabase(directory, { startSupervised, onStopped });
+  await onDatabase();
   const pepper = await readPepper(directory.pepper);
   const demo = await prepareDatabase(databaseUrl, { pepper, settings: directory.settings, baseUrl });
   const { apiKey } = demo;

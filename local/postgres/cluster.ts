@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { chown, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { identityOf } from "../../runtime/file-identity.ts";
 import type { PostgresBinaries } from "./binaries.ts";
 import { chooseIdentity, commandAs, SYSTEM_PATH, type Identity } from "./identity.ts";
 
@@ -32,6 +33,11 @@ export async function prepareCluster({ binaries, dataDirectory, log }: PrepareOp
   const identity = await chooseIdentity({ program: binaries.postgres, directory: dataDirectory, ownerUid });
   if (ownerUid === undefined) await createCluster({ binaries, directory, passwordFile, identity, log });
   return { directory, identity, password: await readPassword(passwordFile, dataDirectory) };
+}
+
+/** Which cluster a data directory has now, by a file that Postgres never writes again; undefined if there is none. */
+export async function identifyCluster(dataDirectory: string): Promise<string | undefined> {
+  return await identityOf(path.join(dataDirectory, "cluster", "PG_VERSION"));
 }
 
 async function readPassword(file: string, dataDirectory: string): Promise<string> {

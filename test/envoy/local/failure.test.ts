@@ -84,6 +84,20 @@ test("a start whose data directory is replaced while it runs stops, and leaves t
   )();
 });
 
+test("a start whose database is removed stops, though its data directory and lock are still there", async () => {
+  const home = await makeMigratedHome();
+  const local = await home.start();
+  await local.shows(READY);
+  // As rm -r leaves it if a part makes a file in the directory meanwhile.
+  await rm(path.join(home.data, "postgres"), { recursive: true });
+  expect(await local.exited).toBe(1);
+  await local.shows(
+    /^The data directory .* was removed or replaced while .*: stopping\. Start again to use what is there now\.$/m,
+  );
+  expect(await readdir(home.data)).not.toContain("postgres");
+  expect(await home.survivors()).toStrictEqual([]);
+});
+
 /** @returns what asks the gateway once, and expects an answer. */
 async function asker(local: LocalProcess): Promise<() => Promise<void>> {
   const [, baseUrl = ""] = await local.shows(/is ready at (\S+)/);
