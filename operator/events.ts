@@ -8,9 +8,11 @@ import { describeRefusal, type Refusal } from "./source/source.ts";
 /** One function per business event; each writes its log line and counts. Labels are closed sets. */
 export interface OperatorEvents {
   resourceRefused(refusal: Refusal): void;
+  /** Everything in a file of manifests is valid that was not when it was last read. */
+  fileRecovered(recovery: { file: string }): void;
   /** A Model that cannot be served as written, with the reason; reported when it begins or changes. */
   modelRefused(complaint: { key: string; line: string }): void;
-  modelRecovered(model: { key: string }): void;
+  modelRecovered(recovery: { key: string; line: string }): void;
   /** Logged when it begins, once a minute while it lasts, and when it is over. */
   sourceUnreadable(failure: { source: string; error: unknown }): void;
   sourceReadable(): void;
@@ -78,8 +80,8 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
   });
   const unreadable = createOutage({
     log,
-    failing: "failed to read the source of Models; keeping the last version read",
-    over: "the source of Models is readable again",
+    failing: "failed to read the Models; those read last stay in force",
+    over: "the Models are readable again",
   });
   const failingRollout = createOutage({
     log,
@@ -109,8 +111,11 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       refusals.inc({ kind: "model" });
       log.warn({ model: key }, line);
     },
-    modelRecovered({ key }) {
-      log.info({ model: key }, `Model ${key} is valid again`);
+    fileRecovered({ file }) {
+      log.info({ origin: file, isRecovery: true }, `${file} is valid again`);
+    },
+    modelRecovered({ key, line }) {
+      log.info({ model: key, isRecovery: true }, line);
     },
     sourceUnreadable({ source, error }) {
       unreadable.failed(error, { source });

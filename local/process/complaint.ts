@@ -18,9 +18,15 @@ const logLine = z.union([
 /** What extproc logs of a model server's error; the status is null if there was no answer. */
 const upstreamFailure = z.object({ model: z.string(), upstreamStatus: z.int().nullable(), upstreamPath: z.string() });
 
+/** What the operator logs of a folder that it cannot read: the error names it. */
+const sourceFailure = z.object({ source: z.string(), err: z.object({ message: z.string() }) });
+
 export interface Complaint {
   message: string;
-  /** What a model server answered, for which model: nearly always, that tells what is wrong with its Model. */
+  /**
+   * What a model server answered, for which model: nearly always, that tells what is wrong with its Model. Or why the folder of
+   * manifests cannot be read.
+   */
   detail?: string;
 }
 
@@ -35,6 +41,8 @@ export function readComplaint(line: string): Complaint | undefined {
     const content: unknown = JSON.parse(line);
     const message = logLine.safeParse(content).data?.msg;
     if (message === undefined) return undefined;
+    const unreadable = sourceFailure.safeParse(content).data;
+    if (unreadable !== undefined) return { message, detail: unreadable.err.message };
     const failure = upstreamFailure.safeParse(content).data;
     if (failure === undefined) return { message };
     return { message, detail: `${failure.model}: ${failure.upstreamStatus ?? "no answer"} at ${failure.upstreamPath}` };

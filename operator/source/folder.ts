@@ -5,7 +5,7 @@ import { readFolder, type FolderReading } from "./folder-content.ts";
 import { readFolderFiles } from "./folder-files.ts";
 import { watchFolder } from "./folder-watch.ts";
 import type { LocalUpstreams } from "./local-upstreams.ts";
-import { describeRefusal, type Refusal, type Source } from "./source.ts";
+import { describeRefusal, type Source } from "./source.ts";
 
 export interface FolderOptions {
   folder: string;
@@ -15,7 +15,10 @@ export interface FolderOptions {
 }
 
 export interface FolderDeps {
-  events: Pick<OperatorEvents, "resourceRefused" | "modelRefused" | "modelRecovered" | "sourceUnreadable" | "sourceReadable">;
+  events: Pick<
+    OperatorEvents,
+    "resourceRefused" | "fileRecovered" | "modelRefused" | "modelRecovered" | "sourceUnreadable" | "sourceReadable"
+  >;
   /** `current()` has changed. A burst of changes causes one call. */
   onChange(): void;
 }
@@ -31,7 +34,8 @@ const MAX_DEBOUNCE_MS = 2_000;
 export async function startFolderSource(options: FolderOptions, { events, onChange }: FolderDeps): Promise<Source> {
   const { folder, upstreams, debounceMs = DEFAULT_DEBOUNCE_MS } = options;
   let reading: FolderReading = { memory: new Map(), set: { models: [], secrets: new Map() }, refusals: [] };
-  let refused: ReadonlySet<string> = new Set();
+  /** The file of each reported line. */
+  let refused: ReadonlyMap<string, string> = new Map();
   let complaints: ReadonlyMap<string, string> = new Map();
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -39,14 +43,16 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
   async function read(): Promise<void> {
     const next = readFolder(await readFolderFiles(folder), reading.memory, upstreams);
     reading = next;
-    announce(next.refusals);
+    announce(next);
   }
 
-  /** A rejection is reported once, not at every save of another file. */
-  function announce(refusals: readonly Refusal[]): void {
+  /** A rejection is reported once, not at every save of another file; and once, that a file has no more of them. */
+  function announce({ refusals, memory }: FolderReading): void {
     const before = refused;
-    refused = new Set(refusals.map(describeRefusal));
+    refused = new Map(refusals.map((refusal) => [describeRefusal(refusal), refusal.origin]));
     for (const refusal of refusals) if (!before.has(describeRefusal(refusal))) events.resourceRefused(refusal);
+    const invalid = new Set(refused.values());
+    for (const file of new Set(before.values())) if (!invalid.has(file) && memory.has(file)) events.fileRecovered({ file });
   }
 
   async function reread(): Promise<void> {
@@ -97,7 +103,9 @@ export async function startFolderSource(options: FolderOptions, { events, onChan
         next.set(key, line);
         if (complaints.get(key) !== line) events.modelRefused({ key, line });
       }
-      for (const key of complaints.keys()) if (!next.has(key)) events.modelRecovered({ key });
+      for (const { key, origin, resource } of set.models)
+        if (complaints.has(key) && !next.has(key))
+          events.modelRecovered({ key, line: `${origin}: Model ${resource.metadata.name} is valid again` });
       complaints = next;
     },
     async stop() {

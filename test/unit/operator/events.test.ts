@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { readComplaint } from "../../../local/process/complaint.ts";
 import { createOperatorEvents } from "../../../operator/events.ts";
 import { captureLog } from "../../support/stacks/log.ts";
 
@@ -36,5 +37,16 @@ test("a source that repeatedly cannot be read is logged once, by name, and so is
     { level: "warn", source: "the Kubernetes API", failures: 1 },
     { level: "info", failures: 20 },
     { level: "warn", failures: 1 },
+  ]);
+});
+
+test("the screen of a local start shows that manifests are valid again", () => {
+  const { log, lines } = captureLog();
+  const events = createOperatorEvents({ log, metrics: new Registry() });
+  events.fileRecovered({ file: "a.yaml" });
+  events.modelRecovered({ key: "default/one", line: "a.yaml: Model one is valid again" });
+  expect(lines.map(readComplaint)).toEqual([
+    { message: "a.yaml is valid again" },
+    { message: "a.yaml: Model one is valid again" },
   ]);
 });

@@ -23,6 +23,12 @@ test("of a model server's error, its status and path are shown", () => {
   });
 });
 
+test("of a folder of manifests that cannot be read, the reason is shown, which names it", () => {
+  const reason = "ENOENT: no such file or directory, scandir '/data/manifests'";
+  const line = { level: "warn", source: "/data/manifests", err: { type: "Error", message: reason }, msg: "failed to read" };
+  expect(readComplaint(JSON.stringify(line))).toEqual({ message: "failed to read", detail: reason });
+});
+
 test("the end of an outage is shown", () => {
   expect(readComplaint('{"level":"info","failures":40,"isRecovery":true,"msg":"settling works again"}')).toEqual({
     message: "settling works again",

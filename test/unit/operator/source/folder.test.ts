@@ -59,7 +59,8 @@ async function start(upstreams: LocalUpstreams = {}, debounceMs = 20): Promise<S
   const events = {
     resourceRefused: (refusal: Parameters<typeof describeRefusal>[0]) => void refusals.push(describeRefusal(refusal)),
     modelRefused: ({ line }: { line: string }) => void complaints.push(line),
-    modelRecovered: ({ key }: { key: string }) => void recovered.push(key),
+    fileRecovered: ({ file }: { file: string }) => void recovered.push(file),
+    modelRecovered: ({ line }: { line: string }) => void recovered.push(line),
     sourceUnreadable: ({ source }: { source: string }) => void refusals.push(`${source} cannot be read`),
     sourceReadable: () => void recoveries++,
   };
@@ -248,7 +249,23 @@ test("a Model's outcome is reported when it changes", async () => {
   await started.reportStatuses({ set: started.current(), statuses: status("SecretNotFound"), version: "1" });
   expect(complaints).toEqual(["a.yaml: Model one: SecretNotFound: there is no Secret default/x"]);
   await started.reportStatuses({ set: started.current(), statuses: status("ResolvedRefs"), version: "1" });
-  expect(recovered).toEqual(["default/one"]);
+  expect(recovered).toEqual(["a.yaml: Model one is valid again"]);
+  await started.reportStatuses({ set: started.current(), statuses: status("SecretNotFound"), version: "1" });
+  await started.reportStatuses({ set: { models: [], secrets: new Map() }, statuses: new Map(), version: "1" });
+  expect(recovered, "of a Model that was removed").toHaveLength(1);
+});
+
+test("that a rejected file is valid is reported once, and nothing of one that was removed", async () => {
+  await write("a.yaml", model("one", { price: "0.3" }));
+  await write("b.yaml", "a: [");
+  const started = await start();
+  expect(refusals).toHaveLength(2);
+  await write("a.yaml", model("one"));
+  await eventually(() => expect(names(started)).toEqual(["one"]));
+  await rm(join(folder, "b.yaml"));
+  await write("c.yaml", model("two"));
+  await eventually(() => expect(names(started)).toEqual(["one", "two"]));
+  expect(recovered).toEqual(["a.yaml"]);
 });
 
 test.for<{ name: string; upstream: LocalUpstreams[string]; expected: object }>([
