@@ -12,6 +12,7 @@ import { readDestinations, type Destinations } from "./destinations.ts";
 import { findEnvoy } from "./envoy.ts";
 import { extprocAddresses } from "./extproc-addresses.ts";
 import { chooseManifests } from "./manifests-directory.ts";
+import { startDiskWatch } from "./process/disk-watch.ts";
 import { takeLock } from "./process/lock.ts";
 import { openLineLog } from "./process/line-log.ts";
 import { rotateLog } from "./process/log-file.ts";
@@ -98,6 +99,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const lock = await takeLock(directory.lock);
   const register = createRegister(directory.processes);
   const logRotation = startLogRotation(directory.logs);
+  const diskWatch = startDiskWatch(directory.root, { onNews: options.onProgress ?? (() => {}) });
   const failed = Promise.withResolvers<string>();
   const parts: Supervised[] = [];
   const closers: (() => void | Promise<void>)[] = [];
@@ -126,6 +128,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     } finally {
       for (const close of closers) await close();
       await logRotation.stop();
+      await diskWatch.stop();
       await lock.release();
     }
   }

@@ -8,6 +8,13 @@ test("a full disk is named, and where space is needed", () => {
   );
 });
 
+test("a disk that is too full for Postgres is no reason to remove its data", () => {
+  const error = new Error(
+    'PostgreSQL did not start: could not write lock file "postmaster.pid": No space left on device. If its data cannot be repaired, remove it.',
+  );
+  expect(sentenceOf(error, "/data")).toMatch(/^A disk is full .*: free some space, or choose another directory with --data\.$/);
+});
+
 test("other failures say themselves what they are", () => {
   expect(sentenceOf(new Error("Port 80 is in use."), "/data")).toBe("Port 80 is in use.");
 });
