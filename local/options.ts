@@ -52,7 +52,9 @@ interface Values {
 
 export function createCommand(onParsed: (values: Values) => void): Command {
   return new Command("npm start --")
-    .description("Runs the whole gateway on this machine: Envoy, extproc, operator, Postgres and a simulated model server.")
+    .description(
+      "Runs the whole gateway on this machine: Envoy, extproc, operator, dashboard, Postgres and a simulated model server.",
+    )
     .addOption(
       new Option("--host <address>", "address for clients; 0.0.0.0 allows other machines").default(LOOPBACK).argParser(parseHost),
     )
