@@ -347,6 +347,13 @@ async function overfullCells(page: Page): Promise<string[]> {
   return z.array(z.string()).parse(await page.evaluate(`${cells}.filter(${overfull}).map((cell) => cell.innerText)`));
 }
 
+/** Tables whose last columns are out of sight until somebody scrolls them: only the logs, for their longest amounts. */
+async function scrolledTables(page: Page): Promise<string[]> {
+  const scrolled =
+    '[...document.querySelectorAll(".table:not(.whole, .tagged)")].filter((table) => table.scrollWidth > table.clientWidth)';
+  return z.array(z.string()).parse(await page.evaluate(`${scrolled}.map((table) => table.querySelector("thead").innerText)`));
+}
+
 /** Words of the product's own, which are short, below what names a row: in a table's cell none takes two lines. */
 async function brokenWords(page: Page): Promise<string[]> {
   const words = `[...document.querySelectorAll(".table td .sub")]
@@ -376,6 +383,7 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
         .int()
         .parse(await page.evaluate(`${heads}.filter((head) => getComputedStyle(head).display === "none").length`));
       if (cards > 0) found.push(`${where} at ${width}: ${cards} tables are cards`);
+      for (const heads of await scrolledTables(page)) found.push(`${where} at ${width}: the table ${heads} is cut off`);
     }
     for (const cell of await overfullCells(page)) found.push(`${where} at ${width}: "${cell}" runs into the next column`);
     for (const word of await brokenWords(page)) found.push(`${where} at ${width}: "${word}" is broken across lines`);

@@ -56,7 +56,7 @@ function keyTable(keys: readonly ProviderKey[], owner: Member | null): string {
       </th>
       <td data-label="Key"><code>${masked(lastFour)}</code></td>
       <td data-label="Status">
-        <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub">${note}</span>`}</span>
+        <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub wrap">${note}</span>`}</span>
       </td>
       <td data-label="If unavailable">${fallsBack ? "Model's price" : "Requests refused"}</td>
       <td data-label="Added" class="minor">!${day(replacedAt ?? createdAt)}</td>

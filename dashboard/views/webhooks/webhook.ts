@@ -80,7 +80,7 @@ function deliveryTable(
     const canRepeat = status !== "waiting" && endpoint.disabledBy === null;
     const view = html`<a href="${WEBHOOKS_PATH}/${endpoint.id}/deliveries/${id}">View</a>`;
     return html`<tr>
-      <th scope="row" data-label="Event">
+      <th scope="row" data-label="Event" class="phrase">
         <span
           >${eventWords(type)}<span class="sub"><code>${type}</code></span></span
         >
