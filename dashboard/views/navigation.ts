@@ -43,7 +43,7 @@ const GROUPS: readonly Group[] = [
       { path: "/dashboard/batches", name: "Batches", icon: "batches" },
       { path: "/dashboard/limits", name: "Limits", icon: "limits" },
       { path: "/dashboard/budgets", name: "Budgets", icon: "budgets" },
-      { path: "/dashboard/credit", name: "Credits", icon: "credit" },
+      { path: "/dashboard/credit", name: "Credit", icon: "credit" },
       { path: "/dashboard/billing", name: "Billing", icon: "billing" },
     ],
   },

@@ -42,5 +42,5 @@ test("an owner requires a second factor, and a member must set one up before any
   await look("led-to-set-up");
   await setUpApp(page);
   await page.goto("/dashboard/credit");
-  await page.getByRole("heading", { name: "Credits", exact: true }).waitFor();
+  await page.getByRole("heading", { name: "Credit", exact: true }).waitFor();
 });

@@ -33,7 +33,7 @@ export interface CreditView {
 export function creditPage({ visitor, balance, page, form, canPay, alert, autoTopUp, isCardSaved }: CreditView): string {
   const { role, isSuspended } = visitor.membership;
   const body = html`<div class="title">
-      <h1>Credits</h1>
+      <h1>Credit</h1>
       !${canPay && isAllowed(role, "addCredit") && !isSuspended ? html`<a class="button primary" href="/dashboard/credit/top-up">Add credit</a>` : ""}
     </div>
     !${isCardSaved ? html`<p role="status">Card saved. It may take a few seconds to show below: reload this page if it does not.</p>` : ""}
@@ -47,7 +47,7 @@ export function creditPage({ visitor, balance, page, form, canPay, alert, autoTo
     <p class="muted">Charges for requests are under <a href="/dashboard/usage">Usage</a>.</p>
     !${page.entries.length === 0 ? empty("No credit added yet") : table(page.entries)}
     !${page.next === null ? "" : html`<p class="more"><a class="button" href="/dashboard/credit?after=${page.next}">Older entries</a></p>`}`;
-  return layout({ title: "Credits", visitor, path: "/dashboard/credit", body });
+  return layout({ title: "Credit", visitor, path: "/dashboard/credit", body });
 }
 
 function held({ leasedNanoUsd }: Balance): string {

@@ -34,7 +34,7 @@ export interface TopUpView {
 }
 
 export function topUpPage({ visitor, form, payments, isTest, attemptId, balanceNanoUsd }: TopUpView): string {
-  const body = html`<p class="crumb"><a href="/dashboard/credit">Credits</a></p>
+  const body = html`<p class="crumb"><a href="/dashboard/credit">Credit</a></p>
     <h1>Add credit</h1>
     !${balanceNanoUsd === undefined ? "" : html`<p role="status">Thank you. !${news(payments, balanceNanoUsd)}</p>`}
     !${!isAllowed(visitor.membership.role, "addCredit") || visitor.membership.isSuspended ? "" : topUp({ visitor, form, isTest, attemptId })}
