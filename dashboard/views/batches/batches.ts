@@ -136,7 +136,7 @@ function problems({ errors }: Batch): string {
     <ul>
       !${shown.map(({ line, message }) => html`<li>${line === null ? "" : `Line ${line}: `}${message}</li>`).join("")}
     </ul>
-    !${more === 0 ? "" : html`<p>The batch's <code>errors</code> have ${more} more.</p>`}
+    !${more === 0 ? "" : html`<p>${more} more ${more === 1 ? "is" : "are"} in the batch's <code>errors</code>.</p>`}
   </section>`;
 }
 

@@ -40,6 +40,7 @@ export function closeAccountPage({ visitor, balance, keys, form }: CloseAccountV
           keys are deleted.
         </li>
         <li>Everyone in the account is signed out. Members can sign in again to read usage and receipts.</li>
+        <li>Unfinished batches are stopped. Uploaded files and the results of all batches are deleted.</li>
         <li>Recorded prompts, and the tags and end users of requests, are deleted.</li>
         <li>Usage and payments stay on record. Only the operator can reactivate the account.</li>
       </ul>

@@ -9,7 +9,7 @@ import { csrfField } from "../csrf-field.ts";
 import { formProblem } from "../field.ts";
 import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
-import { dueMoment, moment } from "../time.ts";
+import { dueMoment, exactMoment, moment } from "../time.ts";
 import { count, KIND_WORDS, langfuseFields, otlpFields, statusBadge, TRACES_PATH } from "./destinations.ts";
 
 export interface DestinationView {
@@ -52,8 +52,8 @@ function notes({ kind, disabledBy, failingSince, problem, remark, nextAttemptAt,
     ...(kind === "other" ? ["This version of the gateway cannot send to destinations of this type."] : []),
     ...(isFailing
       ? [
-          html`The server has accepted no traces since !${moment(failingSince)}. After three days, the destination is disabled.
-          Next attempt: !${dueMoment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
+          html`The server has accepted no traces since !${exactMoment(failingSince)}. After three days, the destination is
+          disabled. Next attempt: !${dueMoment(nextAttemptAt)}. Last error: ${problem ?? "unknown"}`,
         ]
       : []),
     ...(disabledBy === null && !isFailing && remark !== null

@@ -161,7 +161,7 @@ function sections(view: UsageView, query: string): string {
 
 function labelSection({ bars }: UsageView, { dimension, values, next, labelled }: LabelUsage, query: string): string {
   const name = tagName(dimension);
-  const title = name === undefined ? "By end user" : `By tag ${name}`;
+  const title = name === undefined ? "By end user" : `By tag: ${name}`;
   const none = subtractUsage(bars.reduce<UsageSums>(addUsage, NO_USAGE_SUMS), labelled);
   const rows = values.map(({ value, ...sums }) => ({ name: labelLink(name, value, query), ...sums }));
   const isCut = values.some(({ value }) => value === "");

@@ -113,7 +113,7 @@ test("usage is grouped by tag and by end user, in the chart, in a table and in f
   expect(offered).toContain("by=user");
 
   const byTeam = plain((await ann.get("/dashboard/usage?range=today&by=tag&tag=team")).body);
-  expect(byTeam).toMatch(/By tag team[^]*team-0[^]*team-7[^]*Without this tag/);
+  expect(byTeam).toMatch(/By tag: team[^]*team-0[^]*team-7[^]*Without this tag/);
   expect(byTeam).toContain("All others");
   expect(byTeam).toMatch(/<option selected>team<\/option>/);
   expect(byTeam).toContain("/dashboard/usage/requests?range=today&tag=team%3Dteam-3");
@@ -125,7 +125,7 @@ test("usage is grouped by tag and by end user, in the chart, in a table and in f
   const byUser = (await ann.get("/dashboard/usage?by=user")).body;
   expect(byUser).toMatch(/By end user[^]*u-1[^]*No end user/);
   // A tag that there is not is another one that there is.
-  expect((await ann.get("/dashboard/usage?by=tag&tag=none")).body).toContain("By tag env");
+  expect((await ann.get("/dashboard/usage?by=tag&tag=none")).body).toContain("By tag: env");
 
   const csv = (await ann.get("/dashboard/usage/csv/labels?range=today&group_by=tag%3Ateam")).body.trim().split("\r\n");
   expect(csv).toHaveLength(9);
