@@ -21,6 +21,14 @@ const upstreamFailure = z.object({ model: z.string(), upstreamStatus: z.int().nu
 /** What the operator logs of a folder that it cannot read: the error names it. */
 const sourceFailure = z.object({ source: z.string(), err: z.object({ message: z.string() }) });
 
+/** By the status of a model server's error; null if there was no answer. */
+const REMEDIES: ReadonlyMap<number | null, string> = new Map([
+  [401, "check its key"],
+  [403, "check its key"],
+  [404, "check its base URL and the model's name"],
+  [null, "check its base URL, and that it runs"],
+]);
+
 export interface Complaint {
   message: string;
   /**
@@ -45,7 +53,10 @@ export function readComplaint(line: string): Complaint | undefined {
     if (unreadable !== undefined) return { message, detail: unreadable.err.message };
     const failure = upstreamFailure.safeParse(content).data;
     if (failure === undefined) return { message };
-    return { message, detail: `${failure.model}: ${failure.upstreamStatus ?? "no answer"} at ${failure.upstreamPath}` };
+    const { model, upstreamStatus, upstreamPath } = failure;
+    const remedy = REMEDIES.get(upstreamStatus);
+    const answer = `${model}: ${upstreamStatus ?? "no answer"} at ${upstreamPath}`;
+    return { message, detail: remedy === undefined ? answer : `${answer}; ${remedy}` };
   } catch {
     return undefined;
   }

@@ -10,17 +10,21 @@ test("the message of a warning or an error is shown, the rest of its line is not
   expect(readComplaint('{"level":"error","msg":"gone"}')).toEqual({ message: "gone" });
 });
 
-test("of a model server's error, its status and path are shown", () => {
+test("of a model server's error, its status and path are shown, and what to check", () => {
   const failure = { level: "warn", requestId: "r", model: "some-model", upstreamStatus: 404, upstreamPath: "/chat/completions" };
   const message = "error from the model server";
   expect(readComplaint(JSON.stringify({ ...failure, msg: message }))).toEqual({
     message,
-    detail: "some-model: 404 at /chat/completions",
+    detail: "some-model: 404 at /chat/completions; check its base URL and the model's name",
   });
   expect(readComplaint(JSON.stringify({ ...failure, upstreamStatus: null, msg: message }))).toEqual({
     message,
-    detail: "some-model: no answer at /chat/completions",
+    detail: "some-model: no answer at /chat/completions; check its base URL, and that it runs",
   });
+  expect(readComplaint(JSON.stringify({ ...failure, upstreamStatus: 401, msg: message }))?.detail).toMatch(/; check its key$/);
+  expect(readComplaint(JSON.stringify({ ...failure, upstreamStatus: 500, msg: message }))?.detail).toBe(
+    "some-model: 500 at /chat/completions",
+  );
 });
 
 test("of a folder of manifests that cannot be read, the reason is shown, which names it", () => {
