@@ -65,6 +65,9 @@ export function readWhole(answer: WholeAnswer): FinishedAnswer {
   const pushed = machine.push(body);
   const first = pushed === "unchanged" ? body : pushed;
   const bytes = Buffer.concat([first, machine.end()]);
+  const failure = machine.failure();
+  // SDKs try again after an error that has its status, and not after one within a stream.
+  if (failure !== null && run.meter.outputBytes() === 0) throw failure;
   return {
     bytes,
     isStream: true,

@@ -297,6 +297,22 @@ describe("a complete answer with text where no reader of chat completions looks 
   );
 });
 
+describe("an error as JSON with status 200, in answer to a request for a stream (S22)", () => {
+  test.each(["/v1/chat/completions", "/v1/messages", "/v1/responses"])(
+    "has a status on %s, at which SDKs try again",
+    async (path) => {
+      answer = (_request, response) =>
+        void response.writeHead(200, { "content-type": "application/json" }).end('{"error":{"message":"x","code":503}}');
+      const response = await ask({ model: "single", path });
+      expect(response.status).toBe(path === "/v1/messages" ? 529 : 503);
+      expect(await response.json()).toMatchObject({
+        error: { message: expect.stringMatching(/^The model server is overloaded/) },
+      });
+      expect(await onlyRow(stack(), idOf(response))).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
+    },
+  );
+});
+
 describe("while a server is silent", () => {
   /** Two tokens, three seconds apart. */
   const pauses: ModelAnswer = (_request, response) => {
