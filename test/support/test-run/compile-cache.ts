@@ -8,7 +8,7 @@ const WEEK_MS = 7 * 86_400_000;
 /** Node.js never removes what it has compiled, and every change of a file adds to it. */
 const WEEK = `week-${Math.floor(Date.now() / WEEK_MS)}`;
 
-/** For the environment of test processes and of what they start: they compile what they load once for all, as `npm start`'s parts do. */
+/** For the environment of programs that tests start: they compile what they load once for all, as `npm start`'s parts do. */
 export const COMPILE_CACHE = { NODE_COMPILE_CACHE: path.join(DIRECTORY, WEEK) };
 
 /** Removes what was compiled before this week. A program that still uses it compiles again; what it writes meanwhile stays. */

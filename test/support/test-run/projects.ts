@@ -1,6 +1,5 @@
 import { availableParallelism, totalmem } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
-import { COMPILE_CACHE } from "./compile-cache.ts";
 import { LongestFirst } from "./longest-first.ts";
 
 /** Made examples of properties take their seed from the environment. */
@@ -101,7 +100,7 @@ interface ProjectChanges {
 
 export function createProject(
   name: keyof typeof PROJECTS,
-  { include, exclude = [], env, ...changes }: ProjectChanges = {},
+  { include, exclude = [], ...changes }: ProjectChanges = {},
 ): TestProjectInlineConfiguration {
   const pathsOf = (files: readonly string[]) => files.map((file) => `test/${name}/${file}.test.ts`);
   return {
@@ -113,8 +112,6 @@ export function createProject(
       maxConcurrency: TESTS_AT_ONCE,
       expect: { poll: POLL },
       experimental: NATIVE_IMPORTS,
-      // Each process would compile the product anew; half of what loading it costs.
-      env: { ...COMPILE_CACHE, ...env },
       setupFiles: SEEDED.includes(name) ? [CPU_TIME, PROPERTY_SEED] : [CPU_TIME],
       ...PROJECTS[name],
       ...changes,

@@ -15,13 +15,16 @@ const PREFIX = "gateway-";
 /**
  * Keeps the temporary files of this process, and of those that it starts, in memory until it ends. Tests make, copy and throw
  * away hundreds of databases, and on a disk the kernel works longer on their files than the servers on what is in them.
- * Does nothing where memory is short or TMPDIR names a place.
+ * What workers compile is among them. Does nothing where memory is short or TMPDIR names a place.
  */
 export async function keepTemporaryFilesInMemory(): Promise<void> {
   if ((process.env["TMPDIR"] ?? "") !== "" || !(await isRoomy())) return;
   await removeLeftovers();
   const directory = await mkdtemp(path.join(IN_MEMORY, `${PREFIX}${process.pid}-`));
   process.env["TMPDIR"] = directory;
+  // Some fifty workers load the product, and half of that is compiling it. Not kept for other runs: Vitest loads each test file
+  // from an address that no other run has.
+  process.env["NODE_COMPILE_CACHE"] = path.join(directory, "compiled");
   // After an interruption, processes that are ending may still write to it for a moment.
   process.once("exit", () => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }));
 }
