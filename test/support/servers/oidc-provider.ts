@@ -24,6 +24,13 @@ export interface TestOidcProvider {
   follow(address: string): Promise<URL>;
 }
 
+/** Made once: it takes longer than most of the tests that sign in. */
+const SIGNING_KEY = {
+  ...generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" }),
+  use: "sig",
+  alg: "RS256",
+};
+
 /** A real provider on the loopback without a sign-in form: every visitor is `user`. */
 export async function startOidcProvider({
   redirectUri,
@@ -38,11 +45,10 @@ export async function startOidcProvider({
   if (address === null || typeof address === "string") throw new Error("a listening server has a port");
   const issuer = `http://${LOOPBACK}:${address.port}`;
   const [clientId, clientSecret] = ["gateway", randomBytes(24).toString("base64url")];
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
   const provider = new Provider(issuer, {
     clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [redirectUri] }],
-    jwks: { keys: [{ ...privateKey.export({ format: "jwk" }), use: "sig", alg: "RS256" }] },
+    jwks: { keys: [SIGNING_KEY] },
     cookies: { keys: [randomBytes(16).toString("hex")] },
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "hd"] },
     features: { devInteractions: { enabled: false } },

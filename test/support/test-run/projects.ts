@@ -31,7 +31,7 @@ const PROJECTS = {
   golden: { ...SHARED_PROCESS, testTimeout: 60_000, hookTimeout: 60_000 },
   postgres: {
     ...SHARED_PROCESS,
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     globalSetup: POSTGRES,
   },
