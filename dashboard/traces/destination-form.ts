@@ -8,7 +8,7 @@ export const destinationName = z
   .string("Enter a name.")
   .trim()
   .refine(isVisible, "Enter a name.")
-  .max(64, "A name has at most 64 characters.")
+  .max(64, "A name can have at most 64 characters.")
   .refine(isPrintable, "A name must be one line without control characters.");
 
 function langfuseKey(which: "public" | "secret") {
@@ -17,7 +17,7 @@ function langfuseKey(which: "public" | "secret") {
     .string(sentence)
     .trim()
     .min(1, sentence)
-    .max(MAX_KEY, `A key has at most ${MAX_KEY} characters.`)
+    .max(MAX_KEY, `A key can have at most ${MAX_KEY} characters.`)
     .regex(/^[\x21-\x39\x3b-\x7e]*$/, "A key contains only letters, digits and punctuation, and no spaces or colons.");
 }
 export const publicKey = langfuseKey("public");

@@ -19,7 +19,7 @@ export const traceHeaders = z.array(z.tuple([z.string(), z.string()])).transform
 
 function problemOf(headers: readonly TraceHeader[]): string | undefined {
   const max = ACCOUNT_BOUNDS.headersOfTraceDestination;
-  if (headers.length > max) return `A destination has at most ${max} headers.`;
+  if (headers.length > max) return `A destination can have at most ${max} headers.`;
   const names = headers.map(([name]) => name);
   const wrong = names.find((name) => name.length > MAX_NAME || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name));
   if (wrong !== undefined)

@@ -27,7 +27,7 @@ export async function setBudget(
   await checkCovered(transaction, { accountId, keyId, personId });
   const row = await upsert(transaction, covered, { accountId, amountNanoUsd, keyId, personId });
   if (row.others >= ACCOUNT_BOUNDS.budgets)
-    throw new GatewayError("invalid_request", `An account has at most ${ACCOUNT_BOUNDS.budgets} budgets. Delete one first.`);
+    throw new GatewayError("invalid_request", `An account can have at most ${ACCOUNT_BOUNDS.budgets} budgets. Delete one first.`);
   await forgetUnreached(transaction, { id: row.id, accountId, scope: covered.scope });
   return row.id;
 }

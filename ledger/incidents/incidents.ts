@@ -121,7 +121,7 @@ export async function updateIncident(
   if (written === 0)
     throw new GatewayError(
       "invalid_request",
-      `An incident has at most ${MAX_UPDATES} updates. Resolve it, and open another one.`,
+      `An incident can have at most ${MAX_UPDATES} updates. Resolve it, and open another one.`,
       {
         field: "message",
       },

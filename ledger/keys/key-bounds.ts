@@ -38,7 +38,7 @@ export async function hasRoomForResourceKey(database: Queryable, accountId: stri
   return count === undefined || count.keys < BigInt(ACCOUNT_BOUNDS.keysWithResources);
 }
 
-export const TOO_MANY_KEYS = `An account has at most ${ACCOUNT_BOUNDS.keys} keys, including those deleted in the last 24 hours. Delete unused keys, and try again a day later.`;
+export const TOO_MANY_KEYS = `An account can have at most ${ACCOUNT_BOUNDS.keys} keys, including those deleted in the last 24 hours. Delete unused keys, and try again a day later.`;
 
 /**
  * A key's models must be in the catalogue: an unknown name would be kept, copied to every process and sent with every list, for

@@ -59,7 +59,7 @@ export async function invite(
     if ((await countOpen(transaction, accountId)) >= openInvitations)
       throw new GatewayError(
         "invalid_request",
-        `An account has at most ${openInvitations} pending invitations. Revoke one first.`,
+        `An account can have at most ${openInvitations} pending invitations. Revoke one first.`,
         { field: "email" },
       );
     await transaction.execute(

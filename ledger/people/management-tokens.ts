@@ -119,7 +119,7 @@ export async function createManagementToken(
   if (made === 0)
     throw new GatewayError(
       "invalid_request",
-      `An account has at most ${ACCOUNT_BOUNDS.managementTokens} tokens, including those revoked in the last 24 hours. Revoke unused tokens, and try again a day later.`,
+      `An account can have at most ${ACCOUNT_BOUNDS.managementTokens} tokens, including those revoked in the last 24 hours. Revoke unused tokens, and try again a day later.`,
     );
   return { id, value };
 }

@@ -93,7 +93,7 @@ export async function checkRoomForMember(
   if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 AND person_id = $2", [accountId, personId])) > 0)
     return;
   if ((await transaction.execute("SELECT FROM member WHERE account_id = $1 LIMIT $2", [accountId, members])) >= members)
-    throw new GatewayError("invalid_request", `An account has at most ${members} members. Ask its owner to remove one.`);
+    throw new GatewayError("invalid_request", `An account can have at most ${members} members. Ask its owner to remove one.`);
   // Their other accounts are locked by others.
   await lockPerson(transaction, personId);
   if (

@@ -51,7 +51,7 @@ export async function addPasskey(database: Database, passkey: NewPasskey): Promi
     if ((await listPasskeys(transaction, personId)).length >= ACCOUNT_BOUNDS.passkeysOfPerson)
       throw new GatewayError(
         "invalid_request",
-        `A person has at most ${ACCOUNT_BOUNDS.passkeysOfPerson} passkeys. Remove one that you no longer use first.`,
+        `A person can have at most ${ACCOUNT_BOUNDS.passkeysOfPerson} passkeys. Remove one that you no longer use first.`,
       );
     const made = await transaction.execute(
       `INSERT INTO passkey (id, person_id, credential_id, public_key, sign_count, transports, name)

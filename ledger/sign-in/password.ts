@@ -21,7 +21,7 @@ export function checkLength(password: string): void {
   if (password.length < MIN_CHARACTERS)
     throw new GatewayError("invalid_request", `A password has at least ${MIN_CHARACTERS} characters.`, { field: "password" });
   if (password.length > MAX_CHARACTERS)
-    throw new GatewayError("invalid_request", `A password has at most ${MAX_CHARACTERS} characters.`, { field: "password" });
+    throw new GatewayError("invalid_request", `A password can have at most ${MAX_CHARACTERS} characters.`, { field: "password" });
 }
 
 /** A password already in use: the requirements for new ones do not apply. */
