@@ -122,6 +122,20 @@ test("on a low screen the account's menu and the current section are in sight", 
   expect(complaints).toEqual([]);
 });
 
+test("the label of a button that copies is in its middle, whatever follows it for screen readers", async () => {
+  const { page } = await open();
+  await page.goto("/dashboard/nothing-here");
+  const label = page.getByRole("button", { name: "Copy request ID" });
+  const gaps = await label.evaluate((button) => {
+    const range = button.ownerDocument.createRange();
+    range.selectNodeContents(button.childNodes[0] ?? button);
+    const [outer, inner] = [button.getBoundingClientRect(), range.getBoundingClientRect()];
+    return [inner.left - outer.left, outer.right - inner.right];
+  });
+  expect(gaps[0]).toBeGreaterThan(0);
+  expect(gaps[1]).toBeCloseTo(gaps[0] ?? 0, 0);
+});
+
 test("the first field with an error is focused and in sight, and every kind of field is marked", async () => {
   const { page, look, complaints } = await open();
   await page.goto("/dashboard/keys/new");

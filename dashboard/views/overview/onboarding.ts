@@ -9,21 +9,27 @@ export function onboarding(overview: Overview): string {
   const { visitor, balance, keys, baseUrl, canPay, examples } = overview;
   const { role } = visitor.membership;
   const hasCredit = balance.postedNanoUsd > 0n;
-  const addCredit = html`<p><a class="button ${hasCredit ? "" : "primary"}" href="/dashboard/credit/top-up">Add credit</a></p>`;
+  const mayAddCredit = canPay && isAllowed(role, "addCredit");
+  // One button stands out: that of the next step.
+  const isCreditNext = mayAddCredit && !hasCredit;
+  const isKeyNext = keys === 0 && !isCreditNext;
+  const addCredit = html`<p>
+    <a class="button ${isCreditNext ? "primary" : ""}" href="/dashboard/credit/top-up">Add credit</a>
+  </p>`;
   return html`<section aria-labelledby="start">
     <h2 id="start">Get started</h2>
     <ol class="steps">
       <li class="${hasCredit ? "done" : ""}">
         <h3>Add credit</h3>
         <p>!${credit(overview)}</p>
-        !${canPay && isAllowed(role, "addCredit") ? addCredit : ""}
+        !${mayAddCredit ? addCredit : ""}
       </li>
       <li class="${keys > 0 ? "done" : ""}">
         <h3>Create an API key</h3>
         <p>${keys > 0 ? `You have ${keys === 1 ? "1 key" : `${keys} keys`}.` : "You will see its full value once."}</p>
         !${
           isAllowed(role, "manageKeys")
-            ? html`<p><a class="button ${keys > 0 ? "" : "primary"}" href="/dashboard/keys/new">Create key</a></p>`
+            ? html`<p><a class="button ${isKeyNext ? "primary" : ""}" href="/dashboard/keys/new">Create key</a></p>`
             : html`<p class="muted">You are a viewer. Ask a member or an owner of this account for a key.</p>`
         }
       </li>
