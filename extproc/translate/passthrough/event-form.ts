@@ -3,9 +3,9 @@ import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
-import { within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
+import { editMembers, within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
-import { encodeSseEvent } from "../../protocol/sse.ts";
+import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
 import {
   completeBlock,
   completeMessage,
@@ -24,12 +24,16 @@ import type { EventChange, EventEdit } from "./stream.ts";
  */
 export interface EventForm {
   /**
-   * @param json with its type. @param counted by the gateway so far, for what the server does not report.
+   * @param step the event, and its data with its type. @param counted by the gateway so far, for what the server does not report.
    * @returns an error in place of another message's start: its pieces would be added to those of the first.
    */
-  complete(json: JsonObject, counted: () => Usage): EventEdit;
+  complete(step: Step, counted: () => Usage): EventEdit;
   /** The blocks that have not ended, by position. */
   open(): ReadonlySet<number>;
+}
+
+interface Step extends Pick<SseEvent, "data"> {
+  json: JsonObject;
 }
 
 /** The blocks that need nothing but the text of their deltas. */
@@ -59,16 +63,24 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   let hasPromptCounts = false;
   let hasCalls = false;
   let stop: JsonObject | undefined;
+  /** A report without a reason, until the end shows whether another one gives it. */
+  let held: Step | undefined;
 
-  function complete(json: JsonObject, counted: () => Usage): EventEdit {
+  function complete(step: Step, counted: () => Usage): EventEdit {
+    const { json } = step;
     const { type } = json;
     if (type === "message_start") return hasBegun ? startAgain(json) : start(json);
-    return (OF_A_MESSAGE.has(type) ? completeStep(json, counted) : null) ?? "keep";
+    return (OF_A_MESSAGE.has(type) ? completeStep(step, counted) : null) ?? "keep";
   }
 
-  function completeStep(json: JsonObject, counted: () => Usage): EventChange | "hide" | null {
+  function completeStep(step: Step, counted: () => Usage): EventChange | "hide" | null {
+    const { json } = step;
     const { type } = json;
     if (type === "content_block_stop" && !isOpen(json)) return "hide";
+    if (hasBegun && held === undefined && stop === undefined && isUnsaid(json)) {
+      held = step;
+      return "hide";
+    }
     const lead = hasBegun ? "" : beginMessage();
     switch (type) {
       case "content_block_start":
@@ -78,7 +90,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
       case "content_block_stop":
         return withLead(lead, stopBlock(json));
       case "message_delta":
-        return withLead(lead + closeBlocks(), endMessage(json, counted));
+        return withLead(lead + closeBlocks() + releaseHeld(counted), endMessage(json, counted));
       default:
         return withLead(lead + closeBlocks() + (stop === undefined ? endUnsaid(counted) : ""), null);
     }
@@ -165,12 +177,24 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     return Object.keys(edits).length === 0 ? null : { members: edits };
   }
 
-  /** The end of a message whose server gives no reason for it: clients run tools only for the reason that says so. */
+  /**
+   * The end of a message whose server gives no reason for it: clients run tools only for the reason that says so. It is the server's
+   * last report, if there is one, because LangChain adds the output of all.
+   */
   function endUnsaid(counted: () => Usage): string {
     stop = unsaidStop(hasCalls);
-    const counts = Object.entries(missingCounts(undefined, counted)).map(([name, count]) => [name, count()]);
-    const end = { type: "message_delta", delta: stop, usage: Object.fromEntries(counts) };
-    return encodeSseEvent(end.type, JSON.stringify(end));
+    return held === undefined ? encodeEnd(NO_REPORT, counted) : releaseHeld(counted);
+  }
+
+  function releaseHeld(counted: () => Usage): string {
+    const released = held;
+    held = undefined;
+    return released === undefined ? "" : encodeEnd(released, counted);
+  }
+
+  function encodeEnd({ data, json }: Step, counted: () => Usage): string {
+    const edits = { type: write("message_delta"), ...endMessage(json, counted)?.members };
+    return encodeSseEvent("message_delta", editMembers(Buffer.from(data), edits).toString("utf8"));
   }
 
   /**
@@ -218,6 +242,12 @@ const OF_A_MESSAGE: ReadonlySet<unknown> = new Set([
   "message_delta",
   "message_stop",
 ]);
+
+const NO_REPORT: Step = { data: "{}", json: {} };
+
+function isUnsaid({ type, delta }: JsonObject): boolean {
+  return type === "message_delta" && !(isObject(delta) && isGiven(delta["stop_reason"]));
+}
 
 function withLead(missing: string, change: EventChange | null): EventChange | null {
   return missing === "" ? change : { members: change?.members ?? {}, missing, isSingular: true };

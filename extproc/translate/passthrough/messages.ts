@@ -195,7 +195,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
     const countedBytes = countEvent(json);
     countUnread(meter, unread.find({ data, json, countedBytes }));
     report(json);
-    const edit = form.complete(json, () => meter.final().usage);
+    const edit = form.complete({ data, json }, () => meter.final().usage);
     if (edit instanceof GatewayError) return failWith(edit);
     if (json["type"] === "message_stop" && outcome === "open") outcome = "complete";
     return edit;

@@ -112,6 +112,13 @@ const ODD: Record<string, () => string> = {
           : [event],
       ),
     ),
+  "a report of usage without a reason in the middle of its text, and before the reason": () =>
+    write(
+      events().flatMap((event) => {
+        const report = { type: "message_delta", delta: { stop_reason: null }, usage: { output_tokens: 3 } };
+        return event.delta?.["text"] === "day" || event.type === "message_delta" ? [report, event] : [event];
+      }),
+    ),
   "fractions for the usage at the end": each((event) => {
     if (event.type === "message_delta") event["usage"] = { input_tokens: 5.5, output_tokens: 9.5 };
   }),
@@ -201,6 +208,24 @@ describe("the prompt's counts of the start", () => {
     expect(usages).toEqual([{ input_tokens: metered.usage.inputTokens, output_tokens: 9 }, { output_tokens: 9 }]);
     expect(metered).toMatchObject({ usage: { inputTokens: 10, outputTokens: 9 }, isEstimated: true });
   });
+});
+
+test.each([
+  ["null for its reason", { delta: { stop_reason: null, stop_sequence: null } }],
+  ["no delta", {}],
+])("a messages stream whose only report has %s ends with this one, as LangChain adds the output of all", (_, end) => {
+  const usage = { output_tokens: 9, server_tool_use: { web_search_requests: 1 } };
+  const all = events().map((event) => (event.type === "message_delta" ? { type: event.type, ...end, usage } : event));
+  const { text } = play(REQUEST, [Buffer.from(write(all))], { protocol: "messages" });
+  const ended = Array.from(text.matchAll(/^data: (\{.*"message_delta".*)$/gm), ([, data = ""]) => JSON.parse(data));
+  expect(ended).toEqual([
+    {
+      type: "message_delta",
+      delta: { stop_reason: "tool_use", stop_sequence: null },
+      usage: expect.objectContaining(usage),
+    },
+  ]);
+  expect(text).toMatch(/event: message_delta\ndata: .*\n\nevent: message_stop\n/);
 });
 
 test("a messages stream in which another message begins ends with an error", () => {
