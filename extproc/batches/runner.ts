@@ -116,7 +116,7 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
       return judge(request, answer, attempts + 1 >= MAX_ATTEMPTS);
     } catch (error) {
       // Envoy starts, or stops: nothing was sent.
-      if (["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")) return { kind: "refused", delayMs: 2_000, by: "load" };
+      if (["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")) return { kind: "refused", delayMs: 2_000, by: "envoy" };
       log.info({ err: error, batch: batchId }, "a request of a batch got no answer");
       return "unknown";
     }
