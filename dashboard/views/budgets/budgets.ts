@@ -34,7 +34,7 @@ export function budgetsPage(view: BudgetsView): string {
   const maySet = isAllowed(visitor.membership.role, "setLimits");
   const body = html`<h1>Budgets</h1>
     <p class="muted">
-      When spend in a calendar month (UTC) reaches 50, 80 and 100% of a budget, owners get an email, and
+      When spend in a calendar month (UTC) reaches 50, 80 or 100% of a budget, owners get an email, and
       <a href="/dashboard/webhook-endpoints">webhooks</a> can receive an event. Budgets never stop requests. To stop them, set a
       <a href="/dashboard/limits">limit</a>.
     </p>
@@ -111,7 +111,7 @@ function budgetForm({ visitor, projects, keys, members, keepsEndUsers, form }: B
       !${choice({ name: "covered", label: "Covers", options }, form)}
       !${field({ name: "amount", label: "Monthly budget (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, form)}
     </div>
-    <p class="help">It replaces an existing budget that covers the same.</p>
+    <p class="help">If there is already a budget for this, it is replaced.</p>
     <button class="primary">Save budget</button>
   </form>`;
 }
