@@ -149,24 +149,28 @@ function longer(list: RawJson[], elements: readonly RawJson[]): RawJson[] {
 }
 
 /**
- * By index; if a server omits it, a name begins a new call and anything else continues the last. Another id together with a name
- * begins another call of the same index, as in call-form.ts.
+ * By index; if a server omits it, a name begins a new call unless it repeats the last one's id, and anything else continues the last.
+ * Another id together with a name begins another call of the same index, as in call-form.ts.
  */
 function growCalls(earlier: GrownCalls | undefined, written: Buffer): GrownCalls {
   const grown: GrownCalls = earlier ?? { kind: "calls", calls: [], byIndex: new Map() };
   const { calls, byIndex } = grown;
   for (const piece of scanElements(written)) {
     const isNamed = rawMember(rawMember(piece, "function"), "name") !== undefined;
-    const index = rawMember(piece, "index")?.toString("utf8") ?? String(isNamed ? calls.length : calls.length - 1);
+    const index = rawMember(piece, "index")?.toString("utf8");
     const members = rawMembers(piece, ["index"]);
-    const known = byIndex.get(index);
-    const isOther = isNamed && isText(members["id"]) && isText(known?.members.get("id")) && !hasId(known, members["id"]);
+    const known = index === undefined ? calls.at(-1) : byIndex.get(index);
+    const isOther = isNamed && (index === undefined ? !hasId(known, members["id"]) : hasOtherId(known, members["id"]));
     const call = known === undefined || isOther ? newObject() : known;
     if (call !== known) calls.push(call);
-    byIndex.set(index, call);
+    if (index !== undefined) byIndex.set(index, call);
     grow(call, members, 1);
   }
   return grown;
+}
+
+function hasOtherId(call: GrownObject | undefined, id: RawJson | undefined): boolean {
+  return isText(id) && isText(call?.members.get("id")) && !hasId(call, id);
 }
 
 function hasId(call: GrownObject | undefined, id: RawJson | undefined): boolean {

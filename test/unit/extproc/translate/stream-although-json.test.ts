@@ -83,10 +83,14 @@ describe.for<Pair>([
     expect(read(pair, repeating)).toEqual(read(pair, CHUNKS.join("")));
   });
 
-  test("gives all calls if their server numbers all of them 0", () => {
+  test.each([
+    { index: 0, id: "call_2", function: { name: "f", arguments: '"two"}' } },
+    { function: { arguments: '"two"}' } },
+    { id: "call_2", function: { name: "f", arguments: '"two"}' } },
+  ])("gives all calls if their server numbers all of them 0, and goes on with %j", (piece) => {
     const call = (id: string, written: string) =>
       delta({ tool_calls: [{ index: 0, ...CALL, id, function: { name: "f", arguments: written } }] });
-    const more = delta({ tool_calls: [{ index: 0, id: "call_2", function: { name: "f", arguments: '"two"}' } }] });
+    const more = delta({ tool_calls: [piece] });
     const end = chunk({ delta: {}, finish_reason: "tool_calls" }) + chunk(null, { usage: USAGE });
     const calls = [
       { ...CALL, function: { name: "f", arguments: '{"n":"one"}' } },
