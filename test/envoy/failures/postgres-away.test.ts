@@ -8,7 +8,7 @@ import { startTestStack, type TestStack } from "../../support/stacks/stack.ts";
 
 /** PostgreSQL goes away for a minute under load, and comes back (docs/architecture.md). */
 const AWAY_MS = 60_000;
-const WORKERS = 4;
+const WORKERS = 2;
 const PAUSE_MS = 100;
 
 let stack: TestStack;
