@@ -66,7 +66,7 @@ const SEEDED: readonly (keyof typeof PROJECTS)[] = ["unit", "postgres", "clients
 const FITTING_FILES = Math.floor(totalmem() / (2 * 1024 ** 3));
 
 /** Most files wait for processes more than they compute. More at once would only load the product once more each. */
-const FILES_AT_ONCE = Math.max(2, Math.min(6, 3 * availableParallelism(), FITTING_FILES));
+const FILES_AT_ONCE = Math.max(2, Math.min(7, 4 * availableParallelism(), FITTING_FILES));
 
 /** Of a file whose tests say that they are concurrent. */
 const TESTS_AT_ONCE = 12;
