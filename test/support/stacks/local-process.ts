@@ -53,7 +53,7 @@ export async function makeHome(atEnd: (clean: () => Promise<void>) => void = onT
   async function start(words: readonly string[] = [], environment: Record<string, string> = {}): Promise<LocalProcess> {
     const child = spawn(process.execPath, [MAIN, "--port", "0", "--data", data, ...words], {
       // HOME marks the processes; the cache stays where it is, or Envoy would be fetched anew.
-      env: { XDG_CACHE_HOME: path.join(homedir(), ".cache"), ...COMPILE_CACHE, ...process.env, HOME: directory, ...environment },
+      env: { XDG_CACHE_HOME: path.join(homedir(), ".cache"), ...process.env, ...COMPILE_CACHE, HOME: directory, ...environment },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
