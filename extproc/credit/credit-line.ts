@@ -19,6 +19,8 @@ export interface CreditLine {
   hasAsked(withinMs: number): boolean;
   /** Whether the database has said how much there is, less than so long ago. */
   isFresh(forMs: number): boolean;
+  /** Whether it was last asked before this, for less than there was: it may have more by now. */
+  isOutdated(sinceMs: number): boolean;
   /** What the database said is no longer true. */
   forget(): void;
   /** In the background. */
@@ -117,7 +119,8 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
       deps.onLeased();
       const atMs = clock.nowMs();
       ({ freeNanoUsd } = grant);
-      answer = { kind: "grant", atMs, freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
+      const isEnough = grant.addedNanoUsd >= neededNanoUsd;
+      answer = { kind: "grant", atMs, sentMs, isEnough, freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
       unansweredId = undefined;
       if (!grant.isOpen || lease !== before) {
         // The lease was taken from us, before or while it grew: another one is requested at once.
@@ -221,6 +224,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
     },
     hasAsked: (withinMs) => answer !== undefined && clock.nowMs() - answer.atMs < withinMs,
     isFresh: (forMs) => answer?.kind === "grant" && clock.nowMs() - answer.atMs < forMs,
+    isOutdated: (sinceMs) => answer?.kind === "grant" && answer.isEnough && answer.sentMs < sinceMs,
     forget() {
       if (answer?.kind === "grant") answer = undefined;
     },

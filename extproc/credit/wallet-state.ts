@@ -46,4 +46,7 @@ export interface Amounts {
 }
 
 /** What the last asking has shown. */
-export type Answer = { kind: "away"; atMs: number } | { kind: "grant"; atMs: number; freeNanoUsd: bigint; othersNanoUsd: bigint };
+export type Answer =
+  | { kind: "away"; atMs: number }
+  /** isEnough: all that was needed was there. */
+  | { kind: "grant"; atMs: number; sentMs: number; isEnough: boolean; freeNanoUsd: bigint; othersNanoUsd: bigint };

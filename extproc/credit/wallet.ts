@@ -95,12 +95,14 @@ export function createWallet({ waitMs = WAIT_MS, ...deps }: WalletDeps): Wallet 
     }
     const neededNanoUsd = (isOpen ? minNanoUsd : amount) - line.restNanoUsd;
     const unleased = line.unleasedNanoUsd;
-    if (!line.isFresh(EMPTY_FOR_MS) || (unleased > 0n && unleased >= neededNanoUsd)) {
+    const total = line.totalNanoUsd;
+    const isShort = total < minNanoUsd;
+    const isKnown = line.isFresh(EMPTY_FOR_MS) && !(isShort && line.isOutdated(waiter.sinceMs));
+    if (!isKnown || (unleased > 0n && unleased >= neededNanoUsd)) {
       line.ask({ neededNanoUsd, wantedNanoUsd: amount - line.restNanoUsd });
       return false;
     }
-    const total = line.totalNanoUsd;
-    if (total < minNanoUsd) {
+    if (isShort) {
       refuse(waiter, short(waiter.size.describe(total > 0n ? total : 0n), waiter.size.remedy, deps.topUpUrl));
       return true;
     }

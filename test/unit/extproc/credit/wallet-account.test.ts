@@ -34,6 +34,20 @@ describe("an account's row about its credit", () => {
     expect(await outcomeOf(wallet.admit(sizeOf(11n), never))).toContain("insufficient_balance");
   });
 
+  test("credit that was added since less was asked for is there for the next request, before the feed says so (S30)", async () => {
+    const { wallet, account } = startWallet({ free: 100n });
+    (await wallet.admit(sizeOf(10n), never)).release();
+    account.free += 1_000n;
+    await vi.advanceTimersByTimeAsync(1);
+    const asked = account.grows;
+    expect(await outcomeOf(wallet.admit(sizeOf(2_000n), never))).toContain("insufficient_balance");
+    // Those that come after a refusal believe it for a moment.
+    expect(await outcomeOf(wallet.admit(sizeOf(2_000n), never))).toContain("insufficient_balance");
+    expect(account.grows).toBe(asked + 1);
+    const hold = await wallet.admit(sizeOf(1_000n), never);
+    expect(hold.heldNanoUsd()).toBe(1_000n);
+  });
+
   test("released credit is available to the next request here, too (S37)", async () => {
     const { wallet } = startWallet({ free: 100n });
     const hold = await wallet.admit(sizeOf(60n), never);
