@@ -9,7 +9,7 @@ import { addMember, changeRole, listMembers, removeMember } from "../../../ledge
 import { findPersonByEmail } from "../../../ledger/people/persons.ts";
 import { openDashboard, type SignedIn } from "../../support/dashboard/dashboard.ts";
 import { eventually } from "../../support/eventually.ts";
-import { hold } from "../../support/billing/held-rows.ts";
+import { expectToWait, hold } from "../../support/billing/held-rows.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { listAllKeys } from "../../support/dashboard/listed-keys.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -203,17 +203,13 @@ test("a member is removed together with the keys that they know: not before, nor
   // Where the key's deletion waits.
   const release = await hold(database, "SELECT FROM api_key WHERE name = 'of Bob' FOR UPDATE");
   const removed = ann.post(`/dashboard/members/${bob.personId}/remove`, { revoke: "yes" });
-  await eventually(async () => expect(await waitingForLocks(database)).toBe(1));
+  await eventually(() => expectToWait(database, 1));
   expect(await members()).toContain("bob@example.com");
   await release();
   expect((await removed).statusCode).toBe(303);
   expect(await members()).not.toContain("bob@example.com");
   expect(await names(ann)).toEqual(["of Ann"]);
 });
-
-async function waitingForLocks(database: Database): Promise<number> {
-  return database.execute("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'");
-}
 
 test("what is not there is not offered for deletion with a member", async () => {
   const { owner, inAccount, program } = await open({ mailer: undefined });

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { createPayments } from "../../../dashboard/payments/payments.ts";
 import { beginPayment } from "../../../ledger/payments/payments.ts";
 import { acceptInvitation, invite } from "../../../ledger/people/invitations.ts";
 import { addMember, listMemberships, removeMember } from "../../../ledger/people/members.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
-import { hold } from "../../support/billing/held-rows.ts";
+import { expectToWait, hold } from "../../support/billing/held-rows.ts";
 import { PEPPER } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { openDashboard, type Client } from "../../support/dashboard/dashboard.ts";
@@ -18,7 +17,6 @@ import { captureLog } from "../../support/stacks/log.ts";
 
 const postgres = usePostgres();
 const { requestsInWork: AT_ONCE } = ACCOUNT_BOUNDS;
-const waitingRow = z.strictObject({ waiting: z.int() });
 
 /** Where nothing is written until the returned function is called, so that all changes are decided at once. */
 async function holdWrites(database: Database, table: "audit_entry" | "payment" | "member"): Promise<() => Promise<void>> {
@@ -27,14 +25,6 @@ async function holdWrites(database: Database, table: "audit_entry" | "payment" |
 
 async function expectAllToWait(database: Database): Promise<void> {
   await expectToWait(database, AT_ONCE);
-}
-
-async function expectToWait(database: Database, count: number): Promise<void> {
-  const [row] = await database.query({
-    text: `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    row: waitingRow,
-  });
-  expect(row?.waiting).toBe(count);
 }
 
 async function start() {

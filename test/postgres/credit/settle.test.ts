@@ -18,7 +18,7 @@ import {
 } from "../../support/billing/ledger.ts";
 import { eventually } from "../../support/eventually.ts";
 import { captureLog } from "../../support/stacks/log.ts";
-import { hold } from "../../support/billing/held-rows.ts";
+import { expectToWait, hold } from "../../support/billing/held-rows.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 
 const postgres = usePostgres();
@@ -200,9 +200,7 @@ test("whoever needs a partition that another process is creating waits for its e
   const release = await hold(connect("maker"), "LOCK TABLE ONLY usage_event IN SHARE UPDATE EXCLUSIVE MODE");
   let isDone = false;
   const needed = createPartitionsFor(database, [requestId]).finally(() => (isDone = true));
-  const row = z.strictObject({ waiting: z.int() });
-  const text = `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  await eventually(async () => expect(await database.query({ text, row })).toEqual([{ waiting: 1 }]));
+  await eventually(() => expectToWait(database, 1));
   expect(isDone).toBe(false);
   await release();
   expect(await needed).toBe(0);

@@ -8,6 +8,7 @@ import { listMemberships } from "../../../ledger/people/members.ts";
 import { signUp } from "../../../ledger/people/persons.ts";
 import { findSession, startSession } from "../../../ledger/sign-in/sessions.ts";
 import { checkPassword, requestReset, resetPassword, signIn } from "../../../ledger/sign-in/sign-in.ts";
+import { expectToWait } from "../../support/billing/held-rows.ts";
 import { eventually } from "../../support/eventually.ts";
 import { countRows } from "../../support/billing/ledger.ts";
 import { createPerson, PASSWORD } from "../../support/dashboard/people.ts";
@@ -118,11 +119,7 @@ test("no reset link is made for an address that its person is just giving up", a
   const requested = await database.transaction(async (transaction) => {
     await transaction.execute("UPDATE person SET email = 'ann@example.org' WHERE id = $1", [person.id]);
     const waiting = requestReset(database, "ann@example.com");
-    await eventually(async () =>
-      expect(
-        await database.execute("SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"),
-      ).toBe(1),
-    );
+    await eventually(() => expectToWait(database, 1));
     return { waiting };
   });
   expect(await requested.waiting).toBeUndefined();
