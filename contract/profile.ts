@@ -69,7 +69,7 @@ export const profileFlagsSchema = z.strictObject({
   jsonSchema: z
     .enum(["native", "json_object", "instruct", "tool"])
     .describe(
-      "How a response schema is asked for: in the protocol's own field, by an instruction, for chat together with `json_object`, for messages by a tool that the model must call, whose input is the answer.",
+      "How a response schema is requested: in the protocol's own field, by an instruction, for chat together with `json_object`, for messages by a tool that the model must call, whose input is the answer.",
     ),
   remindersInToolResult: z
     .boolean()

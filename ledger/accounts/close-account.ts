@@ -29,7 +29,7 @@ export async function closeAccount(
     if (!(await setAccountStatus(transaction, accountId, "suspended")))
       throw new GatewayError(
         "invalid_request",
-        "This account is suspended or closed already. Contact the operator of this service.",
+        "This account is already suspended or closed. Contact the operator of this service.",
       );
     await transaction.execute(
       "UPDATE api_key SET disabled_at = now() WHERE account_id = $1 AND revoked_at IS NULL AND disabled_at IS NULL",

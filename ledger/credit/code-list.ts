@@ -68,5 +68,5 @@ export async function revokeRedeemCode(database: Queryable, id: string): Promise
   const revoked = z.uuid().safeParse(id).success
     ? await database.execute("UPDATE redeem_code SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL", [id])
     : 0;
-  if (revoked === 0) throw new GatewayError("not_found", "There is no such code, or it was revoked already.");
+  if (revoked === 0) throw new GatewayError("not_found", "There is no such code, or it has already been revoked.");
 }

@@ -247,7 +247,7 @@ async function checkFree(
     [accountId, id, userName, email],
   );
   if (taken > 0)
-    throw new GatewayError("invalid_request", "The account has a user with this userName or email address already.", {
+    throw new GatewayError("invalid_request", "The account already has a user with this userName or email address.", {
       status: 409,
       field: "userName",
     });

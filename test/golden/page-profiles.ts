@@ -23,7 +23,7 @@ function valuesOf(flag: keyof Profile): string {
   const value = PROFILES.generic[flag];
   if (typeof value === "boolean") return "`true`, `false`";
   if (Array.isArray(value)) return "a list of fields";
-  return flag === "maxStopSequences" || flag === "minOutputTokens" ? "a number, `null`" : "an effort for an effort";
+  return flag === "maxStopSequences" || flag === "minOutputTokens" ? "a number, `null`" : "a map of efforts";
 }
 
 function valueText(value: Profile[keyof Profile]): string {

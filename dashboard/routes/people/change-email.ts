@@ -84,7 +84,7 @@ export function changeEmailRoutes(app: FastifyInstance, deps: AppDeps, mailer: M
     const note = notes.read(token);
     if (note?.personId !== person.id || note.from !== person.email)
       throw new DeadLink(
-        "This link has expired, was used already, or belongs to another person. Sign in as that person, or request a new link.",
+        "This link has expired, has already been used, or belongs to another person. Sign in as that person, or request a new link.",
         { path: PATH, words: "Request a new link" },
       );
     return note;

@@ -49,7 +49,7 @@ export const CONTENT_POLICIES = [
   ),
   map(
     "messages: an assistant last",
-    "a prefill, which the model continues, without white space at its end",
+    "a prefill, which the model continues; white space at its end is removed",
     conversation(HELLO, { role: "assistant", content: "The answer is " }),
   ),
   drop("messages[].name", "Messages has no names for participants", conversation({ role: "user", name: "bob", content: "a" })),
@@ -164,7 +164,7 @@ export const CONTENT_POLICIES = [
       { type: "custom", custom: { name: "c", format: { type: "grammar", grammar: { syntax: "lark", definition: "s: x" } } } },
     ],
   }),
-  reject("tools[].input_schema", "the form of Messages: here the schema is in function.parameters", {
+  reject("tools[].input_schema", "the format of Messages: here the schema goes in function.parameters", {
     tools: [{ name: "g", input_schema: { type: "object" } }],
   }),
   reject("tools[].type", "any other type: the gateway runs no tools itself", { tools: [{ type: "web_search_preview" }] }),

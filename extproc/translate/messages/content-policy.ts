@@ -79,7 +79,7 @@ export const CONTENT_POLICIES = [
   ),
   reject(
     "messages.content.tool.definition",
-    "a tool_addition that defines a tool; it belongs into `tools`",
+    "a tool_addition that defines a tool; it belongs in `tools`",
     saying({ type: "tool_addition", tool: { type: "tool_definition", definition: { name: "g", input_schema: {} } } }),
   ),
   drop(

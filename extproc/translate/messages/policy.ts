@@ -42,7 +42,7 @@ export const FIELD_POLICIES = [
   drop("inference_geo", "the operator chooses where a model runs", "eu"),
   drop("diagnostics", "asks the messages service about itself", {}),
   drop("task_budget", "a hint, not a limit", {}),
-  drop("betas", "switch what the messages service does", ["some-beta"]),
+  drop("betas", "change how the messages service works", ["some-beta"]),
   drop("user_profile_id", "an id of the messages service itself", "profile"),
   drop("workspace_id", "an id of the messages service itself", "workspace"),
   reject("mcp_servers", "they run on the messages service; connect to them from the client", [{ type: "url", url: "https://x" }]),
