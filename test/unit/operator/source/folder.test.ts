@@ -359,6 +359,15 @@ test.for([
   expect(refusals[0]).not.toContain("secret-word");
 });
 
+test("a link to nothing is reported when it appears, and its file is served once that exists", async () => {
+  const started = await start();
+  await symlink(join(root, "later.yaml"), join(folder, "link.yaml"));
+  await eventually(() => expect(refusals).toEqual([expect.stringContaining("link.yaml: is a broken symbolic link")]));
+  await writeFile(join(root, "later.yaml"), model("later"));
+  await eventually(() => expect(names(started)).toEqual(["later"]));
+  expect(recovered).toEqual(["link.yaml"]);
+});
+
 test("a file that is continuously written to does not block the others", async () => {
   await write("odd.yaml", model("one"));
   const started = await start({}, 500);
