@@ -9,3 +9,8 @@ export function cacheDirectory(environment: Readonly<Record<string, string | und
     configured !== undefined && path.isAbsolute(configured) ? configured : path.join(environment.HOME ?? homedir(), ".cache");
   return path.join(base, "model-gateway");
 }
+
+/** Where Node.js keeps what it has compiled of the parts of `npm start`. */
+export function compiledDirectory(environment: Readonly<Record<string, string | undefined>>): string {
+  return path.join(cacheDirectory(environment), "compiled");
+}

@@ -1,10 +1,9 @@
 import { enableCompileCache } from "node:module";
-import path from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { findBundles } from "../bundle/find.ts";
 import { SOURCES } from "../bundle/programs.ts";
-import { cacheDirectory } from "./cache-directory.ts";
+import { compiledDirectory } from "./cache-directory.ts";
 import type * as program from "./start.ts";
 
 // Where packages cannot be written, or on a machine that the bundler does not support, Node.js loads every module itself.
@@ -13,6 +12,6 @@ const programs = await findBundles({
   staysInUse: true,
 }).catch(() => SOURCES);
 // Unless npm start has: without it, stripping the types of the few files until here takes 20 MiB.
-enableCompileCache(path.join(cacheDirectory(process.env), "compiled"));
+enableCompileCache(compiledDirectory(process.env));
 const { start }: typeof program = await import(pathToFileURL(programs("local/start.ts")).href);
 await start({ words: process.argv.slice(2), environment: process.env, programs });

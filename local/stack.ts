@@ -5,7 +5,7 @@ import { errorCode } from "../runtime/error-code.ts";
 import { startRounds } from "../runtime/wait.ts";
 import { createDatabase } from "../ledger/postgres/database.ts";
 import { migrate } from "../ledger/postgres/migrate.ts";
-import { cacheDirectory } from "./cache-directory.ts";
+import { compiledDirectory } from "./cache-directory.ts";
 import { openDataDirectory, type DataDirectory } from "./data-directory.ts";
 import { prepareDemo, readPepper, readProviderKeysSecret, type Demo } from "./demo.ts";
 import { readDestinations, type Destinations } from "./destinations.ts";
@@ -371,7 +371,7 @@ async function prepareDatabase(url: string, demo: { pepper: Buffer; settings: st
 function pickSystem(environment: StackOptions["environment"]): Record<string, string> {
   const { PATH = "", HOME = "" } = environment;
   // Types are stripped and code compiled once: from the second start on that saves half of the time, and memory.
-  return { PATH, HOME, NODE_COMPILE_CACHE: path.join(cacheDirectory(environment), "compiled") };
+  return { PATH, HOME, NODE_COMPILE_CACHE: compiledDirectory(environment) };
 }
 
 /** The variables in which AWS's SDKs find the identity of this machine. */
