@@ -3,7 +3,6 @@ import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
-import type { EnvoyConfig } from "../../../operator/bootstrap/envoy-config.ts";
 import { makeBackendManifests } from "../../support/stacks/backend-manifests.ts";
 import { startDataPlane, type DataPlane } from "../../support/stacks/data-plane.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -52,8 +51,8 @@ beforeAll(async () => {
     { name: "silent-timed-two", ...limits, timeouts, backends: [backend("first", "silent"), backend("second", "silent")] },
   ]);
   stack = await borrowStack({ manifestsDirectory: manifests.directory, creditNanoUsd: 1_000_000_000_000n });
-  plane = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, CONNECTIONS) });
-  patient = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, ROUTES) });
+  plane = await startDataPlane(stack, {}, { bootstrapChanges: [CONNECTIONS] });
+  patient = await startDataPlane(stack, {}, { bootstrapChanges: [ROUTES] });
 });
 afterAll(async () => {
   await plane?.stop();
@@ -62,13 +61,6 @@ afterAll(async () => {
   await upstream?.stop();
   await manifests?.remove();
 });
-
-/** @throws if the product has no such timeout. */
-function changed(bootstrap: EnvoyConfig, { from, to }: { from: string; to: string }): EnvoyConfig {
-  const text = JSON.stringify(bootstrap);
-  expect(text).toContain(from);
-  return z.record(z.string(), z.unknown()).parse(JSON.parse(text.replaceAll(from, to)));
-}
 
 const EVENT = `data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${"x".repeat(1_000)}"},"finish_reason":null}]}\n\n`;
 const PIECE = Buffer.from(EVENT.repeat(64));
@@ -202,7 +194,7 @@ test(
   "a complete answer that its client reads byte by byte is cut off, and one that is read slowly is not",
   { timeout: 120_000 },
   async () => {
-    const impatient = await startDataPlane(stack, {}, { edit: (bootstrap) => changed(bootstrap, BUFFERS) });
+    const impatient = await startDataPlane(stack, {}, { bootstrapChanges: [BUFFERS] });
     onTestFinished(async () => void (await impatient.stop()));
     const buffered = async () => [...(await impatient.envoyStats("^http.clients.downstream_cx_tx_bytes_buffered$")).values()];
 

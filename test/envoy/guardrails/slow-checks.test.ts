@@ -127,22 +127,29 @@ test("a complete answer with too much text to check is refused, and free", async
   expect(await onlyRow(stack(), requestIdOf(whole))).toMatchObject({ outcome: "failed", chargeNanoUsd: 0n });
 });
 
+/** What Envoy has read of the answers of "long": what its server has got rid of says less, for sockets may hold all of it. */
+async function readOfLong(): Promise<number> {
+  const stats = await fetch(`${stack().envoyAdminUrl}/stats?filter=^cluster.model/long.*.upstream_cx_rx_bytes_total$`);
+  return [...(await stats.text()).matchAll(/: (\d+)$/gm)].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
+}
+
 test("a server that is faster than its hook waits for it, and nothing is lost", async () => {
-  let sent = 0;
-  let sentBeforeTheVerdict = Number.NaN;
-  // Until the server has had to wait for half a second, well within the time that a check may take.
+  const readBefore = await readOfLong();
+  let readBeforeTheVerdict = Number.NaN;
+  // Until Envoy has read nothing more for half a second, well within the time that a check may take.
   linger = async () => {
-    while (sentBeforeTheVerdict !== sent) {
-      sentBeforeTheVerdict = sent;
+    for (let read = await readOfLong(); read !== readBeforeTheVerdict; read = await readOfLong()) {
+      readBeforeTheVerdict = read;
       await sleep(500);
     }
   };
-  // 25 MiB, of which the buffers of sockets and of Envoy take about half.
-  const pieces = ["do-linger", ...Array.from({ length: 400 }, (_, at) => `${"fast ".repeat(12_800)}${at}.`)];
-  const prompt = script({ pieces, onPiece: () => void (sent += 1) });
+  const pieces = ["do-linger", ...Array.from({ length: 400 }, (_, at) => `${"fast ".repeat(3_200)}${at}.`)];
+  const prompt = script({ pieces });
   const answer = await (await send("chat", stack(), { model: "long", prompt, isStream: true })).text();
   expect(answer).toMatch(/399\..*\[DONE\]/s);
-  expect(sentBeforeTheVerdict).toBeLessThan(pieces.length);
+  const readOfAll = (await readOfLong()) - readBefore;
+  expect(readOfAll).toBeGreaterThan(pieces.join("").length);
+  expect(readBeforeTheVerdict - readBefore).toBeLessThan(readOfAll / 2);
 });
 
 test("a server that breaks off leaves what has passed, and an error", async () => {

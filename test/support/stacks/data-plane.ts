@@ -9,9 +9,9 @@ import * as z from "zod";
 import { MAX_REQUEST_BYTES } from "../../../contract/headers.ts";
 import { freePorts } from "../../../local/process/ports.ts";
 import { buildBootstrap } from "../../../operator/bootstrap/bootstrap.ts";
-import type { EnvoyConfig } from "../../../operator/bootstrap/envoy-config.ts";
 import { COMPILE_CACHE } from "../test-run/compile-cache.ts";
 import { findPrograms } from "../test-run/programs.ts";
+import { changeBootstrap, type BootstrapChange } from "./change-bootstrap.ts";
 import { startEnvoyProcess } from "./envoy-process.ts";
 import { eventually } from "../eventually.ts";
 import { scrape } from "./metrics.ts";
@@ -50,7 +50,7 @@ export interface DataPlane {
 export interface DataPlaneOptions {
   workers?: number;
   /** Changes Envoy's configuration. */
-  edit?: (bootstrap: EnvoyConfig) => EnvoyConfig;
+  bootstrapChanges?: readonly BootstrapChange[];
   /** Whether it sends the requests of batches; by default, the stack's own does. */
   sendsBatches?: boolean;
   /** A file that takes extproc's log; nobody takes it by default. */
@@ -70,7 +70,7 @@ export async function startDataPlane(
   stack: DataPlaneStack,
   /** Settings of extproc that differ. */
   settings: Readonly<Record<string, string>> = {},
-  { workers = 1, sendsBatches = false, stdout, collectsGarbage = false, edit = (bootstrap) => bootstrap }: DataPlaneOptions = {},
+  { workers = 1, sendsBatches = false, stdout, collectsGarbage = false, bootstrapChanges = [] }: DataPlaneOptions = {},
 ): Promise<DataPlane> {
   const programs = await findPrograms();
   const directory = await mkdtemp(path.join(tmpdir(), "model-gateway-data-plane-"));
@@ -132,7 +132,11 @@ export async function startDataPlane(
     maxRequestBytes: MAX_REQUEST_BYTES,
     accessLogPath,
   });
-  const envoy = await startEnvoyProcess({ bootstrap: edit(bootstrap), adminPort: envoyAdmin, accessLogPath });
+  const envoy = await startEnvoyProcess({
+    bootstrap: changeBootstrap(bootstrap, bootstrapChanges),
+    adminPort: envoyAdmin,
+    accessLogPath,
+  });
   return {
     baseUrl,
     extprocAdminUrl,

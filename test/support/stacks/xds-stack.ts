@@ -4,13 +4,13 @@ import { join } from "node:path";
 import type { ServerCredentials } from "@grpc/grpc-js";
 import { freePort } from "../../../local/process/ports.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../../operator/bootstrap/bootstrap.ts";
-import type { EnvoyConfig } from "../../../operator/bootstrap/envoy-config.ts";
 import type { Endpoint } from "../../../operator/xds/endpoint.ts";
 import { buildSnapshot } from "../../../operator/xds/snapshot.ts";
 import { startXdsServer, type XdsServer } from "../../../operator/xds/serve.ts";
 import { Registry } from "prom-client";
 import { createOperatorEvents } from "../../../operator/events.ts";
 import { createLog } from "../../../runtime/log.ts";
+import { changeBootstrap, type BootstrapChange } from "./change-bootstrap.ts";
 import { startEnvoyProcess, type EnvoyProcess } from "./envoy-process.ts";
 import { startScriptedExtproc, type Script, type ScriptedExtproc } from "../servers/scripted-extproc.ts";
 
@@ -28,15 +28,27 @@ export interface XdsStack {
   stop(): Promise<void>;
 }
 
+/**
+ * The processor runs in the test's own process, which may be silent for seconds on a busy machine: Envoy would take it for a stuck
+ * one, and answer 503.
+ */
+const PATIENT: readonly BootstrapChange[] = [
+  { from: '"timeout":"2s","unhealthy_threshold":2', to: '"timeout":"60s","unhealthy_threshold":2' },
+  {
+    from: '"connection_keepalive":{"interval":"30s","timeout":"5s"}',
+    to: '"connection_keepalive":{"interval":"30s","timeout":"60s"}',
+  },
+];
+
 /** A real Envoy on the product's bootstrap, between a scripted processor and the operator's ADS server. */
 export async function startXdsStack(
   overrides: Partial<BootstrapOptions> & {
     isReadyExpected?: boolean;
     xdsCredentials?: () => ServerCredentials;
-    edit?: (bootstrap: EnvoyConfig) => EnvoyConfig;
+    bootstrapChanges?: readonly BootstrapChange[];
   } = {},
 ): Promise<XdsStack> {
-  const { isReadyExpected, xdsCredentials, edit = (bootstrap) => bootstrap, ...bootstrapOverrides } = overrides;
+  const { isReadyExpected, xdsCredentials, bootstrapChanges = [], ...bootstrapOverrides } = overrides;
   const directory = await mkdtemp(join(tmpdir(), "gateway-xds-"));
   const scripts = new Map<string, Script>();
   const extproc = await startScriptedExtproc(scripts);
@@ -65,7 +77,8 @@ export async function startXdsStack(
     accessLogPath,
     ...bootstrapOverrides,
   });
-  const envoy = await startEnvoyProcess({ bootstrap: edit(bootstrap), adminPort: ports.admin, accessLogPath, isReadyExpected });
+  const changed = changeBootstrap(bootstrap, [...PATIENT, ...bootstrapChanges]);
+  const envoy = await startEnvoyProcess({ bootstrap: changed, adminPort: ports.admin, accessLogPath, isReadyExpected });
 
   const stack: XdsStack = {
     url: `http://127.0.0.1:${ports.listen}`,
