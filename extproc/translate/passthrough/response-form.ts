@@ -2,13 +2,15 @@ import type { GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
-import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
-import { mergeEdits, withinElements, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
+import { isGiven, isObject, parseObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
+import { encodeForeign } from "../../protocol/json/raw.ts";
+import { editMembers, mergeEdits, withinElements, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { namesOf } from "../responses/item-names.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
+import { completeCallEnd, completeCallStart, NO_ARGUMENTS, renamed } from "./call-item.ts";
 import { createResponseHead, type ResponseFacts } from "./response-head.ts";
 import { completeResponseUsage } from "./response-usage.ts";
-import { createResponseItems, type ItemParts, type ResponseItem, type ResponseItems } from "../responses/response-items.ts";
+import { createResponseItems, type ItemParts, type ResponseItem } from "../responses/response-items.ts";
 import { piecesOf } from "./streamed-response.ts";
 
 /**
@@ -105,7 +107,12 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     const isEnd = FINAL_EVENTS.includes(type);
     const ends = isEnd ? endItems(output, known) : [];
     const members = mergeEdits(headEdits(missing), completeResponseUsage(response, isEnd ? counted : null));
-    const edits = mergeEdits(members, outputEdits(output, known, items));
+    const completeOutput = (item: JsonObject, at: number) => {
+      const begun = known[at];
+      if (begun !== undefined && isEnd) return endEdits(begun, item);
+      return renamed(item, begun ?? items.nameOf(item, at));
+    };
+    const edits = mergeEdits(members, outputEdits(output, completeOutput));
     return edits === null && ends.length === 0 ? null : { values: {}, inside: { response: edits ?? {} }, missing: ends };
   }
 
@@ -124,10 +131,18 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   }
 
   function endOf(begun: ResponseItem, item: JsonObject): JsonObject[] {
-    const done = { type: "response.output_item.done", output_index: begun.position, item: { ...item, id: begun.id } };
-    const pieces = piecesBefore(begun, item);
+    const whole = edited(item, endEdits(begun, item));
+    const done = { type: "response.output_item.done", output_index: begun.position, item: whole };
+    const pieces = piecesBefore(begun, whole);
     begun.isDone = true;
     return [...pieces, done];
+  }
+
+  function endEdits(begun: ResponseItem, item: JsonObject): MemberEdits | null {
+    return mergeEdits(
+      renamed(item, begun),
+      completeCallEnd(item, () => contentOf(begun.position)),
+    );
   }
 
   function completeItem(json: JsonObject, type: string): CompletedEvent | "hide" | null {
@@ -149,7 +164,8 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     beginParts(begun.summary, item["summary"]);
     if (begun.hasContent) begun.content.heard.add(0);
     const isListless = item["type"] === "message" && !isGiven(item["content"]);
-    const inside = mergeEdits(idEdit(item, begun), isListless ? { content: write([]) } : null);
+    const members = mergeEdits(isListless ? { content: write([]) } : null, completeCallStart(item));
+    const inside = mergeEdits(renamed(item, begun), members);
     return changed(positionOf(index, begun), inside === null ? {} : { item: inside });
   }
 
@@ -159,10 +175,10 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     if (known?.isDone === true && names.length > 0) return "hide";
     const begun = known ?? items.begin(index, item);
     if (begun === null) return "hide";
-    const missing = piecesBefore(begun, item);
+    const edits = endEdits(begun, item);
+    const missing = begun.hasContent ? [] : piecesBefore(begun, edited(item, edits));
     begun.isDone = true;
-    const renamed = idEdit(item, begun);
-    return changed(positionOf(index, begun), renamed === null ? {} : { item: renamed }, missing);
+    return changed(positionOf(index, begun), edits === null ? {} : { item: edits }, missing);
   }
 
   function completePiece(json: JsonObject, { type, name, piece, index }: PieceOf): CompletedEvent | null {
@@ -184,10 +200,11 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     const { list, part } = piece;
     if (list === null) {
       const location = { item_id: item.id, output_index: item.position };
-      return changed(values, {}, [
-        ...missing,
-        ...deltasBefore(json, { type, name, location, heard: item.content.heard, position: 0 }),
-      ]);
+      const isEmpty = type === "response.function_call_arguments.done" && hasNoArguments(json, item);
+      if (isEmpty) item.content.heard.delete(0);
+      const given = isEmpty ? { arguments: NO_ARGUMENTS } : {};
+      const deltas = deltasBefore({ ...json, ...given }, { type, name, location, heard: item.content.heard, position: 0 });
+      return changed({ ...values, ...given }, {}, [...missing, ...deltas]);
     }
     const indexName = list === "content" ? "content_index" : "summary_index";
     const index = isCount(json[indexName]) ? json[indexName] : null;
@@ -211,13 +228,23 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     );
   }
 
+  function hasNoArguments(json: JsonObject, { position }: ResponseItem): boolean {
+    return (json["arguments"] ?? "") === "" && textOf(contentOf(position)?.["arguments"]) === "";
+  }
+
   return { complete };
 }
 
 /** The same of a complete answer. */
 export function completeWholeResponse(response: JsonObject, facts: ResponseFacts, counted: () => Usage): MemberEdits | null {
   const missing = createResponseHead(facts).missing(response);
-  const output = outputEdits(elementsOf(response["output"]), [], createResponseItems(facts.requestId));
+  const items = createResponseItems(facts.requestId);
+  const output = outputEdits(elementsOf(response["output"]), (item, at) =>
+    mergeEdits(
+      renamed(item, items.nameOf(item, at)),
+      completeCallEnd(item, () => undefined),
+    ),
+  );
   return mergeEdits(mergeEdits(headEdits(missing), completeResponseUsage(response, counted)), output);
 }
 
@@ -232,24 +259,24 @@ function elementsOf(output: unknown): readonly JsonObject[] {
   return Array.isArray(output) ? output.map((item: unknown) => (isObject(item) ? item : NO_ITEM)) : [];
 }
 
-/** Clients know the items of a stream by the ids with which they began. */
+/** Clients know the items of a stream by the names with which they began. */
 function outputEdits(
   output: readonly JsonObject[],
-  known: readonly (ResponseItem | undefined)[],
-  items: ResponseItems,
+  complete: (item: JsonObject, position: number) => MemberEdits | null,
 ): MemberEdits | null {
-  const ids = output.map((item, at) => {
-    const id = known[at]?.id ?? items.idOf(item, at);
-    return item === NO_ITEM || id === item["id"] ? null : id;
-  });
-  if (ids.every((id) => id === null)) return null;
-  return { output: withinElements(ids.map((id) => (id === null ? null : { id: write(id) }))) };
+  const edits = output.map((item, at) => (item === NO_ITEM ? null : complete(item, at)));
+  return edits.every((edit) => edit === null) ? null : { output: withinElements(edits) };
 }
 
-/** Of an item that ends, for clients that read the pieces alone. */
+function edited(item: JsonObject, edits: MemberEdits | null): JsonObject {
+  if (edits === null) return item;
+  return parseObject(editMembers(Buffer.from(encodeForeign(item)), edits).toString("utf8")) ?? item;
+}
+
+/** Of an item that ends, for clients that read the pieces alone. @param item as they get it. */
 function piecesBefore(begun: ResponseItem, item: JsonObject): readonly JsonObject[] {
   if (begun.hasContent) return [];
-  const pieces = piecesOf({ ...item, id: begun.id }, begun.position);
+  const pieces = piecesOf(item, begun.position);
   return begun.isShown ? pieces.slice(1) : pieces;
 }
 
@@ -350,10 +377,6 @@ function beginParts(parts: ItemParts, list: unknown): void {
 
 function positionOf(index: number | null, { position }: ResponseItem): JsonObject {
   return index === position ? {} : { output_index: position };
-}
-
-function idEdit(item: JsonObject, { id }: ResponseItem): MemberEdits | null {
-  return item["id"] === id ? null : { id: write(id) };
 }
 
 /** The number of an event, or of the first of those before it that its server left out, in the order in which the client gets them. */

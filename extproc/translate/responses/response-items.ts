@@ -1,12 +1,18 @@
 import { checkBlocks, MAX_BLOCKS } from "../../protocol/answer-bounds.ts";
-import type { JsonObject } from "../../protocol/json/object.ts";
+import { textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { mintItemId } from "../conversation/ids.ts";
-import { namesOf } from "./item-names.ts";
+import { callIdOf, namesOf } from "./item-names.ts";
 
-/** An item of a response as its client knows it: with a position of its own, and an id that all of its events name. */
-export interface ResponseItem {
-  readonly position: number;
+/** What all events call an item. */
+export interface ItemNames {
   readonly id: string;
+  /** Of a call, by which its result names it; null for another item. */
+  readonly callId: string | null;
+}
+
+/** An item of a response as its client knows it: with a position and names of its own. */
+export interface ResponseItem extends ItemNames {
+  readonly position: number;
   readonly kind: unknown;
   readonly content: ItemParts;
   readonly summary: ItemParts;
@@ -36,7 +42,7 @@ export interface ResponseItems {
   /** The item that an event belongs to. @param names it may be known by. @param kind of the item; null if the event tells none. */
   find(event: { index: number | null; names: readonly string[]; kind: unknown }): ResponseItem | undefined;
   /** Of an item that has not begun. */
-  idOf(item: JsonObject, position: number): string;
+  nameOf(item: JsonObject, position: number): ItemNames;
   /** The items of the whole output that have begun, in its order. */
   match(output: readonly JsonObject[]): (ResponseItem | undefined)[];
   /** Those that have not ended. */
@@ -66,9 +72,11 @@ export function createResponseItems(requestId: string): ResponseItems {
     checkBlocks(count);
     // Far beyond all items of an answer, numbers are no longer exact: several items would get one position.
     const position = index === null || index >= MAX_BLOCKS || taken.has(index) ? next : index;
+    const ownId = names[0] ?? mintItemId({ requestId, position });
     const begun = {
       position,
-      id: names[0] ?? mintItemId({ requestId, position }),
+      id: ownId,
+      callId: callIdOf(item, ownId),
       kind: item["type"],
       isDone: false,
       isShown: false,
@@ -128,9 +136,9 @@ export function createResponseItems(requestId: string): ResponseItems {
       return candidate.isDone && names.length > 0 ? undefined : candidate;
     },
     match,
-    idOf(item, position) {
-      const { id } = item;
-      return typeof id === "string" && id !== "" ? id : (namesOf(item)[0] ?? mintItemId({ requestId, position }));
+    nameOf(item, position) {
+      const id = textOf(item["id"]) || (namesOf(item)[0] ?? mintItemId({ requestId, position }));
+      return { id, callId: callIdOf(item, id) };
     },
     open: () => (open = open.filter(({ isDone }) => !isDone)),
     latest: () => latest?.position ?? 0,

@@ -10,6 +10,7 @@ export const REQUEST = { model: "m", input: "hi", stream: true };
 export interface Event extends Json {
   type: string;
   item?: Json;
+  response?: Json & { output?: Json[] };
 }
 
 export const BARE_USAGE = { input_tokens: 7, output_tokens: 4 };

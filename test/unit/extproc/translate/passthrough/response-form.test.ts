@@ -6,7 +6,7 @@ import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 import { replayChat, replayMessages, replayResponses } from "../replay.ts";
 import { play } from "./play.ts";
-import { complete, events, REQUEST, write } from "./response-events.ts";
+import { complete, events, REQUEST, write, type Event, type Json } from "./response-events.ts";
 
 /** Events of responses that lack what clients' libraries require. */
 const without = (name: string) => () => {
@@ -14,6 +14,16 @@ const without = (name: string) => () => {
   for (const event of all) delete event[name];
   return write(all);
 };
+
+const eachCall = (change: (call: Json, event: Event) => void) => () => {
+  const all = events();
+  for (const event of all) for (const call of callsIn(event)) change(call, event);
+  return write(all);
+};
+
+function callsIn({ item, response }: Event): Json[] {
+  return [...(item === undefined ? [] : [item]), ...(response?.output ?? [])].filter(({ type }) => type === "function_call");
+}
 
 const ODD: Record<string, () => string> = {
   "no output_index": without("output_index"),
@@ -69,6 +79,18 @@ const ODD: Record<string, () => string> = {
     }
     return write(all);
   },
+  "another call_id where a call ends": eachCall((call, { type }) => {
+    if (!type.endsWith(".added")) call["call_id"] = "call_2";
+  }),
+  "no arguments of a call that begins": eachCall((call, { type }) => {
+    if (type.endsWith(".added")) delete call["arguments"];
+  }),
+  "no arguments of a call that ends": eachCall((call) => {
+    if (call["arguments"] !== "") delete call["arguments"];
+  }),
+  "arguments as an object where a call ends": eachCall((call) => {
+    if (call["arguments"] !== "") call["arguments"] = { city: "Oslo" };
+  }),
   "response.in_progress first": () => {
     const all = events();
     for (const event of all) if (event.type === "response.created") event.type = "response.in_progress";
@@ -272,6 +294,47 @@ test("an item of which its server sends only the end gets its pieces", () => {
   // What the gateway adds is not charged.
   const whole = play(REQUEST, [Buffer.from(write(events()))], { protocol: "responses" }).metered;
   expect(metered.usage.outputTokens).toBe(whole.usage.outputTokens);
+});
+
+test.for([
+  { lacking: "a call_id", change: (call: Json) => delete call["call_id"], id: "fc_1" },
+  { lacking: "a call_id that is not empty", change: (call: Json) => (call["call_id"] = ""), id: "fc_1" },
+  { lacking: "any id", change: (call: Json) => delete call["call_id"] && delete call["id"], id: /^item_/ },
+])("a call without $lacking gets one, the same in all events, and whole", async ({ change, id }) => {
+  const sent = eachCall(change)();
+  const { text } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  const given = [...text.matchAll(/"call_id":"(\w*)"/g)].map(([, written]) => written);
+  expect(given).toHaveLength(3);
+  expect(new Set(given).size).toBe(1);
+  expect(given[0]).toMatch(id);
+  expect(await replayResponses(text)).toMatchObject({ output: [{}, { call_id: given[0], arguments: '{"city":"Oslo"}' }] });
+  const call: Json = { id: "fc_1", type: "function_call", call_id: "call_1", name: "weather", arguments: "{}" };
+  change(call);
+  expect(JSON.parse(complete(JSON.stringify({ output: [call] })))).toMatchObject({
+    output: [{ ...call, call_id: expect.stringMatching(id) }],
+  });
+});
+
+const withoutArguments = (all: readonly Event[]) => write(all).replaceAll('"{\\"city\\":\\"Oslo\\"}"', '""');
+
+test.for([
+  { name: "with empty pieces", sent: withoutArguments(events()) },
+  { name: "without pieces", sent: withoutArguments(events().filter(({ type }) => !type.includes("arguments"))) },
+  { name: "without any", sent: withoutArguments(events()).replaceAll(',"arguments":""', "") },
+])("a call without arguments, $name, ends with those of none, as clients parse them", async ({ sent }) => {
+  const { text } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  expect(readPieces(text).arguments).toBe("{}");
+  expect(text).toMatch(/^event: response.function_call_arguments.done\n.*"arguments":"\{\}"/m);
+  expect(text).toMatch(/^event: response.output_item.done\n.*"arguments":"\{\}"/m);
+  expect(await replayResponses(text)).toMatchObject({ output: [{}, { call_id: "call_1", arguments: "{}" }] });
+});
+
+test("a complete call without arguments gets those of none, unless it was cut off", () => {
+  const call = { id: "fc_1", type: "function_call", call_id: "call_1", name: "weather", arguments: "" };
+  const cut = { ...call, status: "incomplete" };
+  expect(JSON.parse(complete(JSON.stringify({ output: [call, cut] })))).toMatchObject({
+    output: [{ ...call, arguments: "{}" }, cut],
+  });
 });
 
 test("a complete response gets what it lacks, and keeps its other bytes", () => {
