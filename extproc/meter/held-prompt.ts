@@ -1,7 +1,5 @@
 import { isObject, type JsonObject } from "../protocol/json/object.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
-import { findOfferedTool } from "../protocol/offered-tools.ts";
-import { isServerTool } from "../protocol/server-tool.ts";
 import { MAX_IMAGE_TOKENS } from "./media-tokens.ts";
 import { IMAGE_PARTS } from "./prompt-size.ts";
 
@@ -59,11 +57,11 @@ const MAX_DEPTH = 4;
  * The prompt in tokens as credit is held for it (S30): its bytes, and a minimum for each part whose tokens do not follow from
  * them. Never more than the context window.
  */
-export function holdPrompt({ bytes, outline }: Pick<RequestBody, "bytes" | "outline">, contextWindow: number | null): number {
+export function holdPrompt({ bytes, outline, serverTool }: RequestBody, contextWindow: number | null): number {
   const found = { images: 0, references: 0 };
   for (const list of [outline["messages"], outline["input"], outline["system"]]) countTurns(list, found);
   if (REFERENCES.some((name) => isThere(outline[name]))) found.references += 1;
-  if (findOfferedTool(outline, isServerTool) !== null) found.references += 1;
+  if (serverTool() !== null) found.references += 1;
   const tokens =
     heldTokensOf(bytes.length) + found.images * MAX_IMAGE_TOKENS + found.references * (contextWindow ?? REFERENCE_TOKENS);
   return Math.min(tokens, contextWindow ?? Infinity);

@@ -43,6 +43,8 @@ export function parseForm(
   return {
     bytes,
     outline,
+    // Forms offer none.
+    serverTool: () => null,
     media: NO_MEDIA,
     member: (name) => outline[name],
     raw: written,

@@ -1,4 +1,6 @@
 import type { Form } from "../form/form.ts";
+import { findOfferedTool, type OfferedTool } from "../offered-tools.ts";
+import { isServerTool } from "../server-tool.ts";
 import type { JsonObject } from "./object.ts";
 import { NO_MEDIA, type Media } from "./media.ts";
 import { itself, type Outline } from "./outline.ts";
@@ -15,6 +17,8 @@ export interface RequestBody {
   readonly outline: JsonObject;
   /** Inline pictures and files. */
   readonly media: Readonly<Media>;
+  /** The first tool on offer that the model server would run; null for none. Looked for when first requested. */
+  serverTool(): OfferedTool | null;
   /** One member; a string is whole. */
   member(name: string): unknown;
   /** One member as written, the last one if there are several. */
@@ -44,6 +48,7 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
   return {
     bytes,
     outline: parsed,
+    serverTool: lazyServerTool(parsed),
     media: outline.media,
     member: (name) => (parsed[name] === "" ? readWhole()[name] : parsed[name]),
     raw: (name) => memberAsWritten(bytes, name, outline),
@@ -52,6 +57,11 @@ export function createRequestBody({ bytes, outline, parsed, parse }: Source): Re
     sizes: () => memberSizes(outline),
     edit: (edits) => editMembers(bytes, edits, outline),
   };
+}
+
+function lazyServerTool(outline: JsonObject): () => OfferedTool | null {
+  let found: OfferedTool | null | undefined;
+  return () => (found === undefined ? (found = findOfferedTool(outline, isServerTool)) : found);
 }
 
 function memberSizes({ members, toOriginal }: Outline): { name: string; bytes: number }[] {
@@ -64,6 +74,7 @@ export function parsedBody(bytes: Buffer, parsed: JsonObject): RequestBody {
   return {
     bytes,
     outline: parsed,
+    serverTool: lazyServerTool(parsed),
     media: NO_MEDIA,
     member: (name) => parsed[name],
     raw: (name) => memberAsWritten(bytes, name, outline),

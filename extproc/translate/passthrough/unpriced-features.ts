@@ -14,15 +14,21 @@ const TOKENS_ONLY = /^(web_fetch_.*|tool_search(_tool_.*)?|mcp_toolset)$/;
  * (docs/decisions/0043).
  * @throws GatewayError `invalid_request` that names the field.
  */
-export function refuseUnpriced({ outline }: RequestBody, { profile }: Pick<Backend, "profile">): void {
+export function refuseUnpriced({ outline, serverTool }: RequestBody, { profile }: Pick<Backend, "profile">): void {
   if (profile.unpricedFeatures) return;
   for (const name of SEARCH_NAMES) {
     const value = outline[name];
     if (value !== undefined && value !== null && value !== false) throw unpriced(name, "searches");
   }
-  const found = findOfferedTool(outline, (tool) => isServerTool(tool) && !TOKENS_ONLY.test(typeOf(tool)));
+  const first = serverTool();
+  if (first === null) return;
+  const found = isUnpriced(first.tool) ? first : findOfferedTool(outline, isUnpriced);
   if (found === null) return;
   throw unpriced(`${found.field}.type`, "tools that run on the model server", REMEDIES.get(typeOf(found.tool)));
+}
+
+function isUnpriced(tool: unknown): boolean {
+  return isServerTool(tool) && !TOKENS_ONLY.test(typeOf(tool));
 }
 
 /** Empty for one that has no such name. */

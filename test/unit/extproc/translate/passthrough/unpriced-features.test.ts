@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { PROFILES } from "../../../../../contract/profile.ts";
+import { holdPrompt } from "../../../../../extproc/meter/held-prompt.ts";
 import { parseBody } from "../../../../../extproc/protocol/json/parse-body.ts";
 import { refuseUnpriced } from "../../../../../extproc/translate/passthrough/unpriced-features.ts";
 
@@ -108,4 +109,16 @@ test("namespaces inside each other are refused, however deep, and cannot exhaust
 test("a shell in the server's containers is refused with the environment in which it would pass", () => {
   const refuse = () => refuseUnpriced(bodyWith({ tools: [{ type: "shell" }] }), { profile: generic });
   expect(refuse).toThrow('its `environment` must be `{"type": "local"}`');
+});
+
+test("the tools of a request are looked at once, for its hold and for its price", () => {
+  let looks = 0;
+  const look = () => ((looks += 1), "function");
+  const body = bodyWith({ tools: [{ type: "function", function: { name: "f" } }] });
+  const [tool] = Array.isArray(body.outline["tools"]) ? body.outline["tools"] : [];
+  Object.defineProperty(tool, "type", { get: look });
+  holdPrompt(body, null);
+  const once = looks;
+  refuseUnpriced(body, { profile: generic });
+  expect({ once, looks }).toEqual({ once: expect.toSatisfy((count) => count > 0), looks: once });
 });
