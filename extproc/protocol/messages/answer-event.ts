@@ -108,7 +108,8 @@ function toEvent(event: WireEvent, data: string, reader: ErrorReader): AnswerEve
     case "message_delta":
       return {
         type: event.type,
-        stopReason: event.delta?.stop_reason ?? null,
+        // Some servers write an empty text for none.
+        stopReason: event.delta?.stop_reason || null,
         stopSequence: event.delta?.stop_sequence ?? null,
         explanation: event.delta?.stop_details?.explanation ?? null,
         usage: event.usage,

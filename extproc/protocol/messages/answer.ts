@@ -47,7 +47,7 @@ export function parseAnswer(body: Buffer, reader: ErrorReader): MessagesAnswer {
   return {
     id: parsed.data.id ?? "",
     content,
-    stopReason: parsed.data.stop_reason ?? null,
+    stopReason: parsed.data.stop_reason || null,
     stopSequence: parsed.data.stop_sequence ?? null,
     explanation: parsed.data.stop_details?.explanation ?? null,
     usage: parsed.data.usage,

@@ -3,13 +3,14 @@ import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
-import { editMembers, within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
+import { editMembers, mergeEdits, within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
 import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
 import {
   completeBlock,
   completeMessage,
   completeUsage,
+  isReason,
   ownMessageId,
   unsaidStop,
   type Counts,
@@ -30,6 +31,8 @@ export interface EventForm {
   complete(step: Step, counted: () => Usage): EventEdit;
   /** The blocks that have not ended, by position. */
   open(): ReadonlySet<number>;
+  /** Of a report that waits for the end. */
+  heldBytes(): number;
 }
 
 interface Step extends Pick<SseEvent, "data"> {
@@ -101,7 +104,8 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     id = isObject(message) ? message["id"] : undefined;
     promptCounts = isObject(message) ? promptCountsIn(message["usage"]) : {};
     hasPromptCounts = Object.keys(promptCounts).length > 0;
-    const edits = completeMessage(isObject(message) ? message : {}, facts);
+    const begun = isObject(message) ? message : {};
+    const edits = mergeEdits(completeMessage(begun, facts), begun["stop_reason"] === "" ? writeAll(NO_STOP) : null);
     return edits === null ? (startChange ?? "keep") : { members: { message: withinObject({ ...renamed, ...edits }) } };
   }
 
@@ -166,8 +170,9 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   function endMessage({ delta, usage }: JsonObject, counted: () => Usage): EventChange | null {
     const given = isObject(delta) ? delta : {};
     const { stop_reason: reason, stop_sequence: sequence } = given;
-    if (typeof reason === "string") stop = { stop_reason: reason, stop_sequence: typeof sequence === "string" ? sequence : null };
-    const missing = isGiven(given["stop_reason"]) ? undefined : stop;
+    if (typeof reason === "string" && reason !== "")
+      stop = { stop_reason: reason, stop_sequence: typeof sequence === "string" ? sequence : null };
+    const missing = isReason(reason) ? undefined : (stop ?? (reason === "" ? NO_STOP : undefined));
     const counts = completeUsage(usage, missingCounts(usage, counted));
     const edits = {
       ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),
@@ -219,7 +224,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     return closed.join("");
   }
 
-  return { complete, open: () => open };
+  return { complete, open: () => open, heldBytes: () => held?.data.length ?? 0 };
 }
 
 /** None of a server that counts the prompt only at the end: it begins with zeros. */
@@ -246,7 +251,7 @@ const OF_A_MESSAGE: ReadonlySet<unknown> = new Set([
 const NO_REPORT: Step = { data: "{}", json: {} };
 
 function isUnsaid({ type, delta }: JsonObject): boolean {
-  return type === "message_delta" && !(isObject(delta) && isGiven(delta["stop_reason"]));
+  return type === "message_delta" && !(isObject(delta) && isReason(delta["stop_reason"]));
 }
 
 function withLead(missing: string, change: EventChange | null): EventChange | null {

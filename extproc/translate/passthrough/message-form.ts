@@ -31,10 +31,15 @@ export function completeMessage(message: JsonObject, facts: MessageFacts, tokens
  * @returns null for one that has it.
  */
 export function completeStop({ content, stop_reason: reason }: JsonObject): MemberEdits | null {
-  if (isGiven(reason)) return null;
+  if (isReason(reason)) return null;
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
   const hasCalls = blocks.some((block) => isObject(block) && block["type"] === "tool_use");
   return writeAll(unsaidStop(hasCalls));
+}
+
+/** Some servers write an empty text for none. */
+export function isReason(reason: unknown): boolean {
+  return isGiven(reason) && reason !== "";
 }
 
 export function unsaidStop(hasCalls: boolean): { stop_reason: string; stop_sequence: null } {

@@ -248,6 +248,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
     nameOf: ({ type }) => (typeof type === "string" && EVENT_NAME.test(type) ? type : null),
     findText: findDeltaText,
     skimmed: meter.producedBytes,
+    heldBytes: form.heldBytes,
     outcome: () => outcome,
     closing: () => "",
     limited: () =>

@@ -41,6 +41,8 @@ export interface StreamRules {
   findText(data: Buffer): Buffer | undefined;
   /** Text of this many bytes and characters was passed that `read` did not see. */
   skimmed(textBytes: number, characters: number): void;
+  /** Of an event that was hidden and may be sent later. */
+  heldBytes?(): number;
   /** The stream's progress, judged by the events read. */
   outcome(): Exclude<StreamOutcome, "truncated">;
   /** The ending that a complete upstream has omitted. */
@@ -314,7 +316,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
     outcome: () => ending ?? rules.outcome(),
     failure: () => failure,
     // The parser has the incomplete line, too.
-    heldBytes: () => 2 * held.length() + answer.length(),
+    heldBytes: () => 2 * held.length() + answer.length() + (rules.heldBytes?.() ?? 0),
   };
 }
 

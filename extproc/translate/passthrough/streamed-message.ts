@@ -68,7 +68,8 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
         addDelta(open.get(json["index"]) ?? beginMissing(json), json["delta"], written);
         break;
       case "message_delta":
-        put(message, rawMembers(rawMember(written, "delta") ?? NOTHING));
+        // A later event that only reports usage takes back no reason.
+        put(message, reportedIn(rawMembers(rawMember(written, "delta") ?? NOTHING), message));
         put(usage, named(rawMembers(rawMember(written, "usage") ?? NOTHING)));
         hasOutputCount ||= isObject(json["usage"]) && isGiven(json["usage"]["output_tokens"]);
         put(message, rawMembers(written, ["type", "delta", "usage"]));
@@ -154,6 +155,12 @@ function encodeBlock({ members, texts, citations }: StreamedBlock): Encodable {
     ...(partialJson !== "" && { input: encodeInput(partialJson) }),
     ...(citations.length > 0 && { citations }),
   };
+}
+
+/** Neither null nor an empty text takes the place of a value. */
+function reportedIn(members: Record<string, RawJson>, known: ReadonlyMap<string, Encodable>): Members {
+  const isReported = ([name, { text }]: [string, RawJson]) => (text !== "null" && text !== '""') || !known.has(name);
+  return Object.fromEntries(Object.entries(members).filter(isReported));
 }
 
 /** Null names nothing: usage is cumulative, and keeps an earlier event's values. */

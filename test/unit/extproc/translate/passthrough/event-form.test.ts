@@ -126,6 +126,16 @@ const ODD: Record<string, () => string> = {
   "null for the reason of its end": each(({ type, delta }) => {
     if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = null;
   }),
+  "an empty text for the reason of its end": each(({ type, delta }) => {
+    if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = "";
+  }),
+  "an empty text for the reason in a later report": () =>
+    write(
+      events().flatMap((event) => {
+        const report = { type: "message_delta", delta: { stop_reason: "", stop_sequence: "" }, usage: { output_tokens: 9 } };
+        return event.type === "message_delta" ? [event, report] : [event];
+      }),
+    ),
   "types only in the names of events": () => write(events()).replaceAll(/data: \{"type":"\w+",?/g, "data: {"),
   "null for a piece": () => {
     const more = { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: null } };
@@ -212,6 +222,7 @@ describe("the prompt's counts of the start", () => {
 
 test.each([
   ["null for its reason", { delta: { stop_reason: null, stop_sequence: null } }],
+  ["an empty text for its reason", { delta: { stop_reason: "", stop_sequence: null } }],
   ["no delta", {}],
 ])("a messages stream whose only report has %s ends with this one, as LangChain adds the output of all", (_, end) => {
   const usage = { output_tokens: 9, server_tool_use: { web_search_requests: 1 } };
@@ -226,6 +237,24 @@ test.each([
     },
   ]);
   expect(text).toMatch(/event: message_delta\ndata: .*\n\nevent: message_stop\n/);
+});
+
+test("a report that waits for the end of its stream counts as held", () => {
+  const input = inputFor(REQUEST, { upstream: "messages", upstreamModel: "m" });
+  const stream = createTranslation("messages", input).stream(createMeter(1));
+  const report = { type: "message_delta", delta: { stop_reason: null }, usage: { output_tokens: 9, x: "x".repeat(100_000) } };
+  const all = events().filter(({ type }) => type !== "message_stop" && type !== "message_delta");
+  stream.push(Buffer.from(write([...all, report])));
+  expect(stream.heldBytes()).toBeGreaterThanOrEqual(100_000);
+  stream.push(Buffer.from(write(events().slice(-1))));
+  expect(stream.heldBytes()).toBe(0);
+});
+
+test("a messages stream that begins with an empty reason begins with none", () => {
+  const begun = events().map((event) => (event.message ? { ...event, message: { ...event.message, stop_reason: "" } } : event));
+  const sent = write(begun);
+  const { text } = play(REQUEST, [Buffer.from(sent)], { protocol: "messages" });
+  expect(JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? "")).toMatchObject({ message: { stop_reason: null } });
 });
 
 test("a messages stream in which another message begins ends with an error", () => {
@@ -273,6 +302,7 @@ test.each([
   ["tool_use", [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }]],
 ])("a complete message without the reason of its end gets %s", async (reason, content) => {
   const message = JSON.stringify({ ...emptyMessage(5), content, stop_reason: null });
+  expect(JSON.parse(complete(message.replace('"stop_reason":null', '"stop_reason":""')))).toMatchObject({ stop_reason: reason });
   expect(JSON.parse(complete(message))).toMatchObject({ stop_reason: reason, stop_sequence: null });
   // As a stream, which its client requested.
   const { text } = play(REQUEST, [Buffer.from(message)], { protocol: "messages" });
