@@ -66,10 +66,10 @@ type ToolCallDelta =
   | { index: number; id: string; type: "custom"; custom: { name: string; input: string } };
 
 export interface ChunkEncoder {
-  delta(delta: Delta): string;
+  /** @param index of the answer, if there are several. */
+  delta(delta: Delta, index?: number): string;
   /** The bytes around the JSON string of a delta with only text. */
   textFrame(): { before: string; after: string };
-  /** @param index of the answer, if there are several. */
   finish(ending: Ending, index?: number): string;
   usage(usage: Usage): string;
   done(): string;
@@ -84,7 +84,7 @@ export function createChunkEncoder(head: AnswerHead, wantsUsage: boolean): Chunk
     return encodeSseEvent(null, JSON.stringify({ ...base, choices, ...usage }));
   }
 
-  const delta = (delta: Delta) => chunk([{ index: 0, delta, logprobs: null, finish_reason: null }], noUsage);
+  const delta = (delta: Delta, index = 0) => chunk([{ index, delta, logprobs: null, finish_reason: null }], noUsage);
 
   return {
     delta,

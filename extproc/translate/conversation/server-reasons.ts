@@ -51,6 +51,12 @@ export function isServerReason(reported: string): boolean {
   return REASONS.has(reason) || FAILURES.has(reason) || reason === OVERLOADED;
 }
 
+/** Did the answer end before the model had completed it? Its last call may be half a call. */
+export function isCutOff(reported: unknown): boolean {
+  const reason = typeof reported === "string" ? REASONS.get(reported.toLowerCase()) : undefined;
+  return reason === "limit" || reason === "refusal";
+}
+
 /** Undefined for a reason that no server is known to give. @throws GatewayError if the reason means that the server failed. */
 export function readServerReason(reported: string): StopReason | undefined {
   const failure = failureIn(reported);

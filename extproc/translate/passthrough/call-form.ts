@@ -7,8 +7,17 @@ import { createObjectScan, type ObjectScan } from "../conversation/object-scan.t
 
 /** Completes the tool calls of one chat answer. */
 export interface CallForm {
-  /** @returns null for a call, or a piece of one, that has what clients require. */
-  complete(call: JsonObject): MemberEdits | null;
+  /**
+   * @param isEnd no more of the call follows, and it is complete.
+   * @returns null for a call, or a piece of one, that has what clients require.
+   */
+  complete(call: JsonObject, isEnd: boolean): MemberEdits | null;
+}
+
+/** The same of a stream. */
+export interface CallPieces extends CallForm {
+  /** The calls that have no arguments, by index, once: clients parse them. */
+  withoutArguments(): readonly number[];
 }
 
 interface Call {
@@ -23,7 +32,9 @@ interface Call {
  * Clients join the pieces of a call by `index`, and expect an id and a type with the first piece. Pieces belong together as
  * in answer-blocks.ts: by index, else by id, else to the latest call; another id together with a name starts another call.
  */
-export function createCallPieces(requestId: string): CallForm {
+export function createCallPieces(requestId: string): CallPieces {
+  /** Those without arguments so far. */
+  const empty = new Set<Call>();
   const byIndex = new Map<number, Call>();
   const byId = new Map<string, Call>();
   const callId = createCallIds(requestId);
@@ -48,7 +59,7 @@ export function createCallPieces(requestId: string): CallForm {
   }
 
   return {
-    complete(piece) {
+    complete(piece, isEnd) {
       const { index: written, function: described } = piece;
       const index = isCount(written) ? written : null;
       const id = textOf(piece["id"]);
@@ -56,17 +67,24 @@ export function createCallPieces(requestId: string): CallForm {
       const known = find(index, id, name !== "");
       const call = known ?? start(index, id, name);
       if (isObject(described)) call.scan?.take(textOf(described["arguments"]));
+      if (known === undefined && isObject(described)) empty.add(call);
+      if (empty.has(call) && (hasArguments(described) || (isEnd && known === undefined))) empty.delete(call);
       const isUnchanged = call.position === written;
       return mergeEdits(
         isUnchanged ? null : { index: write(call.position) },
-        known === undefined ? begun(piece, call) : later(piece, call),
+        known === undefined ? begun(piece, call, isEnd) : later(piece, call),
       );
+    },
+    withoutArguments() {
+      const positions = [...empty].map(({ position }) => position);
+      empty.clear();
+      return positions;
     },
   };
 
-  function begun(piece: JsonObject, { id: given, position }: Call): MemberEdits | null {
+  function begun(piece: JsonObject, { id: given, position }: Call, isEnd: boolean): MemberEdits | null {
     const id = callId(given, position);
-    return mergeEdits(id === given ? null : { id: write(id) }, completeCall(piece));
+    return mergeEdits(id === given ? null : { id: write(id) }, completeCall(piece, isEnd));
   }
 }
 
@@ -75,11 +93,11 @@ export function createWholeCalls(requestId: string): CallForm {
   const callId = createCallIds(requestId);
   let count = 0;
   return {
-    complete(call) {
+    complete(call, isEnd) {
       const given = textOf(call["id"]);
       const id = callId(given, count);
       count += 1;
-      return mergeEdits(id === given ? null : { id: write(id) }, completeCall(call));
+      return mergeEdits(id === given ? null : { id: write(id) }, completeCall(call, isEnd));
     },
   };
 }
@@ -93,9 +111,22 @@ const ARGUMENTS_AS_TEXT: MemberEdits = {
   arguments: (written) => written && Buffer.from(JSON.stringify(written.toString("utf8"))),
 };
 
-function completeCall({ type, function: described }: JsonObject): MemberEdits | null {
+/** Of a call that has ended: clients parse them. */
+function endedArguments(described: unknown): MemberEdits | null {
+  return isObject(described) && !hasArguments(described) ? NO_ARGUMENTS : textArguments(described);
+}
+
+const NO_ARGUMENTS: MemberEdits = { arguments: write("{}") };
+
+function hasArguments(described: unknown): boolean {
+  if (!isObject(described)) return false;
+  const written = described["arguments"] ?? "";
+  return typeof written !== "string" || written.trim() !== "";
+}
+
+function completeCall({ type, function: described }: JsonObject, isEnd: boolean): MemberEdits | null {
   const isTyped = typeof type === "string" && type !== "";
-  const text = textArguments(described);
+  const text = isEnd ? endedArguments(described) : textArguments(described);
   return mergeEdits(
     isTyped || !isObject(described) ? null : { type: write("function") },
     text === null ? null : { function: within(text) },

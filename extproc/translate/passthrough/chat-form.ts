@@ -4,7 +4,8 @@ import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { mergeEdits, remove, within, withinElements, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { isFinished } from "../chat/chunk-text.ts";
-import { createCallPieces, createWholeCalls, textArguments, type CallForm } from "./call-form.ts";
+import { isCutOff } from "../conversation/server-reasons.ts";
+import { createCallPieces, createWholeCalls, textArguments, type CallForm, type CallPieces } from "./call-form.ts";
 import { joinParts } from "./content-parts.ts";
 
 /**
@@ -14,6 +15,8 @@ import { joinParts } from "./content-parts.ts";
 export interface ChunkForm {
   /** Null for a chunk that has all. @param head for what is missing. */
   complete(json: JsonObject, head: AnswerHead): { members: MemberEdits; isSingular: boolean } | null;
+  /** The calls without arguments of the answers that have ended since, by index: clients parse them. */
+  withoutArguments(): ReadonlyMap<number, readonly number[]>;
   /** Did the latest chunk give a role that later ones must not give? */
   gaveRole(): boolean;
   /** The answers to whose end the server gave no reason, by index, and the reason that their content shows. */
@@ -23,7 +26,7 @@ export interface ChunkForm {
 interface Choice {
   /** A piece had the role. */
   hasRole: boolean;
-  calls: CallForm;
+  calls: CallPieces;
   isFinished: boolean;
   /** What ends it, unless the server says something else. */
   reason: FinishReason;
@@ -31,6 +34,8 @@ interface Choice {
 
 export function createChunkForm(requestId: string): ChunkForm {
   const choices = new Map<number, Choice>();
+  /** Answers that are whole. */
+  const ended = new Set<number>();
   let isSingular = false;
   let gaveRole = false;
 
@@ -52,18 +57,21 @@ export function createChunkForm(requestId: string): ChunkForm {
     );
     const { delta } = choice;
     const known = choiceAt(index);
-    known.isFinished ||= isFinished(choice);
+    const isEnd = !known.isFinished && isFinished(choice);
+    const isWhole = isEnd && !isCutOff(choice["finish_reason"]) && hasWholeCalls(delta);
+    known.isFinished ||= isEnd;
+    if (isWhole) ended.add(index);
     if (isObject(delta)) {
       known.reason = reasonShown(delta, known.reason);
-      const inside = completeDelta(delta, known);
+      const inside = completeDelta(delta, known, isWhole);
       return inside === null ? edits : { ...edits, delta: within(inside) };
     }
     return delta === undefined || delta === null ? { ...edits, delta: withinObject({}) } : edits;
   }
 
-  function completeDelta(delta: JsonObject, choice: Choice): MemberEdits | null {
+  function completeDelta(delta: JsonObject, choice: Choice, isWhole: boolean): MemberEdits | null {
     const edits = mergeEdits(completeRole(delta["role"], choice), joinParts(delta));
-    return mergeEdits(edits, completeCalls(delta, choice.calls));
+    return mergeEdits(edits, completeCalls(delta, choice.calls, isWhole));
   }
 
   /**
@@ -83,8 +91,17 @@ export function createChunkForm(requestId: string): ChunkForm {
 
   return {
     gaveRole: () => gaveRole,
-    unended: () =>
-      new Map([...choices].filter(([, { isFinished }]) => !isFinished).map(([index, { reason }]) => [index, reason])),
+    unended() {
+      const open = [...choices].filter(([, { isFinished }]) => !isFinished);
+      for (const [index] of open) ended.add(index);
+      return new Map(open.map(([index, { reason }]) => [index, reason]));
+    },
+    withoutArguments() {
+      if (ended.size === 0) return NONE;
+      const positions = new Map([...ended].map((index) => [index, choiceAt(index).calls.withoutArguments()]));
+      ended.clear();
+      return positions;
+    },
     complete(json, head) {
       isSingular = false;
       gaveRole = false;
@@ -97,6 +114,8 @@ export function createChunkForm(requestId: string): ChunkForm {
     return Array.isArray(list) ? editsOf("choices", completeElements(list, completeChoice)) : { choices: write([]) };
   }
 }
+
+const NONE: ReadonlyMap<number, readonly number[]> = new Map();
 
 /** The same of a complete answer. */
 export function completeCompletion(json: JsonObject, head: AnswerHead, requestId: string): MemberEdits | null {
@@ -113,7 +132,9 @@ export function completeCompletion(json: JsonObject, head: AnswerHead, requestId
     if (!isObject(message)) return edits;
     const { role } = message;
     const roleEdits = typeof role === "string" && role !== "" ? null : { role: write("assistant") };
-    const inside = mergeEdits(mergeEdits(roleEdits, joinParts(message)), completeCalls(message, createWholeCalls(requestId)));
+    const isWhole = !isCutOff(choice["finish_reason"]);
+    const calls = completeCalls(message, createWholeCalls(requestId), isWhole);
+    const inside = mergeEdits(mergeEdits(roleEdits, joinParts(message)), calls);
     return inside === null ? edits : { ...edits, message: within(inside) };
   }
 }
@@ -124,9 +145,16 @@ function reasonShown({ tool_calls: calls, function_call: legacy }: JsonObject, b
   return isObject(legacy) ? "function_call" : before;
 }
 
-function completeCalls(message: JsonObject, calls: CallForm): MemberEdits | null {
+/** Not pieces of one call beside each other. */
+function hasWholeCalls(delta: unknown): boolean {
+  const calls: unknown = isObject(delta) ? delta["tool_calls"] : null;
+  return !Array.isArray(calls) || calls.every((call) => isObject(call) && isObject(call["function"]) && call["function"]["name"]);
+}
+
+/** @param isEnd no more of them follows. */
+function completeCalls(message: JsonObject, calls: CallForm, isEnd: boolean): MemberEdits | null {
   const { tool_calls: list, function_call: legacy } = message;
-  const listed = Array.isArray(list) ? completeElements(list, calls.complete) : null;
+  const listed = Array.isArray(list) ? completeElements(list, (call) => calls.complete(call, isEnd)) : null;
   const text = textArguments(legacy);
   return mergeEdits(editsOf("tool_calls", listed), text === null ? null : { function_call: within(text) });
 }

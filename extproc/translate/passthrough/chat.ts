@@ -9,17 +9,7 @@ import { errorIn } from "../../protocol/chat/error.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeForeign } from "../../protocol/json/raw.ts";
-import {
-  editMembers,
-  mergeEdits,
-  remove,
-  replace,
-  within,
-  withinObject,
-  write,
-  writeAll,
-  type MemberEdit,
-} from "../../protocol/json/splice.ts";
+import { editMembers, mergeEdits, remove, replace, withinObject, write, type MemberEdit } from "../../protocol/json/splice.ts";
 import { withoutChoice } from "../../protocol/broken-answer.ts";
 import { encodeErrorEvent } from "../../protocol/error-event.ts";
 import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
@@ -177,9 +167,9 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   let isDone = false;
   let head = ownHead;
   const form = createChunkForm(requestId);
-  /** Requested, and taken from a chunk that has choices: it follows them. */
+  /** Requested, and taken from a chunk that is not the last: it follows all choices. */
   let owedUsage: JsonObject | null = null;
-  /** The client has a chunk with its usage. */
+  /** The client has its usage: no other follows, and none is charged, because LangChain adds up all. */
   let hasUsage = false;
   const counted = () => meter.final().usage;
 
@@ -235,6 +225,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   }
 
   function report(json: JsonObject, hasChoices: boolean): void {
+    if (hasUsage) return;
     const counts = chatUsage(json, profile) ?? {};
     const { outputTokens: _, reasoningTokens: __, ...prompt } = counts;
     meter.report(isOfOne(hasChoices) ? prompt : counts);
@@ -260,11 +251,43 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   }
 
   function editChunk(json: JsonObject, isWithoutChoices: boolean): EventEdit {
-    if (isWithoutChoices && !wishes.usage && isObject(json["usage"])) return "hide";
+    if (isWithoutChoices && isObject(json["usage"]) && !isShown(json["usage"])) return "hide";
     const edits = Object.hasOwn(json, "usage") ? { ...model, ...editUsage(json, isWithoutChoices) } : model;
-    const missing = form.complete(json, head);
-    if (missing !== null) return { ...missing, members: { ...edits, ...missing.members } };
+    const own = form.complete(json, head);
+    const missing = encodeArguments();
+    if (missing !== "") return { members: { ...edits, ...own?.members }, missing, isSingular: true };
+    if (own !== null) return { ...own, members: { ...edits, ...own.members } };
     return Object.keys(edits).length === 0 ? "keep" : { members: edits };
+  }
+
+  /** Is this the usage that the client requested? */
+  function isShown(usage: JsonObject): boolean {
+    if (!wishes.usage) return false;
+    if (wishes.usagePerChunk) return true;
+    if (hasUsage) return false;
+    hasUsage = outcome === "complete" && isWholeUsage(usage);
+    if (!hasUsage) owedUsage = usage;
+    return hasUsage;
+  }
+
+  /** Some servers report zeros before they report the answer's usage. */
+  function isWholeUsage(usage: JsonObject): boolean {
+    return missingCounts(usage, counted) === null && (usage["completion_tokens"] !== 0 || meter.outputBytes() === 0);
+  }
+
+  /** Before the end of an answer: of calls whose server sends an empty text for none. */
+  function encodeArguments(): string {
+    let chunks = "";
+    for (const [answer, calls] of form.withoutArguments()) {
+      for (const index of calls)
+        chunks += chunkEncoder().delta({ tool_calls: [{ index, function: { arguments: "{}" } }] }, answer);
+    }
+    return chunks;
+  }
+
+  function chunkEncoder() {
+    // Its null would take the place of usage that came before.
+    return createChunkEncoder(head, wishes.usage && !wishes.usagePerChunk && !hasUsage);
   }
 
   /**
@@ -273,12 +296,9 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
    */
   function editUsage({ usage }: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
     if (!wishes.usage) return { usage: remove };
-    if (!isObject(usage) || wishes.usagePerChunk) return {};
-    hasUsage ||= isWithoutChoices;
-    owedUsage = isWithoutChoices || isOfOne(true) ? null : usage;
-    if (!isWithoutChoices) return { usage: write(null) };
-    const missing = missingCounts(usage, counted);
-    return missing === null ? {} : { usage: within(writeAll(missing)) };
+    if (!isObject(usage) || wishes.usagePerChunk || isWithoutChoices) return {};
+    owedUsage = isOfOne(true) ? null : usage;
+    return { usage: write(null) };
   }
 
   function withMissing(missing: string): EventEdit {
@@ -287,21 +307,19 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
 
   /** Some servers show the end of an answer by `[DONE]` alone; OpenAI's SDK for JavaScript throws at an answer without a reason for it. */
   function encodeUnended(): string {
-    // Its null would take the place of usage that came before.
-    const encoder = createChunkEncoder(head, wishes.usage && !wishes.usagePerChunk && !hasUsage);
+    const encoder = chunkEncoder();
     const ends = [...form.unended()].map(([index, finishReason]) => encoder.finish({ finishReason, stopSequence: null }, index));
-    return ends.join("");
+    return encodeArguments() + ends.join("");
   }
 
   /** Of a server that reports none, the gateway's own count, by which it charges. */
   function encodeOwedUsage(): string {
-    if (!wishes.usage || wishes.usagePerChunk || (hasUsage && owedUsage === null)) return "";
+    if (!wishes.usage || wishes.usagePerChunk || hasUsage) return "";
     hasUsage = true;
     if (owedUsage === null) return createChunkEncoder(head, true).usage(counted());
     const { id, created, model } = head;
     const usage = { ...owedUsage, ...missingCounts(owedUsage, counted) };
     const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage };
-    owedUsage = null;
     return encodeSseEvent(null, encodeForeign(chunk));
   }
 

@@ -183,6 +183,55 @@ test("calls without ids get one each, in their stream and in a complete answer",
   expect([...answer.matchAll(/"id":"(call_\w+)"/g)].map(([, id]) => id)).toEqual(ids);
 });
 
+describe("a call without arguments", () => {
+  const of = (delta: Json, finish: string | null = null) => ({ ...HEAD, choices: [{ index: 0, delta, finish_reason: finish }] });
+  const named = (index: number, written?: string) => ({
+    ...call(index, `call_${index + 1}`, ""),
+    function: { name: "now", arguments: written },
+  });
+  const begun = of({ role: "assistant", tool_calls: [named(0, "")] });
+  const whole = [{ function: { arguments: "{}" } }, { function: { arguments: "{}" } }];
+
+  test.for([
+    { where: "in pieces", sent: [begun, of({ tool_calls: [named(1)] }), of({}, "tool_calls")] },
+    { where: "in the chunk that ends its answer", sent: [begun, of({ tool_calls: [named(1, "")] }, "tool_calls")] },
+    { where: "in one chunk", sent: [of({ role: "assistant", tool_calls: [named(0, ""), named(1)] }, "tool_calls")] },
+    { where: "before [DONE] alone", sent: [begun, of({ tool_calls: [named(1, "")] })] },
+  ])("has those of none, which clients parse: $where", async ({ sent }) => {
+    const { text, metered } = play(CHAT, [Buffer.from(write(sent))], { protocol: "chat" });
+    expect((await replayChat(text)).choices).toMatchObject([{ finish_reason: "tool_calls", message: { tool_calls: whole } }]);
+    // What the gateway adds is not charged.
+    expect(metered.usage.outputTokens).toBe(0);
+  });
+
+  test("of one of several answers is completed in that answer", () => {
+    const second = { ...begun, choices: begun.choices.map((choice) => ({ ...choice, index: 1 })) };
+    const ends = [0, 1].map((index) => ({
+      ...HEAD,
+      choices: [{ index, delta: {}, finish_reason: index ? "tool_calls" : "stop" }],
+    }));
+    const { text } = play({ ...CHAT, n: 2 }, [Buffer.from(write([of({ content: "hi" }), second, ...ends]))], {
+      protocol: "chat",
+    });
+    expect(text).toContain('"choices":[{"index":1,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}');
+    expect(text.match(/\{\}"/g)).toHaveLength(1);
+  });
+
+  test("has them in a complete answer, too", () => {
+    const message = { role: "assistant", content: null, tool_calls: [named(0, ""), named(1)] };
+    const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
+    expect(JSON.parse(complete({ choices }))).toMatchObject({ choices: [{ message: { tool_calls: whole } }] });
+  });
+
+  test("that was cut off is left alone", () => {
+    const { text } = play(CHAT, [Buffer.from(write([begun, of({}, "length")]))], { protocol: "chat" });
+    expect(text).toBe(write([begun, of({}, "length")]));
+    const message = { role: "assistant", content: null, tool_calls: [named(0, "")] };
+    const answer = complete({ choices: [{ index: 0, message, finish_reason: "length" }] });
+    expect(JSON.parse(answer)).toMatchObject({ choices: [{ message: { tool_calls: [named(0, "")] } }] });
+  });
+});
+
 test("a complete answer gets what it lacks, and keeps its other bytes", () => {
   const message = { content: "hi", tool_calls: [{ id: "a", function: { name: "f", arguments: { big: 1 } } }] };
   const written = JSON.stringify({ choices: [{ message, finish_reason: "stop" }], x: 1.5 }).replace(

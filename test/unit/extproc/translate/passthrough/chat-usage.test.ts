@@ -94,6 +94,26 @@ describe("usage that is requested, and that the server does not report, is the g
   });
 });
 
+describe("of usage that the server reports more than once without a choice, the client gets", () => {
+  const of = (completion: number) => ({ prompt_tokens: 5, completion_tokens: completion, total_tokens: 5 + completion });
+  const report = (usage: object) => chunk({}, { choices: [], usage });
+  const answer = chunk({ content: "a".repeat(40) });
+
+  test.for([
+    { name: "the first after the end", reports: [answer, FINISH, report(of(9)), report(of(9))], tokens: 9 },
+    { name: "the first after the end, by which we charge", reports: [answer, FINISH, report(of(9)), report(of(12))], tokens: 9 },
+    { name: "the last, if none follows the end", reports: [report(of(1)), answer, report(of(9)), FINISH], tokens: 9 },
+    { name: "none that comes before the end", reports: [report(of(1)), answer, FINISH, report(of(9))], tokens: 9 },
+    { name: "none that is all zeros", reports: [answer, FINISH, report(of(0)), report(of(9))], tokens: 9 },
+    { name: "none that lacks counts", reports: [answer, FINISH, report({ prompt_tokens: 5 }), report(of(9))], tokens: 9 },
+    { name: "none that follows [DONE]", reports: [answer, FINISH, report(of(9)), DONE, report(of(12))], tokens: 9 },
+  ])("$name", ({ reports, tokens }) => {
+    const { text, metered } = play(WITH_USAGE, [Buffer.from(reports.join("") + DONE)], { protocol: "chat" });
+    expect(usagesIn(text)).toEqual([of(tokens)]);
+    expect(metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: tokens }, isEstimated: false });
+  });
+});
+
 function complete(request: object, answer: object) {
   const meter = createMeter(10);
   const translation = createTranslation("chat", inputFor(request, { upstream: "chat", upstreamModel: "m" }));
