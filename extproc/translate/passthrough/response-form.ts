@@ -7,7 +7,8 @@ import { encodeForeign } from "../../protocol/json/raw.ts";
 import { editMembers, mergeEdits, withinElements, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { namesOf } from "../responses/item-names.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
-import { completeCallEnd, completeCallStart, NO_ARGUMENTS, renamed } from "./call-item.ts";
+import { completeItemEnd, completeItemStart, completePartText, NO_ARGUMENTS, renamed } from "./item-form.ts";
+import { CALLS, EMPTY_ITEMS, pieceOf, TEXT_MEMBERS, type Piece } from "./response-piece.ts";
 import { createResponseHead, type ResponseFacts } from "./response-head.ts";
 import { completeResponseUsage } from "./response-usage.ts";
 import { createResponseItems, type ItemParts, type ResponseItem } from "../responses/response-items.ts";
@@ -35,37 +36,6 @@ export interface CompletedEvent {
   missing: readonly JsonObject[];
 }
 
-/** What an event says about its item. */
-interface Piece {
-  kind: string | null;
-  /** The list of parts that it belongs to, and a part that is empty. */
-  list: "content" | "summary" | null;
-  part: JsonObject;
-}
-
-const NO_PART: JsonObject = {};
-const TEXT: Piece = { kind: "message", list: "content", part: { type: "output_text", text: "", annotations: [], logprobs: [] } };
-const SUMMARY: Piece = { kind: "reasoning", list: "summary", part: { type: "summary_text", text: "" } };
-const REASONING: Piece = { kind: "reasoning", list: "content", part: { type: "reasoning_text", text: "" } };
-
-const PIECES: ReadonlyMap<string, Piece> = new Map<string, Piece>([
-  ["output_text", TEXT],
-  ["refusal", { kind: "message", list: "content", part: { type: "refusal", refusal: "" } }],
-  ["reasoning_text", REASONING],
-  ["reasoning_part", REASONING],
-  ["reasoning_summary_text", SUMMARY],
-  ["reasoning_summary_part", SUMMARY],
-  ["function_call_arguments", { kind: "function_call", list: null, part: NO_PART }],
-  ["custom_tool_call_input", { kind: "custom_tool_call", list: null, part: NO_PART }],
-]);
-const UNKNOWN: Piece = { kind: null, list: null, part: NO_PART };
-
-/** Items that begin with nothing but their name. */
-const EMPTY_ITEMS: ReadonlyMap<string | null, JsonObject> = new Map([
-  ["message", { type: "message", role: "assistant", status: "in_progress", content: [] }],
-  ["reasoning", { type: "reasoning", summary: [], content: [] }],
-]);
-
 /** Events of an item. */
 const OF_AN_ITEM = /^response\.([a-z_]+)\.(?:annotation\.)?(?:delta|done|added)$/;
 
@@ -81,6 +51,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   const head = createResponseHead(facts);
   const items = createResponseItems(facts.requestId);
   const number = createNumbering();
+  let hasEnded = false;
 
   function complete(json: JsonObject): CompletedEvent | "hide" | GatewayError | null {
     const { type, response } = json;
@@ -101,7 +72,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   }
 
   function completeResponse(response: JsonObject, type: string): CompletedEvent | null {
-    const missing = head.missing(response);
+    const missing = { ...head.missing(response), ...statusOf(response, STATUSES.get(type)) };
     const output = elementsOf(response["output"]);
     const known = items.match(output);
     const isEnd = FINAL_EVENTS.includes(type);
@@ -109,10 +80,11 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     const members = mergeEdits(headEdits(missing), completeResponseUsage(response, isEnd ? counted : null));
     const completeOutput = (item: JsonObject, at: number) => {
       const begun = known[at];
-      if (begun !== undefined && isEnd) return endEdits(begun, item);
+      if (begun !== undefined && isEnd) return endEdits(begun, item, !hasEnded);
       return renamed(item, begun ?? items.nameOf(item, at));
     };
     const edits = mergeEdits(members, outputEdits(output, completeOutput));
+    hasEnded ||= isEnd;
     return edits === null && ends.length === 0 ? null : { values: {}, inside: { response: edits ?? {} }, missing: ends };
   }
 
@@ -131,18 +103,19 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   }
 
   function endOf(begun: ResponseItem, item: JsonObject): JsonObject[] {
-    const whole = edited(item, endEdits(begun, item));
+    const whole = edited(item, endEdits(begun, item, !begun.isDone));
     const done = { type: "response.output_item.done", output_index: begun.position, item: whole };
     const pieces = piecesBefore(begun, whole);
     begun.isDone = true;
     return [...pieces, done];
   }
 
-  function endEdits(begun: ResponseItem, item: JsonObject): MemberEdits | null {
-    return mergeEdits(
-      renamed(item, begun),
-      completeCallEnd(item, () => contentOf(begun.position)),
-    );
+  /** @param isFirst a server could repeat a short event, and all that an item has with it. */
+  function endEdits(begun: ResponseItem, item: JsonObject, isFirst: boolean): MemberEdits | null {
+    const names = renamed(item, begun);
+    let written: JsonObject | undefined;
+    const once = () => (written ??= contentOf(begun.position));
+    return isFirst ? mergeEdits(names, completeItemEnd(item, once)) : names;
   }
 
   function completeItem(json: JsonObject, type: string): CompletedEvent | "hide" | null {
@@ -163,9 +136,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     beginParts(begun.content, item["content"]);
     beginParts(begun.summary, item["summary"]);
     if (begun.hasContent) begun.content.heard.add(0);
-    const isListless = item["type"] === "message" && !isGiven(item["content"]);
-    const members = mergeEdits(isListless ? { content: write([]) } : null, completeCallStart(item));
-    const inside = mergeEdits(renamed(item, begun), members);
+    const inside = mergeEdits(renamed(item, begun), completeItemStart(item));
     return changed(positionOf(index, begun), inside === null ? {} : { item: inside });
   }
 
@@ -175,19 +146,21 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     if (known?.isDone === true && names.length > 0) return "hide";
     const begun = known ?? items.begin(index, item);
     if (begun === null) return "hide";
-    const edits = endEdits(begun, item);
+    const edits = endEdits(begun, item, !begun.isDone);
     const missing = begun.hasContent ? [] : piecesBefore(begun, edited(item, edits));
     begun.isDone = true;
     return changed(positionOf(index, begun), edits === null ? {} : { item: edits }, missing);
   }
 
-  function completePiece(json: JsonObject, { type, name, piece, index }: PieceOf): CompletedEvent | null {
+  function completePiece(json: JsonObject, { type, name, piece, index }: PieceOf): CompletedEvent | "hide" | null {
     const { item_id: id } = json;
     const names = namesOf({ id });
+    if (isEndWithoutText(json, type, name)) return "hide";
     const known = items.find({ index, names, kind: piece.kind });
     const empty = known === undefined ? EMPTY_ITEMS.get(piece.kind) : undefined;
     const begun = known ?? (empty === undefined ? null : items.begin(index, { ...empty, id }));
-    // Nothing tells the name of a call that has not begun.
+    // Nothing tells the name of a call that has not begun: its end has what its pieces had.
+    if (begun === null && CALLS.has(piece.kind)) return "hide";
     if (begun === null) return changed(index === null ? { output_index: items.latest() } : {});
     const missing = known === undefined ? [added(begun, { ...empty })] : [];
     begun.isShown = true;
@@ -202,6 +175,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
       const location = { item_id: item.id, output_index: item.position };
       const isEmpty = type === "response.function_call_arguments.done" && hasNoArguments(json, item);
       if (isEmpty) item.content.heard.delete(0);
+      item.hasPieces ||= isEmpty || textOf(json["delta"]) !== "";
       const given = isEmpty ? { arguments: NO_ARGUMENTS } : {};
       const deltas = deltasBefore({ ...json, ...given }, { type, name, location, heard: item.content.heard, position: 0 });
       return changed({ ...values, ...given }, {}, [...missing, ...deltas]);
@@ -223,13 +197,9 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
         ...(isTextWithoutLogprobs(json, type) && { logprobs: [] }),
         ...(type.startsWith("response.reasoning_part.") && { type: type.replace("reasoning_part", "content_part") }),
       },
-      isOtherReasoning(json, type, item) ? { part: REASONING_TEXT } : {},
+      partEdits(json, type, item),
       [...missing, ...start, ...deltasBefore(json, { type, name, location, heard: parts.heard, position })],
     );
-  }
-
-  function hasNoArguments(json: JsonObject, { position }: ResponseItem): boolean {
-    return (json["arguments"] ?? "") === "" && textOf(contentOf(position)?.["arguments"]) === "";
   }
 
   return { complete };
@@ -237,16 +207,29 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
 
 /** The same of a complete answer. */
 export function completeWholeResponse(response: JsonObject, facts: ResponseFacts, counted: () => Usage): MemberEdits | null {
-  const missing = createResponseHead(facts).missing(response);
+  const missing = { ...createResponseHead(facts).missing(response), ...statusOf(response, "completed") };
   const items = createResponseItems(facts.requestId);
   const output = outputEdits(elementsOf(response["output"]), (item, at) =>
     mergeEdits(
       renamed(item, items.nameOf(item, at)),
-      completeCallEnd(item, () => undefined),
+      completeItemEnd(item, () => undefined),
     ),
   );
   return mergeEdits(mergeEdits(headEdits(missing), completeResponseUsage(response, counted)), output);
 }
+
+/** @param status that its event, or a complete answer, stands for. */
+function statusOf({ status: given }: JsonObject, status: string | undefined): JsonObject {
+  return isGiven(given) || status === undefined ? {} : { status };
+}
+
+const STATUSES: ReadonlyMap<string, string> = new Map([
+  ["response.created", "in_progress"],
+  ["response.in_progress", "in_progress"],
+  ["response.completed", "completed"],
+  ["response.incomplete", "incomplete"],
+  ["response.failed", "failed"],
+]);
 
 function headEdits(missing: JsonObject): MemberEdits | null {
   return Object.keys(missing).length === 0 ? null : writeAll(missing);
@@ -297,16 +280,6 @@ function deltasBefore(json: JsonObject, { type, name, location, heard, position 
   return [{ type: `response.${name}.delta`, ...location, delta: text, ...(name === "output_text" && { logprobs: [] }) }];
 }
 
-/** By what an event is about: the text that its end repeats. */
-const TEXT_MEMBERS: ReadonlyMap<string, string> = new Map([
-  ["output_text", "text"],
-  ["reasoning_text", "text"],
-  ["reasoning_summary_text", "text"],
-  ["refusal", "refusal"],
-  ["function_call_arguments", "arguments"],
-  ["custom_tool_call_input", "input"],
-]);
-
 function hasText(part: unknown): boolean {
   return isObject(part) && [part["text"], part["refusal"]].some((text) => typeof text === "string" && text !== "");
 }
@@ -337,11 +310,6 @@ interface PartOf extends EventOf {
   missing: readonly JsonObject[];
 }
 
-function pieceOf(name: string, { part }: JsonObject): Piece {
-  const described = name === "content_part" && isObject(part) ? part["type"] : name;
-  return (typeof described === "string" ? PIECES.get(described) : undefined) ?? UNKNOWN;
-}
-
 function changed(
   values: JsonObject,
   inside: CompletedEvent["inside"] = {},
@@ -359,6 +327,24 @@ function isTextWithoutLogprobs({ logprobs }: JsonObject, type: string): boolean 
 /** vLLM has an event of its own for parts of reasoning, and gives them the type of text. */
 function isOtherReasoning({ part }: JsonObject, type: string, { kind }: ResponseItem): boolean {
   return kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
+}
+
+function hasNoArguments(json: JsonObject, { hasPieces }: ResponseItem): boolean {
+  return !hasPieces && (json["arguments"] ?? "") === "";
+}
+
+function partEdits(json: JsonObject, type: string, item: ResponseItem): CompletedEvent["inside"] {
+  const { part } = json;
+  if (!isPart(type) || !isObject(part)) return {};
+  const edits = mergeEdits(completePartText(part), isOtherReasoning(json, type, item) ? REASONING_TEXT : null);
+  return edits === null ? {} : { part: edits };
+}
+
+/** The end of a text, or of a part, that lacks its text: the client has it. */
+function isEndWithoutText({ text, part }: JsonObject, type: string, name: string): boolean {
+  if (!type.endsWith(".done")) return false;
+  if (isPart(type)) return isObject(part) && completePartText(part) !== null;
+  return TEXT_MEMBERS.get(name) === "text" && !isGiven(text);
 }
 
 const REASONING_TEXT: MemberEdits = { type: write("reasoning_text") };

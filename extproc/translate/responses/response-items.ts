@@ -21,6 +21,8 @@ export interface ResponseItem extends ItemNames {
   isShown: boolean;
   /** The client has some of its content. */
   hasContent: boolean;
+  /** Of a call: the client has some of its text. */
+  hasPieces: boolean;
 }
 
 /** The parts of an item, numbered from 0: vLLM counts on from item to item. */
@@ -81,6 +83,7 @@ export function createResponseItems(requestId: string): ResponseItems {
       isDone: false,
       isShown: false,
       hasContent: false,
+      hasPieces: false,
       ...partsOf(),
     };
     taken.add(position);

@@ -21,6 +21,18 @@ const eachCall = (change: (call: Json, event: Event) => void) => () => {
   return write(all);
 };
 
+const isPart = (value: unknown): value is Json => typeof value === "object" && value !== null;
+
+const eachPart = (change: (part: Json, event: Event) => void) => () => {
+  const all = events();
+  for (const event of all) {
+    if (isPart(event["part"])) change(event["part"], event);
+    for (const item of [event.item, ...(event.response?.output ?? [])])
+      if (item?.["type"] === "message" && Array.isArray(item["content"])) for (const part of item["content"]) change(part, event);
+  }
+  return write(all);
+};
+
 function callsIn({ item, response }: Event): Json[] {
   return [...(item === undefined ? [] : [item]), ...(response?.output ?? [])].filter(({ type }) => type === "function_call");
 }
@@ -91,6 +103,28 @@ const ODD: Record<string, () => string> = {
   "arguments as an object where a call ends": eachCall((call) => {
     if (call["arguments"] !== "") call["arguments"] = { city: "Oslo" };
   }),
+  "no name where a call ends": eachCall((call, { type }) => {
+    if (!type.endsWith(".added")) delete call["name"];
+  }),
+  "no start of its call": () =>
+    write(events().filter(({ type, item }) => !(type.endsWith("item.added") && item?.["type"] === "function_call"))),
+  "no text of a part that begins": eachPart((part, { type }) => {
+    if (type.endsWith(".added")) delete part["text"];
+  }),
+  "no text where a part ends": eachPart((part, { type }) => {
+    if (!type.endsWith(".added")) delete part["text"];
+  }),
+  "no text where a text ends": () => {
+    const all = events();
+    for (const event of all) if (event.type === "response.output_text.done") delete event["text"];
+    return write(all);
+  },
+  "no content where a message ends": () => {
+    const all = events();
+    for (const { type, item } of all) if (item?.["type"] === "message" && type.endsWith(".done")) delete item["content"];
+    return write(all);
+  },
+  "no status": () => write(events()).replaceAll(/"status":"\w+",/g, ""),
   "response.in_progress first": () => {
     const all = events();
     for (const event of all) if (event.type === "response.created") event.type = "response.in_progress";
@@ -296,6 +330,27 @@ test("an item of which its server sends only the end gets its pieces", () => {
   expect(metered.usage.outputTokens).toBe(whole.usage.outputTokens);
 });
 
+test("reasoning without its list of summaries is whole for the official SDK, and a response says that it is complete", async () => {
+  const reasoning = { id: "rs_1", type: "reasoning" };
+  const all = events().map((event) => ({
+    ...event,
+    ...(isIndex(event["output_index"]) && { output_index: event["output_index"] + 1 }),
+  }));
+  const items = ["added", "done"].map((end) => ({ type: `response.output_item.${end}`, output_index: 0, item: reasoning }));
+  const sent = write([...all.slice(0, 1), ...items, ...all.slice(1)])
+    .replaceAll(/"status":"\w+",/g, "")
+    .replace('"output":[{', `"output":[${JSON.stringify(reasoning)},{`);
+  const { text } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  expect(await replayResponses(text)).toMatchObject({
+    status: "completed",
+    output: [{ ...reasoning, summary: [] }, { type: "message" }, { type: "function_call" }],
+  });
+  expect(JSON.parse(complete(JSON.stringify({ output: [reasoning] })))).toMatchObject({
+    status: "completed",
+    output: [{ ...reasoning, summary: [] }],
+  });
+});
+
 test.for([
   { lacking: "a call_id", change: (call: Json) => delete call["call_id"], id: "fc_1" },
   { lacking: "a call_id that is not empty", change: (call: Json) => (call["call_id"] = ""), id: "fc_1" },
@@ -327,6 +382,25 @@ test.for([
   expect(text).toMatch(/^event: response.function_call_arguments.done\n.*"arguments":"\{\}"/m);
   expect(text).toMatch(/^event: response.output_item.done\n.*"arguments":"\{\}"/m);
   expect(await replayResponses(text)).toMatchObject({ output: [{}, { call_id: "call_1", arguments: "{}" }] });
+});
+
+test("what an item lacks at its end is filled in once, however often a server repeats short events", () => {
+  const written = JSON.stringify({ city: "x".repeat(100_000) });
+  const call = { id: "fc_1", type: "function_call", call_id: "call_1" };
+  const [created] = events();
+  const piece = { type: "response.function_call_arguments", item_id: "fc_1", output_index: 0 };
+  const end = { type: "response.completed", response: { id: "resp_1", output: [call] } };
+  const sent = write([
+    ...(created === undefined ? [] : [created]),
+    { type: "response.output_item.added", output_index: 0, item: { ...call, name: "weather" } },
+    { ...piece, type: `${piece.type}.delta`, delta: written },
+    ...Array.from({ length: 50 }, () => ({ ...piece, type: `${piece.type}.done`, arguments: "" })),
+    ...Array.from({ length: 50 }, () => ({ type: "response.output_item.done", output_index: 0, item: call })),
+    ...Array.from({ length: 50 }, () => end),
+  ]);
+  const { text, outcome } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  expect(outcome).toBe("complete");
+  expect(text.split("x".repeat(100_000))).toHaveLength(4);
 });
 
 test("a complete call without arguments gets those of none, unless it was cut off", () => {

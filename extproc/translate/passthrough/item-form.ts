@@ -1,0 +1,83 @@
+import { isGiven, isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
+import { mergeEdits, withinElements, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import type { ItemNames } from "../responses/response-items.ts";
+import { textArguments } from "./call-form.ts";
+
+/** The items of a response and their parts, in the form that clients require: SDKs throw at one without its list or its text. */
+
+/** Of an item that begins: clients add its parts and pieces to what it has. */
+export function completeItemStart(item: JsonObject): MemberEdits | null {
+  const { list, text } = membersOf(item);
+  return mergeEdits(
+    list === undefined || isGiven(item[list]) ? null : { [list]: write([]) },
+    text === undefined || isGiven(item[text]) ? textArguments(item) : { [text]: write("") },
+  );
+}
+
+/** Of an item that has ended. @param written what its pieces had; asked for where the item lacks it. */
+export function completeItemEnd(item: JsonObject, written: () => JsonObject | undefined): MemberEdits | null {
+  const { list } = membersOf(item);
+  return list === undefined ? completeCallEnd(item, written) : completeListEnd(item, list, written);
+}
+
+function completeListEnd(item: JsonObject, name: string, written: () => JsonObject | undefined): MemberEdits | null {
+  const list = item[name];
+  if (!isGiven(list)) return { [name]: write(written()?.[name] ?? []) };
+  if (!Array.isArray(list)) return null;
+  const parts = list.map((part: unknown, at) =>
+    isObject(part) ? completePartText(part, () => textAt(written()?.[name], at)) : null,
+  );
+  return parts.every((part) => part === null) ? null : { [name]: withinElements(parts) };
+}
+
+function textAt(parts: unknown, position: number): string {
+  const part: unknown = Array.isArray(parts) ? parts[position] : undefined;
+  return isObject(part) ? textOf(part["text"]) : "";
+}
+
+/** Clients parse the arguments of a call that has ended. */
+function completeCallEnd(item: JsonObject, written: () => JsonObject | undefined): MemberEdits | null {
+  const { text: member } = membersOf(item);
+  if (member === undefined) return null;
+  const name = isGiven(item["name"]) ? undefined : written()?.["name"];
+  const edits = name === undefined ? null : { name: write(name) };
+  // One that was cut off has only what it has.
+  if ((item[member] ?? "") !== "" || item["status"] === "incomplete") return mergeEdits(edits, textArguments(item));
+  const text = textOf(written()?.[member]) || (member === "arguments" ? NO_ARGUMENTS : "");
+  return mergeEdits(edits, text === item[member] ? null : { [member]: write(text) });
+}
+
+/** Proxies that leave out empty members leave out the text of a part that begins. @param written what its pieces had. */
+export function completePartText({ type, text }: JsonObject, written = () => ""): MemberEdits | null {
+  return TEXT_PARTS.has(type) && !isGiven(text) ? { text: write(written()) } : null;
+}
+
+const TEXT_PARTS: ReadonlySet<unknown> = new Set(["output_text", "reasoning_text", "summary_text"]);
+
+/** The only text of no arguments that is JSON. */
+export const NO_ARGUMENTS = "{}";
+
+interface ItemMembers {
+  list?: "content" | "summary";
+  text?: "arguments" | "input";
+}
+
+function membersOf({ type }: JsonObject): ItemMembers {
+  return MEMBERS.get(type) ?? NO_MEMBERS;
+}
+
+const NO_MEMBERS: ItemMembers = {};
+const MEMBERS: ReadonlyMap<unknown, ItemMembers> = new Map<unknown, ItemMembers>([
+  ["message", { list: "content" }],
+  ["reasoning", { list: "summary" }],
+  ["function_call", { text: "arguments" }],
+  ["custom_tool_call", { text: "input" }],
+]);
+
+/** Clients know an item by the names with which it began. */
+export function renamed(item: JsonObject, { id, callId }: ItemNames): MemberEdits | null {
+  return mergeEdits(
+    item["id"] === id ? null : { id: write(id) },
+    callId === null || item["call_id"] === callId ? null : { call_id: write(callId) },
+  );
+}
