@@ -72,7 +72,7 @@ export function completeBlock(
       return typeof block["thinking"] === "string" ? null : { thinking: write("") };
     case "tool_use": {
       const { id, input } = block;
-      const isCalled = isGiven(id);
+      const isCalled = isGiven(id) && id !== "";
       if (isCalled && isObject(input)) return null;
       return {
         ...(!isCalled && { id: write(mintToolId("toolu_", { requestId, index: position })) }),

@@ -297,6 +297,17 @@ test("a complete message gets what it lacks, and its count of tokens", () => {
   });
 });
 
+test("calls with an empty id get one each, in their stream and in a complete message", async () => {
+  const calls = ["Oslo", "Rome"].map((city) => ({ type: "tool_use", id: "", name: "weather", input: { city } }));
+  const message = { ...emptyMessage(5), content: calls, stop_reason: "tool_use" };
+  const idsIn = (content: readonly object[]) => content.map((block) => Reflect.get(block, "id"));
+  const ids = idsIn(JSON.parse(complete(JSON.stringify(message))).content);
+  expect(ids).toEqual([expect.stringMatching(/^toolu_\w+/), expect.stringMatching(/^toolu_\w+/)]);
+  expect(new Set(ids).size).toBe(2);
+  const { text } = play(REQUEST, [Buffer.from(JSON.stringify(message))], { protocol: "messages" });
+  expect(idsIn((await replayMessages(text)).content)).toEqual(ids);
+});
+
 test.each([
   ["end_turn", [{ type: "text", text: "hi" }]],
   ["tool_use", [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }]],
