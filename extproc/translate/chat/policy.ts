@@ -5,7 +5,7 @@ export const FIELD_POLICIES = [
   map("model", "the name on the model server; the client gets its own name back", "modelx-v4-pro"),
   map("messages", "system and turns; see the next table", [{ role: "user", content: "hello" }]),
   map("max_completion_tokens", "max_tokens; the model's own limit if the client sets none", 100),
-  map("max_tokens", "max_tokens, unless max_completion_tokens is set", 100),
+  map("max_tokens", "max_tokens; the lower one if max_completion_tokens is set, too", 100),
   map("stream", "stream", true),
   map("stream_options", "include_usage decides whether the client sees a usage chunk", { include_usage: true }),
   map("temperature", "at most 1; dropped (listed) while thinking, which allows only 1", 0.5, {

@@ -56,7 +56,7 @@ export function readRequest({ body }: Pick<TranslationInput, "body">): ReadChatR
       words: {
         ...WORDS,
         serialCalls: isSerial ? "parallel_tool_calls" : null,
-        outputLimit: (request.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens",
+        outputLimit: limitName(request),
       },
     },
     omitted,
@@ -67,6 +67,11 @@ export function readRequest({ body }: Pick<TranslationInput, "body">): ReadChatR
       hidesReasoning: request.reasoning?.exclude === true,
     },
   };
+}
+
+/** Of the two limits, that which holds: the lower one. */
+function limitName({ max_completion_tokens: limit, max_tokens: older }: ChatRequest): string {
+  return (limit ?? Infinity) <= (older ?? Infinity) && (limit ?? null) !== null ? "max_completion_tokens" : "max_tokens";
 }
 
 function refuseSeveralAnswers({ n }: ChatRequest): void {
