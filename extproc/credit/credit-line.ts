@@ -1,4 +1,5 @@
 import { LeasesKeptError } from "../../ledger/leases/leases.ts";
+import { largest, smallest } from "../../ledger/money.ts";
 import type { Amounts, Answer, Lease, WalletDeps } from "./wallet-state.ts";
 
 /** What one process may spend of an account's credit: one lease, and what the database last said of the rest. */
@@ -70,6 +71,8 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
   let answer: Answer | undefined;
   /** Of the account, not leased by anybody, as last heard. */
   let freeNanoUsd = 0n;
+  /** The same, if the feed said so while the lease was to grow: what that finds may be older. */
+  let heardNanoUsd: bigint | undefined;
   let isAsking = false;
   let asked = Promise.resolve();
   /** Of a lease that was asked for without an answer: asked for again under its id, it is there once. */
@@ -105,6 +108,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
   /** Never rejects: those that wait learn of a failure. */
   async function grow({ neededNanoUsd, wantedNanoUsd }: Amounts): Promise<void> {
     isAsking = true;
+    heardNanoUsd = undefined;
     const sentMs = clock.nowMs();
     const before = lease;
     const leaseId = before?.id ?? (unansweredId ??= deps.newLeaseId());
@@ -118,9 +122,11 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
       });
       deps.onLeased();
       const atMs = clock.nowMs();
-      ({ freeNanoUsd } = grant);
+      // The lower one: what is given up in vain is there for the next request.
+      freeNanoUsd = smallest(grant.freeNanoUsd, heardNanoUsd ?? grant.freeNanoUsd);
       const isEnough = grant.addedNanoUsd >= neededNanoUsd;
-      answer = { kind: "grant", atMs, sentMs, isEnough, freeNanoUsd, othersNanoUsd: grant.leasedByOthersNanoUsd };
+      const { freeNanoUsd: foundNanoUsd, leasedByOthersNanoUsd: othersNanoUsd } = grant;
+      answer = { kind: "grant", atMs, sentMs, isEnough, freeNanoUsd: foundNanoUsd, othersNanoUsd };
       unansweredId = undefined;
       if (!grant.isOpen || lease !== before) {
         // The lease was taken from us, before or while it grew: another one is requested at once.
@@ -150,7 +156,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
       isAsking = false;
       kept = undefined;
     }
-    releaseUnheld(owedNanoUsd);
+    releaseUnheld(largest(owedNanoUsd, -freeNanoUsd));
     onChanged();
   }
 
@@ -249,6 +255,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
     },
     hear(free) {
       freeNanoUsd = free;
+      if (isAsking) heardNanoUsd = free;
       releaseMissing();
     },
     unheld: releaseMissing,

@@ -34,6 +34,31 @@ describe("an account's row about its credit", () => {
     expect(await outcomeOf(wallet.admit(sizeOf(11n), never))).toContain("insufficient_balance");
   });
 
+  test("the removal of credit counts, too, if a growth that was decided before is answered after it (S30)", async () => {
+    const { wallet, account } = startWallet({ free: 100n });
+    const running = await wallet.admit(sizeOf(100n), never);
+    await vi.advanceTimersByTimeAsync(300);
+    const next = outcomeOf(wallet.admit(sizeOf(50n), never));
+    wallet.note({ freeNanoUsd: -150n, recall: null });
+    await vi.advanceTimersByTimeAsync(1);
+    account.free = -150n;
+    running.settle(10n);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(account.free).toBe(-60n);
+    expect(await next).toContain("insufficient_balance");
+  });
+
+  test("credit whose removal a growth finds is released before the feed says so (S30)", async () => {
+    const { wallet, account } = startWallet({ free: 100n });
+    (await wallet.admit(sizeOf(60n), never)).settle(60n);
+    account.free = -120n;
+    await vi.advanceTimersByTimeAsync(1_000);
+    // It begins on what is left of the lease, which is to grow.
+    await wallet.admit(sizeOf(30n), never);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(account.free).toBe(-110n);
+  });
+
   test("credit that was added since less was asked for is there for the next request, before the feed says so (S30)", async () => {
     const { wallet, account } = startWallet({ free: 100n });
     (await wallet.admit(sizeOf(10n), never)).release();
