@@ -4,6 +4,7 @@ import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { OrOther } from "../postgres/known-or-other.ts";
+import { noteUse } from "../postgres/note-use.ts";
 import { HAS_PASSKEY, HAS_TOTP, roleColumn, ROLES, type Role } from "./members.ts";
 import { checkPersonName } from "./person-name.ts";
 import { hashToken, mintToken } from "./token.ts";
@@ -132,7 +133,7 @@ export async function findManagementToken(database: Queryable, value: string): P
     row: tokenRow,
   });
   if (token !== undefined && (token.lastUsedAt === null || Date.now() - token.lastUsedAt.getTime() > 60_000))
-    await database.execute("UPDATE management_token SET last_used_at = date_trunc('minute', now()) WHERE id = $1", [token.id]);
+    await noteUse(database, "UPDATE management_token SET last_used_at = date_trunc('minute', now()) WHERE id = $1", [token.id]);
   return token;
 }
 

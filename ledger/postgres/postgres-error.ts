@@ -15,6 +15,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === "55P03";
 }
 
+/** It is a standby, or its administrator lets it only read. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === "25006";
+}
+
 /**
  * Postgres rejects the data itself (class 22, data exception; class 23, integrity), so that a retry cannot help. Everything else,
  * from a closed connection to a full disk, may pass.

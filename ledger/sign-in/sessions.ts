@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { noteUse } from "../postgres/note-use.ts";
 import { hashToken, isTokenId, mintToken } from "../people/token.ts";
 
 /** One signed-in browser. */
@@ -74,7 +75,7 @@ export async function findSession(database: Queryable, token: string): Promise<S
     row: sessionRow,
   });
   if (session !== undefined && Date.now() - session.lastSeenAt.getTime() > 60_000)
-    await database.execute("UPDATE session SET last_seen_at = now() WHERE token_hash = $1", [hash]);
+    await noteUse(database, "UPDATE session SET last_seen_at = now() WHERE token_hash = $1", [hash]);
   return session;
 }
 
