@@ -8,11 +8,8 @@ import type { Answer } from "./send.ts";
 /** What an answer means for its request, and for its batch. */
 export type Verdict =
   | { kind: "done"; outcome: "succeeded" | "errored"; status: number; body: string; chargeNanoUsd: bigint }
-  /**
-   * Refused for now, at no charge: it is sent again. "credit": because there is too little at this moment; "envoy": it could not be
-   * sent from this process, which says nothing about others.
-   */
-  | { kind: "refused"; delayMs: number; by: "load" | "credit" | "envoy" }
+  /** Refused for now, at no charge: it is sent again. "credit": because there is too little at this moment. */
+  | { kind: "refused"; delayMs: number; by: "load" | "credit" }
   /** The model server failed: it is sent again, a few times. */
   | { kind: "failed"; delayMs: number };
 

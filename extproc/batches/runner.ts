@@ -13,6 +13,7 @@ import {
   noteSent,
   postponeRequest,
   releaseRequests,
+  returnRequest,
   SENT_SECONDS,
   stopBatch,
   takeRequests,
@@ -47,6 +48,8 @@ export interface BatchRunnerDeps {
 /** In this process, of all accounts. */
 const MAX_IN_FLIGHT = 8;
 const LOOKS_EVERY_MS = 1_000;
+/** How long this process takes no requests after it could not send one. */
+const RESTS_MS = 2_000;
 /** Refusals for lack of credit while nothing else of the account's batches runs: others may hold some for a moment. */
 const MAX_CREDIT_REFUSALS = 3;
 const WRITES_AGAIN = { firstMs: 200, maxMs: 5_000 } as const;
@@ -67,9 +70,10 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
   /** By batch; only those that were refused last time. */
   const creditRefusals = new Map<string, number>();
   const refusals = createRefusals({ nowMs: () => performance.now(), random: Math.random });
+  let restsUntilMs = -Infinity;
 
   async function look(): Promise<void> {
-    while (flying.size < MAX_IN_FLIGHT && !stopping.signal.aborted) {
+    while (flying.size < MAX_IN_FLIGHT && !stopping.signal.aborted && performance.now() >= restsUntilMs) {
       const taken = await takeRequests(database, { holder, limit: MAX_IN_FLIGHT - flying.size, refused: refusals.last });
       if (taken.length === 0) return;
       for (const request of taken) fly(request);
@@ -97,7 +101,8 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
     await conclude(request, sent, await ask(request, requestId));
   }
 
-  async function ask(request: SendableRequest, requestId: string): Promise<Verdict | "unknown"> {
+  /** @returns "unsent" if this process cannot send it, which says nothing about others. */
+  async function ask(request: SendableRequest, requestId: string): Promise<Verdict | "unknown" | "unsent"> {
     const { keyId, betas, batchId, number, attempts } = request;
     try {
       const answer = await post({
@@ -115,15 +120,19 @@ export function startBatchRunner({ database, content, tickets, target, log }: Ba
       });
       return judge(request, answer, attempts + 1 >= MAX_ATTEMPTS);
     } catch (error) {
-      // Envoy starts, or stops: nothing was sent.
-      if (["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")) return { kind: "refused", delayMs: 2_000, by: "envoy" };
+      // The Envoy of this process starts, stops or is broken.
+      if (["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")) return "unsent";
       log.info({ err: error, batch: batchId }, "a request of a batch got no answer");
       return "unknown";
     }
   }
 
-  async function conclude(request: SendableRequest, sent: SentRequest, verdict: Verdict | "unknown"): Promise<void> {
+  async function conclude(request: SendableRequest, sent: SentRequest, verdict: Verdict | "unknown" | "unsent"): Promise<void> {
     const { batchId } = request;
+    if (verdict === "unsent") {
+      restsUntilMs = performance.now() + RESTS_MS;
+      return write(() => returnRequest(database, sent));
+    }
     if (verdict === "unknown") return write(() => postponeRequest(database, { ...sent, isRefused: false, delayMs: 1_000 }));
     switch (verdict.kind) {
       case "done":

@@ -210,6 +210,16 @@ export async function postponeRequest(database: Queryable, postponed: Postponed)
   );
 }
 
+/** Gives a request back that this process cannot send: others take it at once. */
+export async function returnRequest(database: Queryable, { holder, batchId, number }: SentRequest): Promise<void> {
+  await database.execute(
+    `UPDATE batch_request SET state = 'waiting', taken_by = NULL, taken_until = NULL,
+       request_id = CASE WHEN attempts = 0 THEN NULL ELSE request_id END
+     WHERE batch_id = $1 AND number = $2 AND state = 'sent' AND taken_by = $3`,
+    [batchId, number, holder],
+  );
+}
+
 /** What a process that stops has taken and not sent, or not finished: others take it at once. */
 export async function releaseRequests(database: Queryable, holder: string): Promise<void> {
   await database.execute("UPDATE batch_request SET taken_until = now() WHERE state = 'sent' AND taken_by = $1", [holder]);
