@@ -2,6 +2,8 @@ import { createHmac, randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import * as z from "zod";
 import { GatewayError } from "../../contract/errors.ts";
+import { lockForChange, type Actor } from "../people/actor.ts";
+import { noteAction } from "../people/audit.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { postCreditIn, type PostedCredit } from "./entries.ts";
 
@@ -69,14 +71,16 @@ const codeRow = z.strictObject({
 /**
  * Redeems a code, once per account; if the same account sends it again, nothing changes. Case, spaces and dashes do not matter.
  * @throws GatewayError `invalid_request` for a code that is unknown, expired, revoked or used up: one text for all, so that
- * guessing reveals nothing; `not_found` for an unknown account.
+ * guessing reveals nothing; `not_found` for an unknown account; `permission_denied` if the actor may not add credit any more.
  */
 export async function redeemCode(
   database: Database,
-  { accountId, code, pepper }: { accountId: string; code: string; pepper: Buffer },
+  { actor, code, pepper }: { actor: Actor; code: string; pepper: Buffer },
 ): Promise<PostedCredit & { amountNanoUsd: bigint }> {
   const hash = hashCode(pepper, code.toUpperCase().replaceAll(/[\s-]/g, ""));
+  const { accountId } = actor;
   return database.transaction(async (transaction) => {
+    await lockForChange(transaction, actor, "addCredit");
     const [found] = await transaction.query({
       text: `SELECT id, amount_nano_usd AS "amountNanoUsd", most_uses AS "maxUses",
                revoked_at IS NOT NULL OR coalesce(expires_at <= now(), false) AS "isOver"
@@ -89,7 +93,10 @@ export async function redeemCode(
     const { id, amountNanoUsd, maxUses } = found;
     const reference = maxUses === 1 ? `code:${id}` : `code:${id}:${accountId}`;
     const posted = await postCreditIn(transaction, { accountId, kind: "code", amountNanoUsd, reference });
-    if (posted.isNew) await noteUse(transaction, id, accountId);
+    if (posted.isNew) {
+      await noteUse(transaction, id, accountId);
+      await noteAction(transaction, { ...actor, action: "credit.redeemed", subject: "a code" });
+    }
     return { ...posted, amountNanoUsd };
   });
 }

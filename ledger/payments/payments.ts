@@ -8,7 +8,7 @@ import { postCreditIn, type PostedCredit } from "../credit/entries.ts";
 import { DAY_MS } from "../../contract/days.ts";
 import { formatNanoUsd } from "../money.ts";
 import { queueEvent, type EventData } from "../webhooks/events.ts";
-import { lockAccount } from "../accounts/lock-account.ts";
+import { lockForChange, type Actor } from "../people/actor.ts";
 
 /** One payment through a provider: the requested amount, and its outcome (S26). */
 export interface Payment {
@@ -71,12 +71,14 @@ const paymentRow = z.strictObject({
 /**
  * Before a customer is sent to pay: each begun payment is a row here and a checkout at the provider. In a transaction, the account's
  * other payments wait for its end.
- * @throws GatewayError `rate_limited` when too many of the last 24 hours were not paid.
+ * @throws GatewayError `rate_limited` when too many of the last 24 hours were not paid; `permission_denied` if the actor may not add
+ * credit any more.
  */
-export async function admitTopUp(database: Queryable, accountId: string): Promise<void> {
+export async function admitTopUp(database: Queryable, actor: Actor): Promise<void> {
+  const { accountId } = actor;
   const most = ACCOUNT_BOUNDS.unpaidTopUpsADay;
   // One at a time: concurrent calls would all find room.
-  await lockAccount(database, accountId);
+  await lockForChange(database, actor, "addCredit");
   const unpaid = await database.execute(
     `SELECT FROM payment WHERE account_id = $1 AND id > $2 AND status IN ('pending', 'failed') LIMIT $3`,
     // An id contains its time of creation.

@@ -45,14 +45,20 @@ async function hasHadCard(transaction: Queryable, accountId: string): Promise<bo
   return (await transaction.execute("SELECT FROM saved_card WHERE account_id = $1", [accountId])) > 0;
 }
 
-/** Removes the account's card; automatic charges stop. */
-export async function removeSavedCard(database: Database, accountId: string): Promise<void> {
-  await database.transaction(async (transaction) => {
-    await turnOffAutoTopUp(transaction, accountId);
-    await transaction.execute("UPDATE saved_card SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL", [
-      accountId,
-    ]);
-  });
+/**
+ * Removes the account's card; automatic charges stop. One that was saved instead of it meanwhile stays.
+ * @returns false if it was not the account's card any more.
+ */
+export async function removeSavedCard(
+  transaction: Queryable,
+  { accountId, cardId }: { accountId: string; cardId: string },
+): Promise<boolean> {
+  const removed = await transaction.execute(
+    "UPDATE saved_card SET removed_at = now() WHERE account_id = $1 AND provider_card_id = $2 AND removed_at IS NULL",
+    [accountId, cardId],
+  );
+  if (removed > 0) await turnOffAutoTopUp(transaction, accountId);
+  return removed > 0;
 }
 
 /** @returns undefined if this provider stores none for the account. */

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { redeemCode } from "../../../ledger/credit/codes.ts";
 import { CREDIT_KINDS, listEntries } from "../../../ledger/credit/entry-list.ts";
-import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { callerOf } from "../caller.ts";
 import { encodeCursor, readEntryCursor } from "../cursor.ts";
@@ -92,9 +91,7 @@ export function creditApi(api: Api, { database, pepper }: AppDeps): void {
     },
     async (request) => {
       const caller = callerOf(request, "addCredit");
-      const { accountId } = caller;
-      const posted = await redeemCode(database, { accountId, code: request.body.code, pepper });
-      if (posted.isNew) await noteAction(database, { ...caller, action: "credit.redeemed", subject: "a code" });
+      const posted = await redeemCode(database, { actor: caller, code: request.body.code, pepper });
       return {
         currency: "USD" as const,
         amount: showMoney(posted.amountNanoUsd),

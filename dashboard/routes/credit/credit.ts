@@ -61,9 +61,7 @@ export function creditRoutes(app: FastifyInstance, deps: AppDeps): void {
     const values = readForm(request);
     const failed = await submitForm(values, async () => {
       if (!/\w/.test(values["code"] ?? "")) throw new GatewayError("invalid_request", "Enter a code.", { field: "code" });
-      const { isNew } = await redeemCode(database, { accountId, code: values["code"] ?? "", pepper });
-      if (isNew)
-        await noteAction(database, { accountId, personId: visitor.person.id, action: "credit.redeemed", subject: "a code" });
+      await redeemCode(database, { actor: { accountId, personId: visitor.person.id }, code: values["code"] ?? "", pepper });
     });
     if (failed !== undefined) return refuse(visitor, failed, reply);
     return goTo(reply, "/dashboard/credit", "Code redeemed.");

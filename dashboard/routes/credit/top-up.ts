@@ -40,21 +40,22 @@ export function topUpRoutes(app: FastifyInstance, { database }: AppDeps, provide
     checkNotSuspended(visitor);
     checkEmailProved(visitor);
     const { accountId } = visitor.membership;
+    const actor = { accountId, personId: visitor.person.id };
     const values = readForm(request);
     let address = "";
     const failed = await submitForm(values, async () => {
       const { amountNanoUsd, attemptId } = parseTopUpForm(values);
-      await admitTopUp(database, accountId);
+      await admitTopUp(database, actor);
       const { providerPaymentId, url } = await provider.openCheckout({ accountId, amountNanoUsd, attemptId });
       const begun = { accountId, provider: provider.name, providerPaymentId, amountNanoUsd };
       await database.transaction(async (transaction) => {
-        // Others may have begun while the provider answered.
-        await admitTopUp(transaction, accountId);
+        // Others may have begun while the provider answered, and the visitor may have lost access.
+        await admitTopUp(transaction, actor);
         const known = await findPayment(transaction, begun);
         const { id: subject } = await beginPayment(transaction, begun);
         // The same form again begins nothing.
         if (known !== undefined) return;
-        await noteAction(transaction, { accountId, personId: visitor.person.id, action: "credit.payment-begun", subject });
+        await noteAction(transaction, { ...actor, action: "credit.payment-begun", subject });
       });
       address = url;
     });

@@ -89,7 +89,7 @@ async function openFull(name: string): Promise<Full> {
   const token = { accountId, name, role: "viewer", createdBy: person.id, expiresAt: null } as const;
   const { id: tokenId } = await createManagementToken(database, token);
   const { code } = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, note: name, createdBy: person.id });
-  await redeemCode(database, { accountId, code, pepper: PEPPER });
+  await redeemCode(database, { actor: { accountId, personId: person.id }, code, pepper: PEPPER });
   await beginPayment(database, { accountId, provider: "test", providerPaymentId: PAYMENT, amountNanoUsd: 5_000_000_000n });
   const paid = { provider: "test", providerPaymentId: "cs_test_paid" };
   const { id: receipt } = await beginPayment(database, { accountId, ...paid, amountNanoUsd: 5_000_000_000n });

@@ -390,13 +390,14 @@ describe("the rest of an account", () => {
   });
 
   test("has a bounded number of unpaid payments per day", async () => {
-    const { database, accountId } = await start();
+    const { database, accountId, ann } = await start();
+    const actor = { accountId, personId: ann.personId };
     for (let number = 0; number < ACCOUNT_BOUNDS.unpaidTopUpsADay; number++) {
-      await admitTopUp(database, accountId);
+      await admitTopUp(database, actor);
       await beginPayment(database, { accountId, provider: "test", providerPaymentId: `p${number}`, amountNanoUsd: 1n });
     }
-    await expect(admitTopUp(database, accountId)).rejects.toMatchObject({ code: "rate_limited", status: 429 });
+    await expect(admitTopUp(database, actor)).rejects.toMatchObject({ code: "rate_limited", status: 429 });
     await database.execute("UPDATE payment SET status = 'paid', paid_at = now() WHERE provider_payment_id = 'p0'");
-    await expect(admitTopUp(database, accountId)).resolves.toBeUndefined();
+    await expect(admitTopUp(database, actor)).resolves.toBeUndefined();
   });
 });

@@ -20,6 +20,8 @@ import { usePostgres } from "../../support/billing/postgres.ts";
 import { DAY_MS } from "../../../contract/days.ts";
 
 const postgres = usePostgres();
+/** The service itself. */
+const ACME = { accountId: "acme", personId: null };
 const soon = () => new Date(Date.now() + DAY_MS);
 
 async function balanceOf(database: Database): Promise<bigint> {
@@ -39,10 +41,10 @@ test("a code is redeemed once, in any spelling; the same account may send it aga
   expect(code).toMatch(/^([2-9A-HJ-NP-Z]{5}-){3}[2-9A-HJ-NP-Z]{5}$/);
   const spelled = ` ${code.toLowerCase().replaceAll("-", " ")} `;
   const all = await Promise.all(
-    Array.from({ length: 8 }, () => redeemCode(database, { accountId: "acme", code: spelled, pepper: PEPPER })),
+    Array.from({ length: 8 }, () => redeemCode(database, { actor: ACME, code: spelled, pepper: PEPPER })),
   );
   expect(all.filter(({ isNew }) => isNew)).toEqual([{ isNew: true, postedNanoUsd: 5_000n, amountNanoUsd: 5_000n }]);
-  await expect(redeemCode(database, { accountId: "other", code, pepper: PEPPER })).rejects.toMatchObject({
+  await expect(redeemCode(database, { actor: { ...ACME, accountId: "other" }, code, pepper: PEPPER })).rejects.toMatchObject({
     code: "invalid_request",
   });
   expect(await balanceOf(database)).toBe(5_000n);
@@ -54,7 +56,7 @@ test("an unknown code and an expired one are rejected with the same message", as
   await seedLedger(database);
   const { code } = await createRedeemCode(database, { amountNanoUsd: 1n, pepper: PEPPER, expiresAt: new Date(Date.now() - 1) });
   for (const each of [code, "AAAAA-AAAAA-AAAAA-AAAAA"])
-    await expect(redeemCode(database, { accountId: "acme", code: each, pepper: PEPPER })).rejects.toThrow(
+    await expect(redeemCode(database, { actor: ACME, code: each, pepper: PEPPER })).rejects.toThrow(
       "This code is invalid or was already used.",
     );
 });
