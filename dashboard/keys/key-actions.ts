@@ -112,8 +112,7 @@ export function createKeyActions({ database, pepper, modelsField, projectField }
         const onlySwitch = switchIn(change);
         await checkModelNames(transaction, change.allowedModels ?? null, modelsField);
         const isStop = onlySwitch === "disabled" && before.status !== "disabled";
-        if (isStop) await lockForChange(transaction, actor, "manageKeys");
-        else await admitChange(transaction, "key", actor, permissionFor(change.promptLogDays));
+        await admitChange(transaction, isStop ? null : "key", actor, permissionFor(change.promptLogDays));
         const { projectId, ...settings } = change;
         if (
           projectId !== undefined &&

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "../../contract/errors.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
-import { lockForChange } from "../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { OTHER } from "../../ledger/postgres/known-or-other.ts";
@@ -64,8 +63,7 @@ export function createTraceActions({ database, pepper, targetNetworks = "public"
   ): Promise<Result> {
     return database.transaction(async (transaction) => {
       const isStop = action === "account.traces_disabled" || action === "account.traces_removed";
-      if (isStop) await lockForChange(transaction, actor, "manageTraces");
-      else await admitChange(transaction, "traces", actor, "manageTraces");
+      await admitChange(transaction, isStop ? null : "traces", actor, "manageTraces");
       const { url, result } = await work(transaction);
       await noteAction(transaction, { ...actor, action, subject: new URL(url).origin });
       return result;

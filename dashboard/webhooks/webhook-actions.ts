@@ -1,6 +1,5 @@
 import { GatewayError } from "../../contract/errors.ts";
 import type { ActionName } from "../../ledger/people/action-names.ts";
-import { lockForChange } from "../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../ledger/people/audit.ts";
 import type { Database, Queryable } from "../../ledger/postgres/database.ts";
 import { findDelivery, repeatDelivery, type ListedDelivery } from "../../ledger/webhooks/deliveries.ts";
@@ -77,8 +76,7 @@ export function createWebhookActions({ database, pepper, targetNetworks = "publi
   ): Promise<Result> {
     return database.transaction(async (transaction) => {
       const isStop = action === "account.webhook_disabled" || action === "account.webhook_removed";
-      if (isStop) await lockForChange(transaction, actor, "manageWebhooks");
-      else await admitChange(transaction, "webhook", actor, "manageWebhooks");
+      await admitChange(transaction, isStop ? null : "webhook", actor, "manageWebhooks");
       const { url, result } = await work(transaction);
       await noteAction(transaction, { ...actor, action, subject: new URL(url).origin });
       return result;

@@ -92,22 +92,24 @@ const BOUNDED_ACTIONS = {
 
 /**
  * Locks the account for a change of it. Call before a key, a project, a budget, a webhook or a trace destination is created or
- * changed, an account's limits or settings are changed, or something is sent on request. Deleting and disabling are never limited,
- * so that anything can always be stopped.
+ * changed, an account's limits or settings are changed, or something is sent on request.
+ * @param of what the change counts as; null if it deletes, disables or takes away, which is never limited: anything can always be
+ * stopped.
  * @param transaction the one that notes the action: the account's other changes wait for its end.
  * @throws GatewayError `rate_limited` when the account has reached its changes per 24 hours; `permission_denied` if the actor may not
  * make this change any more.
  */
 export async function admitChange(
   transaction: Queryable,
-  of: keyof typeof BOUNDED_ACTIONS,
+  of: keyof typeof BOUNDED_ACTIONS | null,
   actor: Actor,
   permission: Permission,
 ): Promise<void> {
-  const { accountId } = actor;
-  const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
   // One at a time: concurrent calls would all find room.
   await lockForChange(transaction, actor, permission);
+  if (of === null) return;
+  const { accountId } = actor;
+  const { patterns, max, sentence } = BOUNDED_ACTIONS[of];
   const changes = await transaction.execute(
     "SELECT FROM audit_entry WHERE account_id = $1 AND id > $2 AND action LIKE ANY ($3) LIMIT $4",
     // An id contains its creation time.

@@ -52,8 +52,7 @@ export function attributionApi(api: Api, { database }: AppDeps): void {
       const { accountId } = caller;
       const { is_on: isOn } = request.body;
       await database.transaction(async (transaction) => {
-        if (isOn) await admitChange(transaction, "settings", caller, "setLabels");
-        else await lockForChange(transaction, caller, "setLabels");
+        await admitChange(transaction, isOn ? "settings" : null, caller, "setLabels");
         if (!(await keepLabels(transaction, { accountId, isOn }))) return;
         await noteAction(transaction, { ...caller, action: isOn ? "account.tags_on" : "account.tags_off", subject: accountId });
       });

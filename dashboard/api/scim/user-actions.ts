@@ -94,8 +94,7 @@ export function createUserActions(deps: AppDeps): UserActions {
     if (personId === null || role === to || to === OTHER) return;
     const { accountId } = caller;
     await database.transaction(async (transaction) => {
-      if (isMore(to, role)) await admitChange(transaction, "settings", caller, "manageMembers");
-      else await lockForChange(transaction, caller, "manageMembers");
+      await admitChange(transaction, isMore(to, role) ? "settings" : null, caller, "manageMembers");
       await changeRole(transaction, { accountId, personId, role: to });
       const person = await findPerson(transaction, personId);
       await noteAction(transaction, { ...caller, action: "member.changed", subject: `${person?.email ?? personId} ${to}` });

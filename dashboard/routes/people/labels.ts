@@ -19,8 +19,7 @@ export function labelRoutes(app: FastifyInstance, { database }: AppDeps): void {
     const isOn = readForm(request)["isOn"] === "yes";
     await database.transaction(async (transaction) => {
       const actor = { accountId, personId: person.id };
-      if (isOn) await admitChange(transaction, "settings", actor, "setLabels");
-      else await lockForChange(transaction, actor, "setLabels");
+      await admitChange(transaction, isOn ? "settings" : null, actor, "setLabels");
       if (!(await keepLabels(transaction, { accountId, isOn }))) return;
       const action = isOn ? "account.tags_on" : "account.tags_off";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountId });

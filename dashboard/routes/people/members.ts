@@ -97,8 +97,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       const { accountId } = visitor.membership;
       await database.transaction(async (transaction) => {
         const actor = { accountId, personId: visitor.person.id };
-        if (isMore(role, member.role)) await admitChange(transaction, "settings", actor, "manageMembers");
-        else await lockForChange(transaction, actor, "manageMembers");
+        await admitChange(transaction, isMore(role, member.role) ? "settings" : null, actor, "manageMembers");
         await changeRole(transaction, { accountId, personId: member.personId, role });
         const subject = `${member.email} ${role}`;
         await noteAction(transaction, { accountId, personId: visitor.person.id, action: "member.changed", subject });

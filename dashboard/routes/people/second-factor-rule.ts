@@ -1,6 +1,5 @@
 import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../../contract/errors.ts";
-import { lockForChange } from "../../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
 import { setSecondFactorRule } from "../../../ledger/sign-in/second-factor-rule.ts";
 import type { AppDeps } from "../../app-deps.ts";
@@ -31,8 +30,7 @@ export function secondFactorRuleRoutes(app: FastifyInstance, deps: AppDeps): voi
       );
     const hasChanged = await database.transaction(async (transaction) => {
       const actor = { accountId, personId: person.id };
-      if (isRequired) await lockForChange(transaction, actor, "manageMembers");
-      else await admitChange(transaction, "settings", actor, "manageMembers");
+      await admitChange(transaction, isRequired ? null : "settings", actor, "manageMembers");
       if (!(await setSecondFactorRule(transaction, { accountId, isRequired }))) return false;
       const action = isRequired ? "account.second_factor_required" : "account.second_factor_optional";
       await noteAction(transaction, { accountId, personId: person.id, action, subject: accountName });
