@@ -1,8 +1,14 @@
 import * as z from "zod";
 
+const WANTED =
+  "must be one address, such as postgresql://user:password@host:5432/database, of one host, with the special characters of its password percent-encoded";
+
 /** What every program that uses Postgres reads from its environment. */
 export const DATABASE_VARIABLES = {
-  DATABASE_URL: z.string().min(1),
+  DATABASE_URL: z
+    .string()
+    .min(1, "must not be empty")
+    .refine((url) => url === "" || isOneAddress(url), WANTED),
   /** File with the only authorities that may have signed the server's certificate, as libpq reads it. */
   PGSSLROOTCERT: z.string().min(1).optional(),
 };
@@ -15,4 +21,14 @@ type DatabaseEnvironment = z.infer<z.ZodObject<typeof DATABASE_VARIABLES>>;
 export function databaseUrl({ DATABASE_URL: url, PGSSLROOTCERT: file }: DatabaseEnvironment): string {
   if (file === undefined || /[?&]sslrootcert=/.test(url)) return url;
   return `${url}${url.includes("?") ? "&" : "?"}sslrootcert=${encodeURIComponent(file)}`;
+}
+
+/** The driver takes anything for an address. Of several hosts, it connects to none, or to the last one, whichever is the primary. */
+function isOneAddress(text: string): boolean {
+  // A Unix socket.
+  if (/^(?:socket:|\/)/.test(text)) return true;
+  const url = URL.parse(text);
+  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) return false;
+  const hosts = url.searchParams.getAll("host");
+  return hosts.length <= 1 && ![url.host, ...hosts].some((host) => host.includes(","));
 }
