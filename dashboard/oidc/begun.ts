@@ -16,6 +16,8 @@ const begunSchema = z.strictObject({
   next: z.string(),
   /** Whether one of our pages led there: a link from elsewhere may carry an invitation that nobody has read. */
   isAsked: z.boolean(),
+  /** It is to prove who its person is, who has a session already. */
+  isAgain: z.boolean().optional(),
 });
 
 /** A sign-in elsewhere that this browser has started. */

@@ -18,6 +18,8 @@ export interface OidcConfig extends Client {
   issuer: string;
   /** Whether it asks for a second factor itself: its sign-in then meets that requirement. */
   hasSecondFactor: boolean;
+  /** Whether its tokens say when people signed in there (`auth_time`), so that it can confirm that it is them. */
+  hasAuthTime: boolean;
 }
 
 /** GitHub, or a GitHub Enterprise Server: OAuth 2 and an API, not OpenID Connect. */
@@ -37,6 +39,7 @@ export const OIDC_VARIABLES = {
   OIDC_CLIENT_SECRET: z.string().optional(),
   OIDC_NAME: z.string().max(60).optional(),
   OIDC_SECOND_FACTOR: z.enum(["here", "provider"]).default("here"),
+  OIDC_AUTH_TIME: z.enum(["required", "ignored"]).default("required"),
   GOOGLE_CLIENT_ID: z.string().optional(),
   GOOGLE_CLIENT_SECRET: z.string().optional(),
   GITHUB_CLIENT_ID: z.string().optional(),
@@ -58,7 +61,8 @@ export function providerConfigs(environment: Environment): ProviderConfig[] {
     const name = read("OIDC_NAME") === "" ? "single sign-on" : read("OIDC_NAME");
     if (read("OIDC_CLIENT_ID") === "" || read("OIDC_CLIENT_SECRET") === "")
       throw new Error("OIDC_ISSUER needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.");
-    configs.push({ id: "oidc", issuer: read("OIDC_ISSUER"), name, hasSecondFactor, ...clientOf("OIDC") });
+    const hasAuthTime = read("OIDC_AUTH_TIME") !== "ignored";
+    configs.push({ id: "oidc", issuer: read("OIDC_ISSUER"), name, hasSecondFactor, hasAuthTime, ...clientOf("OIDC") });
   }
   if (isNamed("GOOGLE"))
     configs.push({
@@ -66,6 +70,7 @@ export function providerConfigs(environment: Environment): ProviderConfig[] {
       issuer: "https://accounts.google.com",
       name: "Google",
       hasSecondFactor: false,
+      hasAuthTime: false,
       ...clientOf("GOOGLE"),
     });
   if (isNamed("GITHUB")) {

@@ -84,7 +84,8 @@ function arrivedAs(
   const identity = { issuer, subject: String(id) };
   const email = emails.find(({ primary, verified }) => primary && verified)?.email.trim() ?? null;
   const called = [name ?? "", login].map(toPersonName).find((text) => text !== "");
-  return { identity, email, name: called ?? "Somebody", organization: null };
+  // GitHub never says when somebody signed in there, and cannot be made to ask them again.
+  return { identity, email, name: called ?? "Somebody", organization: null, provenMsAgo: 0 };
 }
 
 /** GitHub answers 200 with an error in the body, where OAuth 2 requires 400 (RFC 6749, 5.2). */

@@ -7,6 +7,9 @@ import { notBegunHere, oidcFailure } from "./failure.ts";
 import { callbackPath } from "./paths.ts";
 import { PATIENCE_SECONDS, type Arrived, type Provider } from "./provider.ts";
 
+/** As long as a session here lasts. Whoever is asked for this states when its person signed in (OpenID Connect Core 1.0, 3.1.2.1). */
+const MAX_AGE_SECONDS = 30 * 86_400;
+
 /** The provider is not contacted until somebody signs in. */
 export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUrl: string }): Provider {
   const callback = `${publicBaseUrl}${callbackPath(config.id)}`;
@@ -35,7 +38,7 @@ export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUr
     id: config.id,
     name: config.name,
     hasSecondFactor: config.hasSecondFactor,
-    begin: () =>
+    begin: ({ isAgain }) =>
       saying(async () => {
         const checks = {
           state: openid.randomState(),
@@ -49,6 +52,7 @@ export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUr
           nonce: checks.nonce,
           code_challenge: await openid.calculatePKCECodeChallenge(checks.codeVerifier),
           code_challenge_method: "S256",
+          ...(config.hasAuthTime ? ageFor(isAgain) : {}),
         });
         return { address: address.href, checks };
       }),
@@ -65,13 +69,23 @@ export function createOidc(config: OidcConfig, { publicBaseUrl }: { publicBaseUr
           idTokenExpected: true,
         });
         const claims = claimsSchema.parse(tokens.claims());
+        const provenMsAgo = config.hasAuthTime ? msSince(claims.auth_time) : 0;
         const hasMore = configuration.serverMetadata().userinfo_endpoint !== undefined;
-        if (claims.email_verified !== undefined || !hasMore) return vouchedBy(claims);
+        if (claims.email_verified !== undefined || !hasMore) return { ...vouchedBy(claims), provenMsAgo };
         // Many providers put only the subject into the token itself.
         const more = await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-        return vouchedBy({ ...claims, ...profileSchema.parse(more) });
+        return { ...vouchedBy({ ...claims, ...profileSchema.parse(more) }), provenMsAgo };
       }),
   };
+}
+
+function ageFor(isAgain: boolean): Record<string, string> {
+  return isAgain ? { max_age: "0", prompt: "login" } : { max_age: String(MAX_AGE_SECONDS) };
+}
+
+/** The provider's clock may be ahead. */
+function msSince(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : Math.max(0, Date.now() - seconds * 1000);
 }
 
 async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise<openid.Configuration> {
@@ -103,9 +117,20 @@ const profileSchema = z.object({
   /** Google's: the domain of the organization that the account belongs to. */
   hd: z.string().optional().catch(undefined),
 });
-const claimsSchema = profileSchema.extend({ iss: z.string().min(1), sub: z.string().min(1).max(255) });
+const claimsSchema = profileSchema.extend({
+  iss: z.string().min(1),
+  sub: z.string().min(1).max(255),
+  auth_time: z.number().optional().catch(undefined),
+});
 
-function vouchedBy({ iss, sub, email, email_verified: isVerified = false, hd, ...names }: z.infer<typeof claimsSchema>): Arrived {
+function vouchedBy({
+  iss,
+  sub,
+  email,
+  email_verified: isVerified = false,
+  hd,
+  ...names
+}: z.infer<typeof claimsSchema>): Omit<Arrived, "provenMsAgo"> {
   const called = [names.name, names.preferred_username, email?.replace(/@.*/, "")]
     .map((text = "") => toPersonName(text))
     .find((text) => text !== "");

@@ -16,6 +16,8 @@ interface ProviderChecks {
 export interface Arrived extends Vouched {
   /** Google: their current organization; an address alone may belong to one that they have left. */
   organization: string | null;
+  /** How long ago they proved there who they are; null: it does not say, although it should. */
+  provenMsAgo: number | null;
 }
 
 /** Sign-in with another service. */
@@ -25,8 +27,11 @@ export interface Provider {
   name: string;
   /** It asks for a second factor itself. */
   hasSecondFactor: boolean;
-  /** @throws GatewayError `upstream_unavailable` if the provider cannot be reached. */
-  begin(): Promise<{ address: string; checks: ProviderChecks }>;
+  /**
+   * @param options.isAgain a signed-in person proves who they are: the provider is to ask them, whether or not it knows them already.
+   * @throws GatewayError `upstream_unavailable` if the provider cannot be reached.
+   */
+  begin(options: { isAgain: boolean }): Promise<{ address: string; checks: ProviderChecks }>;
   /**
    * @param query of the address that the browser returned to.
    * @throws GatewayError `permission_denied` for somebody whom the provider rejected; `invalid_request` for an answer to another

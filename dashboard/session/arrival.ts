@@ -21,6 +21,8 @@ interface Arrival {
   hasSecondFactor?: boolean;
   /** The provider that confirmed them; absent if none. */
   provider?: ProviderId;
+  /** How long ago they proved who they are; null: nobody knows. Just now if absent. */
+  provenMsAgo?: number | null;
 }
 
 /**
@@ -35,15 +37,13 @@ export function createArrive(deps: AppDeps): Arrive {
   const browsers = knownBrowsers(deps);
   const notify = createNotifier(deps);
 
-  return async (request, reply, { person, accountId, action, hasSecondFactor = false, provider }) => {
-    checkProvider(providerDomains, person.email, provider);
+  return async (request, reply, { person, accountId, action, hasSecondFactor = false, provider = null, provenMsAgo = 0 }) => {
+    checkProvider(providerDomains, person.email, provider ?? undefined);
     // An earlier session ends, so a session planted in this browser is worthless afterwards.
     if (request.visitor !== null) await endSession(database, request.visitor.session);
     const userAgent = request.headers["user-agent"] ?? "";
-    cookies.set(
-      reply,
-      await startSession(database, { personId: person.id, accountId, userAgent, hasSecondFactor, provider: provider ?? null }),
-    );
+    const session = { personId: person.id, accountId, userAgent, hasSecondFactor, provider, provenMsAgo };
+    cookies.set(reply, await startSession(database, session));
     await noteAction(database, noteOf({ person, accountId, action }));
     const isKnown = browsers.read(request)?.personIds.includes(person.id) === true;
     browsers.remember(request, reply, person.id);

@@ -1,6 +1,7 @@
 import type { Member } from "./visitor.ts";
 
-const FRESH_FOR_MS = 30 * 60_000;
+/** How long a proof of who somebody is lasts. */
+export const FRESH_FOR_MS = 30 * 60_000;
 
 /** The last sign-in is too long ago for this action: the answer leads to the page that asks for proof of identity. */
 export class FreshSignInNeeded extends Error {

@@ -42,7 +42,7 @@ const sessionRow = z.strictObject({
   provider: z.string().nullable(),
 });
 
-/** @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
+/** @param session.provenMsAgo null: it is unknown when its person proved who they are. @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
 export async function startSession(
   database: Queryable,
   {
@@ -51,12 +51,15 @@ export async function startSession(
     userAgent,
     hasSecondFactor = false,
     provider = null,
-  }: Pick<Session, "personId" | "accountId" | "userAgent"> & Partial<Pick<Session, "hasSecondFactor" | "provider">>,
+    provenMsAgo = 0,
+  }: Pick<Session, "personId" | "accountId" | "userAgent"> &
+    Partial<Pick<Session, "hasSecondFactor" | "provider"> & { provenMsAgo: number | null }>,
 ): Promise<string> {
   const { token, hash } = mintToken();
   await database.execute(
-    "INSERT INTO session (token_hash, person_id, account_id, user_agent, has_second_factor, provider) VALUES ($1, $2, $3, $4, $5, $6)",
-    [hash, personId, accountId, userAgent.slice(0, 200), hasSecondFactor, provider],
+    `INSERT INTO session (token_hash, person_id, account_id, user_agent, has_second_factor, provider, authenticated_at)
+     VALUES ($1, $2, $3, $4, $5, $6, coalesce(now() - $7 * interval '1 millisecond', 'epoch'))`,
+    [hash, personId, accountId, userAgent.slice(0, 200), hasSecondFactor, provider, provenMsAgo],
   );
   await database.execute(
     `DELETE FROM session WHERE token_hash IN (

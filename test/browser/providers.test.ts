@@ -26,7 +26,7 @@ async function open(domains: string): Promise<{ service: TestService; acme: Test
     started.resolve({ acme, github });
     const { clientId, clientSecret, url } = github;
     const configs = [
-      { ...acme, id: "oidc", name: "Acme", hasSecondFactor: false },
+      { ...acme, id: "oidc", name: "Acme", hasSecondFactor: false, hasAuthTime: true },
       { clientId, clientSecret, url, id: "github", name: "GitHub" },
     ] as const;
     return {

@@ -5,6 +5,7 @@ import { checkPassword } from "../../../ledger/sign-in/sign-in.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState } from "../../http/form.ts";
 import { checkProvider } from "../../oidc/provider-domains.ts";
+import type { Provider } from "../../oidc/provider.ts";
 import { unknownPasskey, type Passkeys } from "../../passkeys/passkeys.ts";
 import { goTo, safeNext, sendPage } from "../../http/reply.ts";
 import { isFresh } from "../../session/fresh.ts";
@@ -15,11 +16,20 @@ import { confirmIdentityPage, type Proofs } from "../../views/people/confirm-ide
 const PATH = "/dashboard/confirm-identity";
 
 /** A signed-in person proves their identity again, with their second factor if they have one. */
-export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, passkeys, providerDomains }: AppDeps): void {
+export function confirmIdentityRoutes(
+  app: FastifyInstance,
+  { database, pepper, passkeys, providers = [], providerDomains }: AppDeps,
+): void {
   async function render(visitor: Member, next: string, form: FormState): Promise<string> {
     const isPasskeyEnough = visitor.person.hasPasskey && visitor.onlyProvider === null;
     const challenge = isPasskeyEnough ? ((await passkeys?.ask(visitor.person.id)) ?? null) : null;
-    return confirmIdentityPage({ visitor, next, form, proofs: proofsOf(visitor), challenge });
+    return confirmIdentityPage({ visitor, next, form, proofs: proofsOf(visitor), challenge, providers: providersOf(visitor) });
+  }
+
+  /** Those that can confirm who somebody is: the one through which they signed in, if it is known. */
+  function providersOf({ onlyProvider, session }: Member): readonly Provider[] {
+    const used = providers.filter(({ id }) => id === (onlyProvider ?? session.provider));
+    return used.length === 0 ? providers : used;
   }
 
   app.get(PATH, BEFORE_FACTOR, async (request, reply) =>
@@ -33,7 +43,7 @@ export function confirmIdentityRoutes(app: FastifyInstance, { database, pepper, 
     const next = safeNext(values["next"]);
     const { first, isCodeAsked } = proofsOf(visitor);
     if (first === "elsewhere") {
-      // Only their sign-in provider can confirm their identity.
+      // No provider is set up any more.
       await endSession(database, session);
       return goTo(reply, `/dashboard/sign-in?next=${encodeURIComponent(next)}`);
     }

@@ -14,6 +14,7 @@ import type { Arrived, Provider } from "../../oidc/provider.ts";
 import { goTo, safeNext } from "../../http/reply.ts";
 import { isFromOwnPage } from "../../session/csrf.ts";
 import { createArrive } from "../../session/arrival.ts";
+import { FRESH_FOR_MS } from "../../session/fresh.ts";
 import { createEntry, invitationIn } from "./entry.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../config/sign-up-rules.ts";
 
@@ -36,21 +37,27 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
 
   app.get(startPath(id), async (request, reply) => {
     const next = safeNext(readQuery(request, "next"));
-    if (request.visitor !== null) return goTo(reply, next);
-    const { address, checks } = await provider.begin();
-    begunCookies.set(reply, { provider: id, ...checks, next, isAsked: isFromOwnPage(request, publicBaseUrl) });
+    const isAsked = isFromOwnPage(request, publicBaseUrl);
+    const isAgain = readQuery(request, "again") === "yes";
+    if (request.visitor !== null && !isAgain) return goTo(reply, next);
+    const { address, checks } = await provider.begin({ isAgain });
+    begunCookies.set(reply, { provider: id, ...checks, next, isAsked, ...(isAgain ? { isAgain } : {}) });
     return goTo(reply, address);
   });
 
   app.get(callbackPath(id), async (request, reply) => {
-    const { provider: begunAt, next, isAsked, ...checks } = begunCookies.take(request, reply);
+    const { provider: begunAt, next, isAsked, isAgain = false, ...checks } = begunCookies.take(request, reply);
     if (begunAt !== id) throw notBegunHere();
     const invitation = invitationIn(next);
     if (invitation !== "" && !isAsked) throw notAsked();
     const arrived = await provider.finish(queryOf(request), checks);
     checkDomain(arrived);
-    const { person, accountId, action, next: last } = (await arriveKnown(arrived, next)) ?? (await arriveNew(arrived, next));
-    await arrive(request, reply, { person, accountId, action, hasSecondFactor, provider: id });
+    const { provenMsAgo } = arrived;
+    if (isAgain) checkProven(provider, provenMsAgo);
+    const known = await arriveKnown(arrived, next);
+    if (isAgain && request.visitor !== null && known?.person.id !== request.visitor.person.id) throw notThem(provider.name);
+    const { person, accountId, action, next: last } = known ?? (await arriveNew(arrived, next));
+    await arrive(request, reply, { person, accountId, action, hasSecondFactor, provider: id, provenMsAgo });
     return goTo(reply, last);
   });
 
@@ -93,6 +100,24 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
 
 function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(url.split("?").slice(1).join("?"));
+}
+
+/** @throws GatewayError `permission_denied` if the provider has not just asked its person who they are. */
+function checkProven({ name }: Provider, provenMsAgo: number | null): void {
+  if (provenMsAgo === null)
+    throw new GatewayError(
+      "permission_denied",
+      `${name} does not say when you signed in there, so it cannot confirm that it is you. Contact the operator of this service.`,
+    );
+  if (provenMsAgo > FRESH_FOR_MS)
+    throw new GatewayError(
+      "permission_denied",
+      `${name} did not ask you to sign in again, so it has not confirmed that it is you. Sign out there, then try again.`,
+    );
+}
+
+function notThem(name: string): GatewayError {
+  return new GatewayError("permission_denied", `You signed in at ${name} as somebody else. Sign out there, then try again.`);
 }
 
 /** Only someone who has read the invitation joins. */

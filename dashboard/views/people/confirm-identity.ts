@@ -6,6 +6,7 @@ import { field, formProblem } from "../field.ts";
 import { csrfField } from "../csrf-field.ts";
 import { layout } from "../layout.ts";
 import { passkeyForm } from "./passkey-form.ts";
+import { providerButtons, type ProviderButton } from "./provider-buttons.ts";
 
 const PATH = "/dashboard/confirm-identity";
 
@@ -23,27 +24,32 @@ export interface ConfirmIdentityView {
   proofs: Proofs;
   /** null if they have no passkey. */
   challenge: PasskeyChallenge | null;
+  /** That can confirm who they are. */
+  providers: readonly ProviderButton[];
 }
 
-export function confirmIdentityPage({ visitor, next, form, proofs, challenge }: ConfirmIdentityView): string {
+export function confirmIdentityPage({ visitor, next, form, proofs, challenge, providers }: ConfirmIdentityView): string {
   const { person, csrf } = visitor;
   const hidden = html`!${csrfField(csrf)}<input type="hidden" name="next" value="${next}" />`;
   const passkey = (asked: PasskeyChallenge) =>
     html`<div class="card">
       !${passkeyForm({ kind: "get", action: `${PATH}/passkey`, challenge: asked, button: "Use your passkey", isPrimary: true, fields: hidden })}
     </div>`;
+  const own = html`<form method="post" action="${PATH}" class="card stack">
+    !${hidden} !${fieldsFor(proofs, visitor, form)}
+    <button class="${challenge === null ? "primary" : ""}">${proofs.first === "elsewhere" ? "Sign in again" : "Continue"}</button>
+  </form>`;
+  const elsewhere = html`<div class="card stack">
+    <p>You sign in with another service. Sign in there again to continue.</p>
+    !${providerButtons({ verb: "Sign in again", providers, next })}
+  </div>`;
   const body = html`<h1>Confirm that it is you</h1>
     <p>
       For your security, verify your identity${person.hasSecondFactor ? " with your second factor" : ""} to continue. Nothing has
       been changed yet.
     </p>
     !${formProblem(form)} !${challenge === null ? "" : passkey(challenge)}
-    <form method="post" action="${PATH}" class="card stack">
-      !${hidden} !${fieldsFor(proofs, visitor, form)}
-      <button class="${challenge === null ? "primary" : ""}">
-        ${proofs.first === "elsewhere" ? "Sign in again" : "Continue"}
-      </button>
-    </form>`;
+    !${proofs.first === "elsewhere" && providers.length > 0 ? elsewhere : own}`;
   return layout({ title: "Confirm that it is you", visitor, body, isNarrow: true });
 }
 

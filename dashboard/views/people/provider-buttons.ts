@@ -1,5 +1,5 @@
 import { html } from "ghtml";
-import { startPath } from "../../oidc/paths.ts";
+import { againPath, startPath } from "../../oidc/paths.ts";
 import type { Provider } from "../../oidc/provider.ts";
 
 export type ProviderButton = Pick<Provider, "id" | "name">;
@@ -10,13 +10,16 @@ export function providerButtons({
   providers,
   next,
 }: {
-  verb: "Sign in" | "Sign up";
+  /** "Sign in again": somebody who has a session. */
+  verb: "Sign in" | "Sign up" | "Sign in again";
   providers: readonly ProviderButton[];
   next: string;
 }): string {
   if (providers.length === 0) return "";
+  const pathOf = ({ id }: ProviderButton) =>
+    verb === "Sign in again" ? againPath(id, next) : `${startPath(id)}?next=${encodeURIComponent(next)}`;
   const buttons = providers.map(
-    ({ id, name }) => html`<a class="button" href="${startPath(id)}?next=${encodeURIComponent(next)}">${verb} with ${name}</a>`,
+    (provider) => html`<a class="button" href="${pathOf(provider)}">${verb} with ${provider.name}</a>`,
   );
   return html`<p class="buttons">!${buttons.join(" ")}</p>`;
 }

@@ -54,7 +54,7 @@ async function openWorld(): Promise<World> {
     });
   // A provider that is away.
   const issuer = `http://${LOOPBACK}:${await freePort()}`;
-  const client = { clientId: "gateway", clientSecret: "none", name: "Example", hasSecondFactor: false };
+  const client = { clientId: "gateway", clientSecret: "none", name: "Example", hasSecondFactor: false, hasAuthTime: true };
   const oidc = createProvider({ id: "oidc", issuer, ...client }, { publicBaseUrl });
   const dashboard = await open(payments[0]);
   const passkeys = createPasskeys({ id: "localhost", origin: publicBaseUrl }, { database, pepper: PEPPER });

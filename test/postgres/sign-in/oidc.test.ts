@@ -21,7 +21,7 @@ const ANN: ProviderUser = { sub: "ann-1", email: "ann@example.com", email_verifi
 async function open(options: Parameters<typeof openDashboard>[1] = {}) {
   const { database } = await postgres.migrated();
   const provider = await startOidcProvider({ redirectUri });
-  const config = { ...provider, id: "oidc", name: "Example", hasSecondFactor: false } as const;
+  const config = { ...provider, id: "oidc", name: "Example", hasSecondFactor: false, hasAuthTime: true } as const;
   const oidc = createProvider(config, { publicBaseUrl });
   const dashboard = await openDashboard(database, { providers: [oidc], mailer: createOutbox(), ...options });
 
@@ -197,7 +197,7 @@ test("owners are notified of a person who signs up through a provider with an in
 test("an unavailable provider does not block other ways to sign in, and works again afterwards", async () => {
   const { database } = await postgres.migrated();
   const port = await freePort();
-  const client = { clientId: "gateway", clientSecret: "x", name: "Example", hasSecondFactor: false };
+  const client = { clientId: "gateway", clientSecret: "x", name: "Example", hasSecondFactor: false, hasAuthTime: true };
   const config = { id: "oidc", issuer: `http://${LOOPBACK}:${port}`, ...client } as const;
   const { guest } = await openDashboard(database, { providers: [createProvider(config, { publicBaseUrl })] });
   expect((await guest.get("/dashboard/sign-in")).statusCode).toBe(200);

@@ -41,8 +41,8 @@ async function open({ domains = "", hasSecondFactor = false }: { domains?: strin
   };
   const { clientId, clientSecret, url } = servers.github;
   const configs = [
-    { ...servers.oidc, id: "oidc", name: "Acme", hasSecondFactor },
-    { ...servers.google, id: "google", name: "Google", hasSecondFactor: false },
+    { ...servers.oidc, id: "oidc", name: "Acme", hasSecondFactor, hasAuthTime: true },
+    { ...servers.google, id: "google", name: "Google", hasSecondFactor: false, hasAuthTime: false },
     { clientId, clientSecret, url, id: "github", name: "GitHub" },
   ] as const;
   const passkeys = createPasskeys({ id: "gateway.example", origin: publicBaseUrl }, { database, pepper: PEPPER });

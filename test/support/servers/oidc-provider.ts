@@ -20,6 +20,8 @@ export interface TestOidcProvider {
   clientSecret: string;
   /** The person who signs in there from now on; null: they cancel. */
   user: ProviderUser | null;
+  /** How long ago they signed in there, in seconds, whatever they are asked. */
+  signedInSecondsAgo: number;
   /** A browser's way from the provider's address to ours, which it is sent back to. */
   follow(address: string): Promise<URL>;
 }
@@ -67,12 +69,13 @@ export async function startOidcProvider({
   server.on("request", (request, response) => {
     if (request.url?.startsWith("/interaction/") !== true) return void callback(request, response);
     const { user } = test;
-    const result = user === null ? { error: "access_denied" } : { login: { accountId: user.sub } };
+    const result =
+      user === null ? { error: "access_denied" } : { login: { accountId: user.sub, ts: secondsAgo(test.signedInSecondsAgo) } };
     void provider.interactionFinished(request, response, result);
   });
   onTestFinished(() => new Promise<void>((resolve) => (server.closeAllConnections(), server.close(() => resolve()))));
 
-  const test: TestOidcProvider = { issuer, clientId, clientSecret, user: null, follow };
+  const test: TestOidcProvider = { issuer, clientId, clientSecret, user: null, signedInSecondsAgo: 0, follow };
   return test;
 
   async function follow(start: string): Promise<URL> {
@@ -91,4 +94,8 @@ export async function startOidcProvider({
     }
     return next;
   }
+}
+
+function secondsAgo(seconds: number): number {
+  return Math.floor(Date.now() / 1000) - seconds;
 }

@@ -16,6 +16,7 @@ const OIDC = {
   clientSecret: "x",
   name: "Example",
   hasSecondFactor: false,
+  hasAuthTime: true,
 } as const;
 const DOMAINS = { isOpen: true, domains: ["example.com"] };
 const SMTP = { kind: "smtp", url: "smtps://mail.example", from: "gateway@example.com" } as const;
