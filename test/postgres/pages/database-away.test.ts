@@ -6,6 +6,7 @@ import { createDatabase } from "../../../ledger/postgres/database.ts";
 import { seedLedger } from "../../support/billing/ledger.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
 import { openDashboard } from "../../support/dashboard/dashboard.ts";
+import { eventually } from "../../support/eventually.ts";
 
 /** While the database cannot be used, callers are told to come again; once it can, they are served. */
 const postgres = useOwnPostgres();
@@ -102,6 +103,25 @@ test(
     await expectThere(service);
   },
 );
+
+test("what only reads does not wait for a standby that commits wait for, and does not answer", { timeout: 60_000 }, async () => {
+  const { database, service } = await open();
+  await database.execute("UPDATE session SET last_seen_at = now() - interval '1 hour'");
+  const waitFor = async (standby: string) => {
+    await database.execute(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
+    await database.query({ text: "SELECT pg_reload_conf()", row: z.unknown() });
+    const names = { text: "SHOW synchronous_standby_names", row: z.strictObject({ synchronous_standby_names: z.string() }) };
+    await eventually(async () => expect(await database.query(names)).toEqual([{ synchronous_standby_names: standby }]));
+  };
+  await waitFor("nobody");
+  const [page, form, api, files] = await service.ask();
+  expect([page?.statusCode, api?.statusCode, files?.statusCode]).toEqual([200, 200, 200]);
+  expect(form).toMatchObject({ statusCode: 503, retryAfter: "5" });
+  expect(await service.readUsage()).toEqual([]);
+  await waitFor("");
+  await expectThere(service);
+  expect(await database.execute("SELECT FROM session WHERE last_seen_at > now() - interval '30 minutes'")).toBe(1);
+});
 
 test("a database that its administrator lets only read is not written to", { timeout: 60_000 }, async () => {
   const { database, service } = await open();
