@@ -7,7 +7,7 @@ export interface CreditLine {
   /** The lease, for whoever renews it or charges it. */
   readonly leaseId: string | null;
   readonly isInForce: boolean;
-  /** Of the lease, neither spent nor held. */
+  /** Of the lease, neither spent nor held, nor to be given up because the account does not have it. */
   readonly restNanoUsd: bigint;
   /** What the database last said that nobody has leased; nothing where it has said nothing. */
   readonly unleasedNanoUsd: bigint;
@@ -87,6 +87,11 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
     return (lease === undefined ? 0n : lease.grantedNanoUsd - lease.spentNanoUsd) - heldNanoUsd();
   }
 
+  /** Leased of the account, by this process or others, although there is not so much. */
+  function missingNanoUsd(): bigint {
+    return largest(0n, -freeNanoUsd);
+  }
+
   function isInForce(): boolean {
     return lease !== undefined && clock.nowMs() < lease.expiresAtMs - SKEW_MS;
   }
@@ -156,7 +161,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
       isAsking = false;
       kept = undefined;
     }
-    releaseUnheld(largest(owedNanoUsd, -freeNanoUsd));
+    releaseUnheld(largest(owedNanoUsd, missingNanoUsd()));
     onChanged();
   }
 
@@ -202,7 +207,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
   }
 
   function releaseMissing(): void {
-    if (freeNanoUsd < 0n) release(-freeNanoUsd);
+    if (missingNanoUsd() > 0n) release(missingNanoUsd());
   }
 
   return {
@@ -213,7 +218,7 @@ export function createCreditLine({ accountId, bank, clock, heldNanoUsd, onChange
       return isInForce();
     },
     get restNanoUsd() {
-      return restNanoUsd();
+      return restNanoUsd() - missingNanoUsd();
     },
     get unleasedNanoUsd() {
       return answer?.kind === "grant" && answer.freeNanoUsd > 0n ? answer.freeNanoUsd : 0n;

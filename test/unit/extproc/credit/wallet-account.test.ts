@@ -48,6 +48,19 @@ describe("an account's row about its credit", () => {
     expect(await next).toContain("insufficient_balance");
   });
 
+  test("nothing begins on removed credit that cannot be released yet, because more is being asked for (S30)", async () => {
+    const { wallet, account } = startWallet({ free: 100n });
+    const [running] = [await wallet.admit(sizeOf(60n), never), await wallet.admit(sizeOf(40n), never)];
+    await vi.advanceTimersByTimeAsync(300);
+    account.free = -80n;
+    const next = outcomeOf(wallet.admit(sizeOf(50n), never));
+    wallet.note({ freeNanoUsd: -80n, recall: null });
+    running.settle(10n);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await next).toContain("insufficient_balance");
+    expect(account.free).toBe(-30n);
+  });
+
   test("credit whose removal a growth finds is released before the feed says so (S30)", async () => {
     const { wallet, account } = startWallet({ free: 100n });
     (await wallet.admit(sizeOf(60n), never)).settle(60n);
