@@ -43,6 +43,7 @@ function open(question, form, opener) {
   title.id = "dialog-title";
   title.textContent = question;
   dialog.setAttribute("aria-labelledby", title.id);
+  renameIds(form);
   dialog.append(title, document.adoptNode(form));
   form.classList.remove("card");
   const cancel = form.querySelector("[data-cancel]");
@@ -60,6 +61,15 @@ function open(question, form, opener) {
   if (menu !== null) menu.open = false;
   document.body.append(dialog);
   dialog.showModal();
+}
+
+// The page may have the same ids, and its elements come first: labels would name its fields instead of the dialog's.
+function renameIds(form) {
+  const renamed = (id) => `asked-${id}`;
+  for (const element of form.querySelectorAll("[id]")) element.id = renamed(element.id);
+  for (const attribute of ["for", "aria-describedby"])
+    for (const element of form.querySelectorAll(`[${attribute}]`))
+      element.setAttribute(attribute, element.getAttribute(attribute).split(" ").map(renamed).join(" "));
 }
 
 // A secret that is shown once: the page behind it waits until it is copied.

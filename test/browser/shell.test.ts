@@ -93,6 +93,17 @@ test("a row's menu opens and closes, and the result of its form is shown once, o
   expect(complaints).toEqual([]);
 });
 
+test("a field of a dialog has its label and its help, even if the page behind it has a field of the same name", async () => {
+  const { page } = await open();
+  await page.goto("/dashboard/settings");
+  await page.getByRole("link", { name: "Close account" }).click();
+  const typed = page.getByRole("dialog").getByRole("textbox", { name: /^Enter “.*” to confirm$/ });
+  await typed.waitFor();
+  expect(await typed.evaluate((element) => element.matches(":focus"))).toBe(true);
+  await page.keyboard.press("Escape");
+  expect(await page.getByRole("link", { name: "Close account" }).evaluate((link) => link.matches(":focus"))).toBe(true);
+});
+
 test.for([true, false])(
   "on a phone the navigation is hidden until its button is pressed; with scripts: %s",
   async (hasScript) => {
