@@ -39,6 +39,7 @@ import { boxKey } from "../../runtime/sealed-box.ts";
 import { catalogueModel, PEPPER, PRICE, settlementOf } from "../support/billing/ledger.ts";
 import { gravePartsOf } from "./harness-axe.ts";
 import { useForAMonth } from "./harness-month.ts";
+import { disorderOf } from "./harness-order.ts";
 import { signUpByMail, useService, type TestService } from "./harness-service.ts";
 import { PASSWORD } from "./harness-steps.ts";
 
@@ -386,6 +387,7 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
       for (const heads of await scrolledTables(page)) found.push(`${where} at ${width}: the table ${heads} is cut off`);
     }
     for (const cell of await overfullCells(page)) found.push(`${where} at ${width}: "${cell}" runs into the next column`);
+    for (const words of await disorderOf(page)) found.push(`${where} at ${width} ${words}`);
     for (const word of await brokenWords(page)) found.push(`${where} at ${width}: "${word}" is broken across lines`);
     for (const theme of THEMES) {
       const rules = rulesAt(width, theme);

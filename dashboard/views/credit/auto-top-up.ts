@@ -49,7 +49,7 @@ export function autoTopUpSection(visitor: Member, form: FormState, { autoTopUp, 
         !${field({ name: "monthly", label: "Monthly limit (USD)", inputMode: "decimal", placeholder: "100.00", isRequired: true }, shown)}
       </div>
       <div class="buttons">
-        <button class="!${isOn ? "" : "primary"}">!${actionOf(isOn, card)}</button>
+        <button>!${actionOf(isOn, card)}</button>
         !${isOn ? TURN_OFF : ""} !${card === undefined ? "" : otherCard + REMOVE_CARD}
       </div>
     </form>`;

@@ -43,19 +43,19 @@ export function quickstartPage({ visitor, baseUrl, model, language }: Quickstart
   const mayCreate = visitor === null || isAllowed(visitor.membership.role, "manageKeys");
   const body = html`<ol class="steps">
       <li>
-        <h3>Create an API key</h3>
+        <h2>Create an API key</h2>
         <p>Its full value is shown once. Keep it in an environment variable, not in code.</p>
         !${mayCreate ? html`<p><a class="button" href="/dashboard/keys/new">Create key</a></p>` : ""}
       </li>
       <li>
-        <h3>Point your client at the gateway</h3>
+        <h2>Point your client at the gateway</h2>
         <p>
           Base URL: <code>${baseUrl}/v1</code> for OpenAI clients, <code>${baseUrl}</code> for Anthropic clients. Coding tools set
           themselves up with the <a href="/dashboard/clients">installer</a>.
         </p>
       </li>
       <li>
-        <h3 id="code">Send a request</h3>
+        <h2 id="code">Send a request</h2>
         !${model === null ? "<p>No models are available yet.</p>" : quickstart({ baseUrl, model, language, path: DOCS })}
       </li>
     </ol>

@@ -99,7 +99,7 @@ function headerFact(names: readonly string[]): [string, string] {
 
 function settings(
   { csrf }: Member,
-  { id, kind }: TraceDestination,
+  { id, kind, disabledBy }: TraceDestination,
   { form, hasContent }: Pick<DestinationView, "form" | "hasContent">,
 ): string {
   const options = { isNew: false, hasContent };
@@ -107,7 +107,7 @@ function settings(
   return html`<form method="post" action="${TRACES_PATH}/${id}" class="card stack">
     <h2>Settings</h2>
     !${formProblem(form)} !${csrfField(csrf)} !${fields}
-    <button class="primary">Save</button>
+    <button class="${disabledBy === null ? "primary" : ""}">Save</button>
   </form>`;
 }
 

@@ -37,7 +37,7 @@ export function destinationsPage({ visitor, destinations, hasContent, refused }:
     <p class="muted">
       Send every request of this account to your own observability system, over
       <a href="https://opentelemetry.io/docs/specs/otlp/">OTLP</a>. Each request becomes a span with its model, tokens, cost,
-      duration, key and tags, named by OpenTelemetry's conventions for generative AI.
+      duration, key and tags, named according to OpenTelemetry's conventions for generative AI.
     </p>
     !${destinations.length === 0 ? empty(mayManage ? "No destinations yet" : "Owners only", { note }) : table(destinations)}
     !${mayManage ? addForms(visitor, { destinations, hasContent, refused }) : ""}`;
@@ -94,7 +94,7 @@ function addForm({ csrf }: Member, kind: DestinationKind, fields: string, form: 
     !${formProblem(form)} !${csrfField(csrf)}
     <input type="hidden" name="kind" value="${kind}" />
     !${fields}
-    <button class="primary">Add ${KIND_WORDS[kind]}</button>
+    <button>Add ${KIND_WORDS[kind]}</button>
   </form>`;
 }
 

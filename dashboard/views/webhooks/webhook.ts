@@ -36,7 +36,8 @@ export function webhookPage({ visitor, endpoint, deliveries, next, form, dialog 
     !${notes(endpoint)} !${buttons(visitor, endpoint)}
     <h2>Recent deliveries</h2>
     !${deliveries.length === 0 ? empty("No events yet") : deliveryTable(visitor, { endpoint, deliveries })}
-    !${next === null ? "" : olderLink(path, { before: next }, "Older deliveries")} !${settings(visitor, { path, form })}`;
+    !${next === null ? "" : olderLink(path, { before: next }, "Older deliveries")}
+    !${settings(visitor, { path, form, isEnabled: endpoint.disabledBy === null })}`;
   return layout({ title: "Webhook", visitor, path: WEBHOOKS_PATH, body });
 }
 
@@ -104,12 +105,12 @@ function deliveryTable(
   return responsiveTable(heads, rows, "wide");
 }
 
-function settings({ csrf }: Member, { path, form }: { path: string; form: FormState }): string {
+function settings({ csrf }: Member, { path, form, isEnabled }: { path: string; form: FormState; isEnabled: boolean }): string {
   return html`<form method="post" action="${path}" class="card stack">
     <h2>Settings</h2>
     !${formProblem(form)} !${csrfField(csrf)} !${field({ name: "url", label: "Endpoint URL", isRequired: true }, form)}
     !${eventChoice(form)}
-    <button class="primary">Save</button>
+    <button class="${isEnabled ? "primary" : ""}">Save</button>
   </form>`;
 }
 
