@@ -12,20 +12,20 @@ export function feeWords({ requestPicoUsd, millionths }: ProviderKeyFee): string
   return parts.length === 0 ? "None" : parts.join(" + ");
 }
 
-export const STATE_WORDS: Readonly<Record<OrOther<ProviderKeyState>, { words: string; isGood: boolean; note: string }>> = {
-  pending: { words: "Pending", isGood: true, note: "Takes effect within seconds." },
-  active: { words: "Active", isGood: true, note: "" },
+export const STATE_WORDS: Readonly<Record<OrOther<ProviderKeyState>, { words: string; badge: string; note: string }>> = {
+  pending: { words: "Pending", badge: "", note: "Takes effect within seconds." },
+  active: { words: "Active", badge: "active", note: "" },
   no_room: {
     words: "No capacity",
-    isGood: false,
+    badge: "failed",
     note: "The service has no capacity for this key. Delete it, or contact the service's operator.",
   },
   unusable: {
     words: "Unusable",
-    isGood: false,
+    badge: "failed",
     note: "This key cannot be used. Enter it again, or delete it.",
   },
-  other: { words: "Other", isGood: false, note: "This key cannot be used at the moment. You can delete it." },
+  other: { words: "Other", badge: "failed", note: "This key cannot be used at the moment. You can delete it." },
 };
 
 /** All that is shown of a key. */

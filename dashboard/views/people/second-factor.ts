@@ -71,7 +71,7 @@ export function secondFactorSection(visitor: Member, { passkeys, canAddPasskey, 
   const { person } = visitor;
   const words = person.hasSecondFactor
     ? "On. You sign in with your password and a second factor."
-    : "Off. Turn it on to protect your account even if somebody learns your password.";
+    : "Off. Turn it on to protect your account even if someone learns your password.";
   const app = person.hasTotp
     ? html`<a class="button quiet danger" href="${PATH}/off" data-dialog>Remove authenticator app</a>`
     : html`<a class="button" href="${PATH}">Set up an authenticator app</a>`;

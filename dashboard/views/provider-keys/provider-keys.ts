@@ -49,14 +49,16 @@ export function providerKeysPage({ visitor, keys, offers, form }: ProviderKeysVi
 function keyTable(keys: readonly ProviderKey[], owner: Member | null): string {
   const rows = keys.map((key) => {
     const { provider, origin, lastFour, state, fallsBack, createdAt, replacedAt } = key;
-    const { words, isGood, note } = STATE_WORDS[state];
+    const { words, badge, note } = STATE_WORDS[state];
     return html`<tr>
       <th scope="row" data-label="Provider">
         <span>!${clipped(provider)}<span class="sub">!${clipped(origin)}</span></span>
       </th>
       <td data-label="Key"><code>${masked(lastFour)}</code></td>
       <td data-label="Status">
-        <span class="${isGood ? "" : "problem"}">${words}!${note === "" ? "" : html`<span class="sub wrap">${note}</span>`}</span>
+        <span
+          ><span class="badge ${badge}">${words}</span>!${note === "" ? "" : html`<span class="sub wrap">${note}</span>`}</span
+        >
       </td>
       <td data-label="If unavailable">${fallsBack ? "Model's price" : "Requests refused"}</td>
       <td data-label="Added" class="minor">!${day(replacedAt ?? createdAt)}</td>
@@ -102,7 +104,7 @@ function offerTable(offers: readonly ProviderOffer[]): string {
           <td data-label="Provider">
             <span>!${clipped(provider)}<span class="sub">!${clipped(origin)}</span></span>
           </td>
-          <td data-label="Fee">${feeOf(model)}</td>
+          <td data-label="Fee" class="wrap">${feeOf(model)}</td>
         </tr>`,
     ),
   );
