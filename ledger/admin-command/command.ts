@@ -22,10 +22,17 @@ export async function runAdminCommand(words: readonly string[], { database, prin
       .allowExcessArguments(false)
       .action(async (email: string) => {
         const isChanged = await setAdmin(database, { email, isAdmin });
-        const words = isAdmin ? "an admin" : "no admin";
-        print(isChanged ? `${email} is ${words} now.` : `${email} is ${words} already.`);
+        print(`${email} is ${isAdmin ? granted(isChanged) : revoked(isChanged)} an administrator.`);
       });
-  add("grant", "lets somebody see and change all accounts", true);
-  add("revoke", "ends that", false);
+  add("grant", "lets someone see and change all accounts", true);
+  add("revoke", "revokes that right", false);
   await command.parseAsync([...words], { from: "user" });
+}
+
+function granted(isNew: boolean): string {
+  return isNew ? "now" : "already";
+}
+
+function revoked(isNew: boolean): string {
+  return isNew ? "no longer" : "not";
 }

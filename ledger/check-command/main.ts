@@ -11,7 +11,11 @@ try {
   const differences = await checkLedger(database);
   for (const { check, subject, expected, found } of differences)
     console.log(`${check}: ${subject}: expected ${expected}, found ${found}`);
-  console.log(differences.length === 0 ? "The ledger adds up." : `${differences.length} differences.`);
+  console.log(
+    differences.length === 0
+      ? "The ledger adds up."
+      : `${differences.length} ${differences.length === 1 ? "difference" : "differences"}.`,
+  );
   process.exitCode = differences.length === 0 ? 0 : 1;
 } catch (error) {
   const words = describeDatabaseFailure(error)?.sentence;

@@ -367,10 +367,12 @@ test("ledger/admin-command grants and revokes administrator access", async () =>
   await run("grant", "ADA@example.com");
   await run("grant", "ada@example.com");
   await run("revoke", "ada@example.com");
+  await run("revoke", "ada@example.com");
   expect(lines).toEqual([
-    "ADA@example.com is an admin now.",
-    "ada@example.com is an admin already.",
-    "ada@example.com is no admin now.",
+    "ADA@example.com is now an administrator.",
+    "ada@example.com is already an administrator.",
+    "ada@example.com is no longer an administrator.",
+    "ada@example.com is not an administrator.",
   ]);
   await expect(run("grant", "nobody@example.com")).rejects.toThrow("Nobody has signed up as nobody@example.com.");
   expect((await actionsOf(database)).slice(0, 2)).toEqual([
