@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { v7 as uuidv7 } from "uuid";
 import { expect, onTestFinished, test } from "vitest";
-import * as z from "zod";
 import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
@@ -11,7 +10,8 @@ import { postCredit } from "../../../ledger/credit/entries.ts";
 import { createLeaseBank } from "../../../ledger/leases/lease-bank.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { eventually } from "../../support/eventually.ts";
-import { createFleet, LEASE_RULES, type Charge } from "../../support/stacks/fleet.ts";
+import { createFleet, LEASE_RULES } from "../../support/stacks/fleet.ts";
+import { expectExactBooks } from "../../support/stacks/fleet-books.ts";
 import { createCustomer, seedLedger } from "../../support/billing/ledger.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
 import { below, pick, seeded } from "../../support/random.ts";
@@ -46,7 +46,7 @@ test(
     /** What was leased when credit was taken away. */
     let takenNanoUsd = 0n;
     const fleet = createFleet({ on, journals, customers, random, isAway: () => isAway });
-    const { replicas, dead, expected, settled, join, begin, produce, end, kill, leave } = fleet;
+    const { replicas, dead, settled, join, begin, produce, end, kill, leave } = fleet;
 
     async function topUp(): Promise<void> {
       const { accountId } = pick(random, customers);
@@ -155,23 +155,7 @@ test(
     await join();
     await verify();
     expect(fleet.damaged).toBeGreaterThan(0);
-    await eventually(
-      async () => {
-        const rows = await rowsOf(on.database);
-        expect([...rows.keys()].filter((requestId) => !expected.has(requestId))).toEqual([]);
-        for (const [requestId, { accountId, charges }] of expected) {
-          const row = rows.get(requestId);
-          expect(charges.map((charge) => charge && { accountId, ...charge })).toContainEqual(row);
-        }
-      },
-      { withinMs: 20_000 },
-    );
-    const rows = [...(await rowsOf(on.database)).values()];
-    for (const { accountId } of customers) {
-      const charged = rows.filter((row) => row.accountId === accountId).reduce((sum, { nanoUsd }) => sum + nanoUsd, 0n);
-      const { postedNanoUsd } = await readBalance(on.database, accountId);
-      expect(postedNanoUsd).toBe((credited.get(accountId) ?? 0n) - charged);
-    }
+    await expectExactBooks(on.database, { fleet, credited });
     for (const replica of replicas) await leave(replica);
     await expect.poll(() => openLeases(on.database, dead), { timeout: 20_000 }).toBe(0);
     // What a process asked for as it died may have come after it was buried: the reaper takes that back, by its time.
@@ -180,14 +164,6 @@ test(
     expect(await checkLedger(on.database)).toEqual([]);
   },
 );
-
-async function rowsOf(database: Database): Promise<Map<string, Charge & { accountId: string }>> {
-  const rows = await database.query({
-    text: `SELECT request_id AS "requestId", account_id AS "accountId", charge_nano_usd AS "nanoUsd", outcome = 'lost' AS "isLost" FROM usage_event`,
-    row: z.strictObject({ requestId: z.string(), accountId: z.string(), nanoUsd: z.bigint(), isLost: z.boolean() }),
-  });
-  return new Map(rows.map(({ requestId, ...row }) => [requestId, row]));
-}
 
 async function openLeases(database: Database, butOf: readonly string[]): Promise<number> {
   return database.execute("SELECT FROM credit_lease WHERE ended_at IS NULL AND holder <> ALL($1)", [butOf]);
