@@ -18,7 +18,7 @@ import { TARGET_VARIABLES } from "./outbound/networks.ts";
 const environment = readEnvOrExit(
   {
     ...DATABASE_VARIABLES,
-    DATABASE_REPORTS_URL: z.string().min(1).optional(),
+    DATABASE_REPORTS_URL: DATABASE_VARIABLES.DATABASE_URL.optional(),
     KEY_PEPPER: z.base64().min(44, "must be at least 32 random bytes in base64"),
     PUBLIC_BASE_URL: z.url(),
     DASHBOARD_HOST: z.string().default("127.0.0.1"),

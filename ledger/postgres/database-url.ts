@@ -27,8 +27,10 @@ export function databaseUrl({ DATABASE_URL: url, PGSSLROOTCERT: file }: Database
 function isOneAddress(text: string): boolean {
   // A Unix socket.
   if (/^(?:socket:|\/)/.test(text)) return true;
-  const url = URL.parse(text);
+  // A user without a host, which a parameter names: an address for the driver, and not for the standard.
+  const url = URL.parse(text) ?? URL.parse(text.replace(/\/\/[^/]*@\//, "///"));
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) return false;
   const hosts = url.searchParams.getAll("host");
+  if (hosts.length === 0 && text.includes("@/")) return false;
   return hosts.length <= 1 && ![url.host, ...hosts].some((host) => host.includes(","));
 }

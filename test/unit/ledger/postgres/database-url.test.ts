@@ -11,6 +11,8 @@ test.for([
   "postgresql://%2Fvar%2Frun%2Fpostgresql/gateway",
   "postgresql:///gateway?host=/var/run/postgresql",
   "postgresql://gateway@localhost/gateway?host=/cloudsql/one",
+  "postgresql://gateway:se%2Fcret@/gateway?host=/var/run/postgresql",
+  "postgres://gateway@/gateway?host=postgres&port=5433&sslmode=disable",
   "socket:/var/run/postgresql?db=gateway",
   "/var/run/postgresql gateway",
 ])("%s is an address of a database", (url) => {
@@ -23,6 +25,8 @@ test.for([
   ["several hosts in a parameter", "postgres:///gateway?password=hidden&host=one,two"],
   ["several hosts after the path", "postgres:///gateway?password=hidden&host=one&host=two"],
   ["a password that is not encoded", "postgres://gateway:hid#den@postgres/gateway"],
+  ["several hosts of a user", "postgres://gateway:hidden@/gateway?host=one,two"],
+  ["a password that is not encoded", "postgres://gateway:hid@/den@postgres/gateway"],
   ["another form of libpq's", "host=postgres user=gateway password=hidden"],
   ["another protocol", "https://gateway:hidden@postgres/gateway"],
 ] as const)("%s is refused in one sentence, without the password", ([, url]) => {
