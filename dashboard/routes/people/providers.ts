@@ -56,7 +56,9 @@ export function providerRoutes(app: FastifyInstance, deps: AppDeps, provider: Pr
     if (isAgain) checkProven(provider, provenMsAgo);
     const known = await arriveKnown(arrived, next);
     if (isAgain && request.visitor !== null && known?.person.id !== request.visitor.person.id) throw notThem(provider.name);
-    const { person, accountId, action, next: last } = known ?? (await arriveNew(arrived, next));
+    const { person, action, next: last, ...entered } = known ?? (await arriveNew(arrived, next));
+    // Whoever only proves who they are stays in the account in view, which is what they are about to change.
+    const accountId = (isAgain ? request.visitor?.membership.accountId : undefined) ?? entered.accountId;
     await arrive(request, reply, { person, accountId, action, hasSecondFactor, provider: id, provenMsAgo });
     return goTo(reply, last);
   });

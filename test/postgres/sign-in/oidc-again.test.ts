@@ -110,3 +110,16 @@ test("somebody else there does not take over the session, and creates no account
   expect(await database.execute("SELECT FROM person")).toBe(1);
   expect(await guardedPage(session)).toBe(200);
 });
+
+test("the account in view stays in view, and is not their oldest one", async () => {
+  const { visit, signIn, database } = await open();
+  const session = await signIn();
+  const inView = "SELECT FROM session WHERE account_id = 'second'";
+  await database.execute("INSERT INTO account (id, name) VALUES ('second', 'Second')");
+  await database.execute("INSERT INTO member (account_id, person_id, role) SELECT 'second', id, 'owner' FROM person");
+  await database.execute("UPDATE session SET account_id = 'second'");
+  expect(await database.execute(inView)).toBe(1);
+  await visit(AGAIN, session);
+  expect(await database.execute("SELECT FROM session")).toBe(1);
+  expect(await database.execute(inView)).toBe(1);
+});
