@@ -83,9 +83,9 @@ function ageFor(isAgain: boolean): Record<string, string> {
   return isAgain ? { max_age: "0", prompt: "login" } : { max_age: String(MAX_AGE_SECONDS) };
 }
 
-/** The provider's clock may be ahead. */
+/** Below zero if the provider's clock is ahead. */
 function msSince(seconds: number | undefined): number | null {
-  return seconds === undefined ? null : Math.max(0, Date.now() - seconds * 1000);
+  return seconds === undefined ? null : Date.now() - seconds * 1000;
 }
 
 async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise<openid.Configuration> {

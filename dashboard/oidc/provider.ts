@@ -16,7 +16,7 @@ interface ProviderChecks {
 export interface Arrived extends Vouched {
   /** Google: their current organization; an address alone may belong to one that they have left. */
   organization: string | null;
-  /** How long ago they proved there who they are; null: it does not say, although it should. */
+  /** How long ago they proved there who they are, below zero if its clock is ahead; null: it does not say, although it should. */
   provenMsAgo: number | null;
 }
 

@@ -1,7 +1,7 @@
 import type { Member } from "./visitor.ts";
 
 /** How long a proof of who somebody is lasts. */
-export const FRESH_FOR_MS = 30 * 60_000;
+const FRESH_FOR_MS = 30 * 60_000;
 
 /** The last sign-in is too long ago for this action: the answer leads to the page that asks for proof of identity. */
 export class FreshSignInNeeded extends Error {
@@ -29,7 +29,12 @@ export function isProven(visitor: Pick<Member, "session" | "person">): boolean {
 }
 
 export function isFresh({ session }: Pick<Member, "session">): boolean {
-  return Math.abs(session.provenMsAgo) <= FRESH_FOR_MS;
+  return isRecent(session.provenMsAgo);
+}
+
+/** @param msAgo below zero if it was written down by a clock that was ahead, which may be by a little only. */
+export function isRecent(msAgo: number): boolean {
+  return Math.abs(msAgo) <= FRESH_FOR_MS;
 }
 
 /** They have a second factor, but did not use it in this session: they came through a provider, or set it up elsewhere. */

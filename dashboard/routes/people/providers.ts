@@ -14,7 +14,7 @@ import type { Arrived, Provider } from "../../oidc/provider.ts";
 import { goTo, safeNext } from "../../http/reply.ts";
 import { isFromOwnPage } from "../../session/csrf.ts";
 import { createArrive } from "../../session/arrival.ts";
-import { FRESH_FOR_MS } from "../../session/fresh.ts";
+import { isRecent } from "../../session/fresh.ts";
 import { createEntry, invitationIn } from "./entry.ts";
 import { checkSignUpAddress, checkSignUpOpen } from "../../config/sign-up-rules.ts";
 
@@ -111,7 +111,7 @@ function checkProven({ name }: Provider, provenMsAgo: number | null): void {
       "permission_denied",
       `${name} does not say when you signed in there, so it cannot confirm that it is you. Contact the operator of this service.`,
     );
-  if (provenMsAgo > FRESH_FOR_MS)
+  if (!isRecent(provenMsAgo))
     throw new GatewayError(
       "permission_denied",
       `${name} did not ask you to sign in again, so it has not confirmed that it is you. Sign out there, then try again.`,

@@ -123,3 +123,13 @@ test("the account in view stays in view, and is not their oldest one", async () 
   expect(await database.execute("SELECT FROM session")).toBe(1);
   expect(await database.execute(inView)).toBe(1);
 });
+
+test("a provider whose clock is far ahead has proved nothing", async () => {
+  const { provider, visit, signIn, guardedPage } = await open();
+  provider.signedInSecondsAgo = -60;
+  expect(await guardedPage(await signIn())).toBe(200);
+  provider.signedInSecondsAgo = -LONG_AGO;
+  const session = await signIn();
+  expect(await guardedPage(session)).toBe(CONFIRM);
+  expect((await visit(AGAIN, session)).answer.statusCode).toBe(403);
+});
