@@ -12,6 +12,7 @@ import type { OpenedProviderKey } from "./provider-keys/open-keys.ts";
 import { planProviderKeys, type ProviderKeyPlan } from "./provider-keys/plan.ts";
 import { createRetiredClusters } from "./retired-clusters.ts";
 import type { ResourceSet } from "./source/source.ts";
+import { rootsVersion } from "./xds/roots-version.ts";
 import type { PushOutcome, XdsServer } from "./xds/serve.ts";
 import { buildSnapshot, versionOf, type Snapshot } from "./xds/snapshot.ts";
 
@@ -60,8 +61,8 @@ interface WholePlan extends Plan {
   providerKeys: ProviderKeyPlan;
 }
 
-/** A rejected cluster excludes its Model; more rounds than this mean that something else is wrong. */
-const MAX_ROUNDS = 8;
+/** Another replica reports the clusters that its Envoys rejected: more rounds than this mean that something else is wrong. */
+const MAX_PEER_ROUNDS = 8;
 /** A deleted provider key stays no longer in Envoy than extproc's feed may need. */
 const PROVIDER_KEY_GRACE_MS = 5_000;
 /** How soon a replica that does not publish checks again whether the other one has. */
@@ -86,6 +87,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
     const applied = hasUnknownSecrets(set) ? await deps.readApplied() : undefined;
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
+      const before = rejected.size;
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
       const { rootsPem, policy, fingerprintsOf } = deps;
       const models = reconcile({
@@ -107,11 +109,10 @@ export function createRollout(deps: RolloutDeps): Rollout {
       const outcome = await answerTo(plan, snapshot);
       switch (outcome.kind) {
         case "rejected": {
-          const named = namedClusters(plan, outcome.message);
-          if (named.size > 0 && round < MAX_ROUNDS) {
-            if (outcome.isOwn) rejected = new Map([...rejected, ...named]);
-            continue;
-          }
+          const named = namedParts(plan, outcome.message);
+          // Envoy cuts its message after a few names: as long as it names others, there is progress.
+          if (outcome.isOwn && named.size > 0) rejected = new Map([...rejected, ...named]);
+          if (outcome.isOwn ? rejected.size > before : named.size > 0 && round < MAX_PEER_ROUNDS) continue;
           return goBack(plan, outcome);
         }
         case "late":
@@ -128,14 +129,15 @@ export function createRollout(deps: RolloutDeps): Rollout {
     const own = await xds.waitForAck(deps.ackTimeoutMs);
     const version = plannedVersion(plan, snapshot);
     if (own.kind === "rejected") {
-      const isWhole = namedClusters(plan, own.message).size === 0;
+      const isWhole = namedParts(plan, own.message).size === 0;
       if (isWhole) deps.peers.report({ version, envoys: 0, late: [], rejected: {}, refusal: own.message });
       return { ...own, isOwn: true };
     }
     const late = own.kind === "late" ? own.nodes : [];
     const envoys = own.kind === "acked" ? own.envoys : 0;
     deps.peers.report({ version, envoys, late, rejected: Object.fromEntries(rejected), refusal: null });
-    const has = (cluster: string) => plan.snapshot.clusters.has(cluster);
+    const parts = partsOf(plan);
+    const has = (part: string) => parts.has(part);
     const others = await deps.peers.waitForAck({ version, has, timeoutMs: deps.ackTimeoutMs });
     if (others.kind === "rejected") return { ...others, isOwn: false };
     if (own.kind === "acked" && others.kind === "acked") return { ...own, envoys: envoys + others.envoys, isOwn: true };
@@ -158,15 +160,15 @@ export function createRollout(deps: RolloutDeps): Rollout {
     const afterKeys = new Map([["provider keys", plan.providerKeys]]);
     retiredKeys.retire({ before: servingKeys, after: afterKeys, nowMs });
     servingKeys = afterKeys;
-    // A corrected cluster has another name, so unused names are forgotten.
-    rejected = new Map([...rejected].filter(([cluster]) => plan.wantedClusters.has(cluster)));
+    // A corrected part has another name, so unused names are forgotten.
+    rejected = new Map([...rejected].filter(([part]) => plan.wantedParts.has(part)));
     const message = envoys === 0 ? "in the catalogue, but no Envoy is connected" : "active in all connected Envoys";
     const statuses = new Map([...plan.statuses].map(([key, status]) => [key, toProgrammed(status, message)]));
     const nextMs = earliest(retired.nextMs(), retiredKeys.nextMs(), plan.nextMs);
     return { statuses, version: snapshot.version, nextMs, providerKeys: plan.providerKeys.keys };
   }
 
-  /** Envoy's message names no cluster of ours: nothing new is applied, and the previous state stays. */
+  /** Envoy's message names no part of ours: nothing new is applied, and the previous state stays. */
   function goBack(plan: Plan, { message, isOwn }: { message: string; isOwn: boolean }): RolloutResult {
     // Another replica's Envoys have reverted by themselves.
     if (lastGood !== null && isOwn) xds.push(lastGood);
@@ -192,7 +194,7 @@ function withProviderKeys(models: Plan, input: Omit<Parameters<typeof planProvid
       clusters: new Map([...clusters, ...providerKeys.clusters]),
       secrets: new Map([...secrets, ...providerKeys.secrets]),
     },
-    wantedClusters: new Set([...models.wantedClusters, ...providerKeys.wanted]),
+    wantedParts: new Set([...models.wantedParts, ...providerKeys.wanted]),
     providerKeys,
   };
 }
@@ -209,17 +211,37 @@ function earliest(...times: readonly (number | null)[]): number | null {
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** The clusters that a NACK names, each with Envoy's message about it. */
-function namedClusters(plan: Plan, message: string): ReadonlyMap<string, string> {
-  const named = [...plan.snapshot.clusters.keys()].filter((name) => message.includes(name));
-  return new Map(named.map((name) => [name, wordsAbout(name, message, named)]));
+/** What Envoy can reject by itself, with the name that it has in Envoy's message. */
+function partsOf({ snapshot: { clusters, secrets } }: Plan): ReadonlyMap<string, string> {
+  const roots = [...secrets].flatMap(([name, content]) =>
+    content.kind === "roots" ? [[rootsVersion(name, content.pem), name] as const] : [],
+  );
+  return new Map([...[...clusters.keys()].map((name) => [name, name] as const), ...roots]);
+}
+
+/** The parts that a NACK names, each with Envoy's message about it. */
+function namedParts(plan: Plan, message: string): ReadonlyMap<string, string> {
+  const named = [...partsOf(plan)].flatMap(([part, name]) => {
+    const start = startOf(name, message);
+    return start === -1 ? [] : [{ part, start }];
+  });
+  const starts = named.map(({ start }) => start);
+  return new Map(named.map(({ part, start }) => [part, wordsFrom(start, message, starts)]));
+}
+
+/** Where the complaint about it begins; -1 for none. A name within another one, or within what Envoy quotes, is none. */
+function startOf(name: string, message: string): number {
+  for (let at = message.indexOf(name); at !== -1; at = message.indexOf(name, at + 1)) {
+    const isWhole = (at === 0 || /\s/.test(message[at - 1] ?? "")) && message[at + name.length] === ":";
+    if (isWhole) return at;
+  }
+  return -1;
 }
 
 /** Envoy joins its complaints into one text: the part from this name to the next. */
-function wordsAbout(name: string, message: string, names: readonly string[]): string {
-  const start = message.indexOf(name);
-  const ends = names.map((other) => message.indexOf(other, start + name.length)).filter((end) => end > start);
-  return message.slice(start, Math.min(message.length, ...ends)).replace(/[,\s]+$/, "");
+function wordsFrom(start: number, message: string, starts: readonly number[]): string {
+  const end = Math.min(message.length, ...starts.filter((other) => other > start));
+  return message.slice(start, end).replace(/[,\s]+$/, "");
 }
 
 function hasChanged({ added, changed, withdrawn, repriced }: PublishResult): boolean {

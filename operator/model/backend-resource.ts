@@ -34,7 +34,7 @@ export const serverTls = z.strictObject(
   {
     serverName: z
       .string(must("be a host name"))
-      .min(1, "must not be empty")
+      .regex(/^[A-Za-z0-9_.:-]+$/, "must be a host name or an IP address")
       .max(253, "must be at most 253 characters")
       .optional()
       .describe("Name that the server's certificate must have, also sent as SNI; the host of url if absent."),

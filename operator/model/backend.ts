@@ -4,6 +4,7 @@ import type { Fingerprint } from "../../runtime/credential-fingerprint.ts";
 import { googleObjection } from "../address/google.ts";
 import { clusterName } from "../xds/cluster-name.ts";
 import { clustersOf, type Endpoint } from "../xds/endpoint.ts";
+import { rootsVersion } from "../xds/roots-version.ts";
 import type { SecretContent } from "../xds/secret.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
@@ -26,7 +27,14 @@ export type ResolvedBackend =
       /** Secrets whose values are unknown: those Envoys use the backend that got them earlier. */
       unread: readonly UnreadSecret[];
     }
-  | { kind: "unready"; resource: BackendResource; reason: ConditionReason; message: string };
+  | {
+      kind: "unready";
+      resource: BackendResource;
+      reason: ConditionReason;
+      message: string;
+      /** Versions of certificates that an Envoy rejected. */
+      rejected?: readonly string[];
+    };
 
 export const PROTOCOL_OF = { ChatCompletions: "chat", Messages: "messages", Responses: "responses" } as const satisfies Record<
   BackendResource["protocol"],
@@ -57,6 +65,8 @@ export interface ResolveInput {
   addresses: ReadonlyMap<string, readonly string[]>;
   /** Of a credential; absent if there is none. */
   fingerprintsOf?: ((credential: string) => readonly Fingerprint[]) | undefined;
+  /** What an Envoy rejected, with its messages. */
+  rejected: ReadonlyMap<string, string>;
   /** Clusters that clients' requests are sent to now, with the fingerprints of their credentials. */
   applied?: AppliedClusters | undefined;
 }
@@ -66,7 +76,7 @@ export type AppliedClusters = ReadonlyMap<string, readonly Fingerprint[]>;
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, unreadableSecrets, pools, rootsPem, policy, addresses, fingerprintsOf, applied }: ResolveInput,
+  { model, secrets, unreadableSecrets, pools, rootsPem, policy, addresses, fingerprintsOf, rejected, applied }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -119,6 +129,10 @@ export function resolveBackend(
       );
     }
     rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;
+    const version = found.kind === "found" ? rootsVersion(rootsSecret, found.value) : "";
+    const words = rejected.get(version);
+    if (words !== undefined)
+      return { ...unready("InvalidCertificate", `Envoy rejects the certificates of ${words}`), rejected: [version] };
     if (found.kind === "found") used.set(rootsSecret, { kind: "roots", pem: found.value });
     else unread.push(found);
   }

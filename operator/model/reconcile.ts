@@ -31,7 +31,7 @@ export interface ReconcileInput {
   missingHosts: ReadonlySet<string>;
   /** See ResolveInput. */
   fingerprintsOf?: ResolveInput["fingerprintsOf"];
-  /** Clusters that an Envoy rejected, with its messages. */
+  /** Clusters and versions of certificates that an Envoy rejected, with its messages. */
   rejected: ReadonlyMap<string, string>;
   /** By key, the served version: it replaces a Model whose new version an Envoy rejected. */
   serving: ReadonlyMap<string, ServedModel>;
@@ -48,8 +48,8 @@ export interface Plan {
   snapshot: SnapshotInput;
   /** By key. `Programmed` is Pending if there is no problem: only a rollout makes it true. */
   statuses: ReadonlyMap<string, ModelStatus>;
-  /** Every cluster that the resources need, including rejected ones. */
-  wantedClusters: ReadonlySet<string>;
+  /** Every cluster and version of certificates that the resources need, as far as an Envoy can have rejected it. */
+  wantedParts: ReadonlySet<string>;
   /** When time alone changes the plan: a sunset. Null for never. */
   nextMs: number | null;
 }
@@ -79,7 +79,7 @@ export function reconcile(input: ReconcileInput): Plan {
     })),
     snapshot: snapshotOf(served, decisions),
     statuses: new Map(decisions.map(({ model, status }) => [model.key, status])),
-    wantedClusters: new Set(decisions.flatMap(({ wanted }) => wanted)),
+    wantedParts: new Set(decisions.flatMap(({ wanted }) => wanted)),
     nextMs: nextSunsetMs(input),
   };
 }
@@ -124,7 +124,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     return unserved(accepted(false, "Sunset", `spec.deprecation.sunsetTime ${sunset} has passed; the Model is no longer served`));
   }
 
-  const { set, rootsPem, policy, addresses, fingerprintsOf, applied } = input;
+  const { set, rootsPem, policy, addresses, fingerprintsOf, rejected, applied } = input;
   const servers = serversOf(model.resource.spec).map((server) =>
     resolveBackend(server, {
       model,
@@ -135,6 +135,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
       policy,
       addresses,
       fingerprintsOf,
+      rejected,
       applied,
     }),
   );
@@ -150,9 +151,10 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
       ...hostsFound(reached, input.missingHosts),
       programmed,
     ],
-    backends: backends.map((backend) => backendStatus(backend, input.rejected)),
+    backends: backends.map((backend) => backendStatus(backend, rejected)),
   });
-  const wanted = reached.flatMap(clusterNamesOf);
+  const clusters = reached.flatMap(clusterNamesOf);
+  const wanted = [...clusters, ...servers.flatMap((server) => (server.kind === "unready" ? (server.rejected ?? []) : []))];
   const not = (programmed: Condition): Decision => ({ served: null, status: report(programmed), wanted, isStandIn: false });
 
   if (suspended) return not(programmed("Suspended", "spec.suspended is true"));
@@ -160,7 +162,7 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     return not(programmed("NotServed", "no backend with a weight is ready"));
   // Its requests would pass unchecked.
   if (hook?.kind === "unready") return not(programmed("NotServed", "its guardrail is not ready"));
-  const refusal = refusalOf(wanted, input.rejected);
+  const refusal = refusalOf(clusters, rejected);
   if (refusal === undefined) {
     const pending = programmed("Pending", "waiting for Envoy and the catalogue");
     const served = serveModel(model, ready, { hook, refusedAliases: lostAliases });

@@ -19,7 +19,11 @@ const HOST = String.raw`((${LABEL}\.)*${LAST_LABEL}|(${OCTET}\.){3}${OCTET}|\[[0
  */
 const FORM = new RegExp(String.raw`^https?://([^\s/?#@\\]*@)?${HOST}(:${PORT})?([/?#]([^\s\\%]|%[0-9A-Fa-f]{2})*)?$`);
 
+/** Envoy takes no longer name for TLS, and no name server has one. */
+const LONG_HOST = { pattern: /^[^/]*\/\/[^/:?#]{254}/, message: "must have a host of at most 253 characters" };
+
 const REFUSED = [
+  LONG_HOST,
   {
     pattern: /^[^/]*\/\/[^/?#]*@/,
     message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",
@@ -44,6 +48,7 @@ export const upstreamUrl = httpUrl({
 export const tokenUrl = httpUrl({
   example: TOKEN_EXAMPLE,
   refused: [
+    LONG_HOST,
     { pattern: /^[^/]*\/\/[^/?#]*@/, message: "must not contain a credential; put the client's secret in a Secret" },
     { pattern: /[?#]/, message: "must not contain a query or a fragment" },
   ],
@@ -54,6 +59,7 @@ export const tokenUrl = httpUrl({
 export const guardrailUrl = httpUrl({
   example: GUARDRAIL_EXAMPLE,
   refused: [
+    LONG_HOST,
     {
       pattern: /^[^/]*\/\/[^/?#]*@/,
       message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",

@@ -10,6 +10,7 @@ import {
   type DiscoveryRequestSchema,
   type DiscoveryResponse,
 } from "../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
+import { createJudgedCertificates, type NamedResource } from "./judged-certificates.ts";
 import { withoutSecrets } from "./rejection.ts";
 import { versionOf, type Snapshot } from "./snapshot.ts";
 
@@ -46,6 +47,8 @@ interface Subscription {
   sentVersion: string | null;
   ackedVersion: string | null;
   rejected: { version: string; message: string } | null;
+  /** Among what this Envoy requested. */
+  certificates: readonly NamedResource[];
 }
 
 export interface AdsStreamDeps {
@@ -56,6 +59,9 @@ export interface AdsStreamDeps {
 
 export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream {
   const subscriptions = new Map<string, Subscription>();
+  const judged = createJudgedCertificates();
+  /** By nonce, certificates that were sent alone. */
+  const unanswered = new Map<string, NamedResource>();
   let current: Snapshot | null = null;
   let node = "";
   let sentCount = 0;
@@ -67,38 +73,68 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     if (!TYPES.includes(typeUrl)) return;
     const subscription = subscriptions.get(typeUrl) ?? newSubscription();
     subscriptions.set(typeUrl, subscription);
+    const error = request.errorDetail === undefined ? null : withoutSecrets(request.errorDetail.message ?? "");
+    const alone = noteJudgement(responseNonce, error);
     // It replies to an older response; the reply to the newest is in transit.
     if (responseNonce !== "" && responseNonce !== subscription.nonce) return;
 
-    if (responseNonce !== "") noteAnswer(typeUrl, subscription, request);
+    if (error !== null && alone === undefined) onRejected({ node, typeUrl, message: error });
     const names = typeUrl === CLUSTER_TYPE ? null : new Set(request.resourceNames);
     const isNew = responseNonce === "" || !isSame(names, subscription.names);
     subscription.names = names;
     if (isNew) push(typeUrl, subscription);
+    else if (error === null || alone !== undefined) advance(subscription);
+    else if (subscription.sentVersion !== null) subscription.rejected = { version: subscription.sentVersion, message: error };
   }
 
-  function noteAnswer(typeUrl: string, subscription: Subscription, request: DiscoveryRequestInit): void {
-    const version = subscription.sentVersion;
-    if (version === null) return;
-    if (request.errorDetail === undefined) {
-      subscription.ackedVersion = version;
-      subscription.rejected = null;
+  /** @returns the certificates that the response had alone, if it did. */
+  function noteJudgement(nonce: string, error: string | null): NamedResource | undefined {
+    const alone = unanswered.get(nonce);
+    unanswered.delete(nonce);
+    if (alone === undefined) return undefined;
+    const message = error === null ? null : `${alone.name}: ${error}`;
+    judged.add(alone, message);
+    if (message !== null) onRejected({ node, typeUrl: SECRET_TYPE, message });
+    return alone;
+  }
+
+  /** Sends the next certificates that this Envoy has not judged; without any, the answer to the whole is known. */
+  function advance(subscription: Subscription): void {
+    const { certificates, sentVersion } = subscription;
+    if (sentVersion === null) return;
+    const next = certificates.find((one) => !judged.has(one));
+    if (next !== undefined) {
+      transmit(SECRET_TYPE, subscription, { versionInfo: sentVersion, resources: [next] });
+      unanswered.set(subscription.nonce, next);
       return;
     }
-    const message = withoutSecrets(request.errorDetail.message ?? "");
-    subscription.rejected = { version, message };
-    onRejected({ node, typeUrl, message });
+    const messages = certificates.flatMap((one) => judged.objectionTo(one) ?? []);
+    if (messages.length === 0) subscription.ackedVersion = sentVersion;
+    subscription.rejected = messages.length === 0 ? null : { version: sentVersion, message: messages.join(", ") };
   }
 
   function push(typeUrl: string, subscription: Subscription): void {
     if (current === null) return;
     const resources = wanted(current, typeUrl, subscription);
-    const versionInfo = versionOf(resources);
-    subscription.nonce = String(++sentCount);
+    const versionInfo = versionOf(resources.map(({ resource }) => resource));
     subscription.sentVersion = versionInfo;
     // An older acknowledgement of the same content does not count: an Envoy may have rejected something since.
     subscription.ackedVersion = null;
     subscription.rejected = null;
+    const isCertificates = ({ name }: NamedResource) => typeUrl === SECRET_TYPE && current?.certificates.has(name) === true;
+    subscription.certificates = resources.filter(isCertificates);
+    if (typeUrl === SECRET_TYPE) judged.keep(subscription.certificates);
+    const isSentNow = (one: NamedResource) => !isCertificates(one) || (judged.has(one) && judged.objectionTo(one) === null);
+    transmit(typeUrl, subscription, { versionInfo, resources: resources.filter(isSentNow) });
+  }
+
+  function transmit(
+    typeUrl: string,
+    subscription: Subscription,
+    { versionInfo, resources: named }: { versionInfo: string; resources: readonly NamedResource[] },
+  ): void {
+    const resources = named.map(({ resource }) => resource);
+    subscription.nonce = String(++sentCount);
     send(create(DiscoveryResponseSchema, { typeUrl, versionInfo, resources, nonce: subscription.nonce }));
   }
 
@@ -107,7 +143,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     for (const typeUrl of TYPES) {
       const subscription = subscriptions.get(typeUrl);
       if (subscription === undefined) continue;
-      if (versionOf(wanted(snapshot, typeUrl, subscription)) !== subscription.sentVersion) push(typeUrl, subscription);
+      if (versionOfWanted(snapshot, typeUrl, subscription) !== subscription.sentVersion) push(typeUrl, subscription);
     }
   }
 
@@ -134,7 +170,7 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
   function standingOf(snapshot: Snapshot, typeUrl: string): Standing {
     const subscription = subscriptions.get(typeUrl);
     if (subscription === undefined) return { kind: "waiting" };
-    const version = versionOf(wanted(snapshot, typeUrl, subscription));
+    const version = versionOfWanted(snapshot, typeUrl, subscription);
     if (subscription.rejected?.version === version) return { kind: "rejected", message: subscription.rejected.message };
     return { kind: subscription.ackedVersion === version ? "acked" : "waiting" };
   }
@@ -150,17 +186,21 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
 }
 
 function newSubscription(): Subscription {
-  return { names: null, nonce: "", sentVersion: null, ackedVersion: null, rejected: null };
+  return { names: null, nonce: "", sentVersion: null, ackedVersion: null, rejected: null, certificates: [] };
 }
 
 /** All clusters, but of the rest only what this Envoy requested: it holds no credential that it does not use. */
-function wanted(snapshot: Snapshot, typeUrl: string, { names }: Subscription): Any[] {
-  if (typeUrl === CLUSTER_TYPE) return [...snapshot.clusters.values()];
-  const resources = snapshot[KINDS[typeUrl] ?? "secrets"];
-  return [...resources].filter(([name]) => names?.has(name)).map(([, resource]) => resource);
+function wanted(snapshot: Snapshot, typeUrl: string, { names }: Subscription): NamedResource[] {
+  const all = [...snapshot[KINDS[typeUrl] ?? "secrets"]].map(([name, resource]) => ({ name, resource }));
+  return typeUrl === CLUSTER_TYPE ? all : all.filter(({ name }) => names?.has(name));
 }
 
-const KINDS: Readonly<Record<string, "filters" | "assignments" | "routes">> = {
+function versionOfWanted(snapshot: Snapshot, typeUrl: string, subscription: Subscription): string {
+  return versionOf(wanted(snapshot, typeUrl, subscription).map(({ resource }) => resource));
+}
+
+const KINDS: Readonly<Record<string, "clusters" | "filters" | "assignments" | "routes">> = {
+  [CLUSTER_TYPE]: "clusters",
   [FILTER_TYPE]: "filters",
   [ASSIGNMENT_TYPE]: "assignments",
   [ROUTE_TYPE]: "routes",

@@ -22,6 +22,8 @@ export interface Snapshot {
   readonly secrets: ReadonlyMap<string, Any>;
   /** Filters of clusters that contain a secret. */
   readonly filters: ReadonlyMap<string, Any>;
+  /** Names of the secrets that are certificates: an Envoy may reject them. */
+  readonly certificates: ReadonlySet<string>;
   /** Of the pods' clusters, by those clusters' names. */
   readonly assignments: ReadonlyMap<string, Any>;
   /** Of the listener for pools; always there, because that listener waits for it. */
@@ -40,6 +42,7 @@ export function buildSnapshot({ clusters, secrets }: SnapshotInput): Snapshot {
     ),
     secrets: packAll((content) => content.kind !== "signer"),
     filters: packAll((content) => content.kind === "signer"),
+    certificates: new Set([...secrets].flatMap(([name, { kind }]) => (kind === "roots" ? [name] : []))),
     assignments: new Map(pools.map(poolAssignment)),
     routes: new Map([[POOL_ROUTES, poolRoutes(pools)]]),
   };

@@ -7,7 +7,7 @@ import type { SecretContent } from "../../../operator/xds/secret.ts";
 import { buildSnapshot } from "../../../operator/xds/snapshot.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startRecordingUpstream, type RecordingUpstream } from "../../support/servers/recording-upstream.ts";
-import { makeCertificates } from "../../support/servers/tls-certificates.ts";
+import { makeCertificates, withLongLength } from "../../support/servers/tls-certificates.ts";
 import { loopbackEndpoint, startXdsStack, type XdsStack } from "../../support/stacks/xds-stack.ts";
 
 /** The operator's ADS server and a real Envoy. */
@@ -177,6 +177,27 @@ describe("credentials", () => {
     expect(server.requests).toHaveLength(2);
     for (const { headers } of server.requests) expect(headers.authorization).toContain("Credential=AKIDEXAMPLE/");
     await server.stop();
+  });
+
+  test("certificates that Envoy cannot read are named in its rejection, and cost no other server its credential", async () => {
+    const { ca } = await makeCertificates("models.example.com");
+    const tls = (rootsSecret: string) =>
+      loopbackEndpoint(upstream.port, { tls: { serverName: "models.example.com", rootsSecret } });
+    const clusters = { ...chat(), "model/m/bad/10": tls("roots/bad"), "model/m/good/11": tls("roots/good") };
+    const secrets = {
+      ...bearer("beside"),
+      "roots/bad": { kind: "roots", pem: withLongLength(ca) },
+      "roots/good": { kind: "roots", pem: ca },
+    } as const;
+    expect(await push(clusters, secrets)).toEqual({
+      kind: "rejected",
+      message: expect.stringMatching(/^roots\/bad: Failed to load trusted CA certificates [^,]*$/),
+    });
+    await requestTo("model/m/chat/5");
+    expect(lastHeaders().authorization).toBe("Bearer beside");
+    const { "model/m/bad/10": _cluster, ...otherClusters } = clusters;
+    const { "roots/bad": _roots, ...otherSecrets } = secrets;
+    expect(await push(otherClusters, otherSecrets)).toEqual({ kind: "acked", envoys: 1 });
   });
 
   test("no admin page and no log line shows one", async () => {

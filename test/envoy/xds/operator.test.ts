@@ -14,6 +14,7 @@ import { createLog } from "../../../runtime/log.ts";
 import { startEnvoyProcess } from "../../support/stacks/envoy-process.ts";
 import { eventually } from "../../support/eventually.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
+import { makeCertificates, withLongLength } from "../../support/servers/tls-certificates.ts";
 import { startRecordingUpstream } from "../../support/servers/recording-upstream.ts";
 import { startScriptedExtproc, type Script } from "../../support/servers/scripted-extproc.ts";
 
@@ -152,6 +153,41 @@ test("an invalid manifest is rejected with a message and changes neither; deleti
     ),
   );
   expect(logLines.join("")).not.toContain("very-secret");
+});
+
+test("a Model with certificates that only Node.js can read stops no other Model, and is served once they are corrected", async () => {
+  const { database, logLines, upstream, save } = await startStage();
+  await eventually(async () => expect(await clusterOf(database)).not.toBe(""));
+  const first = await clusterOf(database);
+  const { ca } = await makeCertificates("models.example.com");
+  const withPrivate = (pem: string) => `
+---
+apiVersion: modelgateway.dev/v1alpha1
+kind: Model
+metadata: { name: private }
+spec:
+  modelName: private
+  pricing: { inputPerMillion: "1", outputPerMillion: "2" }
+  backends: [{ name: a, protocol: Messages, url: "https://127.0.0.1:${upstream.port}", tls: { caSecretRef: { name: authority } } }]
+---
+apiVersion: v1
+kind: Secret
+metadata: { name: authority }
+data: { ca.crt: ${Buffer.from(pem).toString("base64")} }
+`;
+  const changed = manifest(`http://localhost:${upstream.port}/v1`, "first-key");
+  await save(changed + withPrivate(withLongLength(ca)));
+  const names = async () => (await catalogue(database)).map(({ name, backends }) => `${name} ${backends.length}`);
+  await eventually(() =>
+    expect(logLines.join("")).toMatch(
+      /Model private: InvalidCertificate: backend a: Envoy rejects the certificates of roots\/default\/authority\/ca.crt: Failed to load/,
+    ),
+  );
+  await eventually(async () => expect(await names()).toEqual(["modelx 1"]));
+  await save(manifest(`http://127.0.0.1:${upstream.port}/v1`, "first-key") + withPrivate(withLongLength(ca)));
+  await eventually(async () => expect((await catalogue(database))[0]?.backends[0]?.cluster).toBe(first));
+  await save(changed + withPrivate(ca));
+  await eventually(async () => expect(await names()).toEqual(["modelx 1", "private 1"]));
 });
 
 test("a manifest with an internal backend is rejected with a message unless it is allowed (docs/security.md)", async () => {

@@ -183,7 +183,11 @@ const credential = fc.oneof(
   { weight: 8, arbitrary: object({ google }, ["google"]) },
   { weight: 1, arbitrary: object({ aws, google, oauth }, []) },
 );
-const tls = object({ serverName: words(253), caSecretRef: reference }, []);
+const serverNames = mostly(
+  ["models.internal", "10.0.0.7", "::1", "a".repeat(253)],
+  ["", "a b", "a,b", "ä", "a".repeat(254), ...NOT_TEXT],
+);
+const tls = object({ serverName: serverNames, caSecretRef: reference }, []);
 const BACKEND: ("name" | "protocol" | "url")[] = ["name", "protocol", "url"];
 
 const backend = fc.oneof(

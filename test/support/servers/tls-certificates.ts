@@ -86,3 +86,15 @@ export async function makeCertificates(name: string, address?: string): Promise<
     await authority.remove();
   }
 }
+
+/**
+ * The same certificate with an outer length that is not the shortest: OpenSSL, and with it Node.js, reads it, but Envoy's BoringSSL
+ * does not.
+ */
+export function withLongLength(pem: string): string {
+  const der = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ""), "base64");
+  const lengthBytes = (der[1] ?? 0) < 0x80 ? 1 : 1 + ((der[1] ?? 0) & 0x7f);
+  const content = der.subarray(1 + lengthBytes);
+  const long = Buffer.concat([Buffer.from([0x30, 0x83, 0, content.length >> 8, content.length & 0xff]), content]);
+  return `-----BEGIN CERTIFICATE-----\n${long.toString("base64").replaceAll(/.{64}/g, "$&\n")}\n-----END CERTIFICATE-----\n`;
+}

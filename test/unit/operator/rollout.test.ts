@@ -168,6 +168,32 @@ describe("an Envoy that rejects a configuration", () => {
     expect(steps).toEqual(["push one two", "publish m@two"]);
   });
 
+  test("does not remove a Model whose cluster its message only quotes, or has within a longer name", async () => {
+    verdict = (clusters) => {
+      const find = (host: string) => clusters.find((cluster) => short(cluster) === host);
+      const bad = find("bad");
+      if (bad === undefined) return { kind: "acked", envoys: 1 };
+      const message = `Error adding/updating cluster(s) model/x/${find("one")}: duplicate, ${bad}: sni: "${find("one")}: x"`;
+      return { kind: "rejected", message };
+    };
+    const result = await run({ good: "one", broken: "bad" });
+    expect(steps).toEqual(["push bad one", "push one", "publish good@one"]);
+    expect(programmed(result, "broken")?.message).toMatch(/: sni: "model\/good\/a\/[0-9a-f]{8}: x"$/);
+  });
+
+  test("may name a few of many at a time", async () => {
+    verdict = (clusters) => {
+      const bad = clusters.filter((cluster) => short(cluster).startsWith("bad")).slice(0, 2);
+      if (bad.length === 0) return { kind: "acked", envoys: 1 };
+      const words = bad.map((cluster) => `${cluster}: malformed host`).join(", ");
+      return { kind: "rejected", message: `Error adding/updating cluster(s) ${words}, ...(truncated)` };
+    };
+    const broken = Array.from({ length: 30 }, (_, at) => [`broken-${at}`, `bad${at}`] as const);
+    const result = await run({ good: "one", ...Object.fromEntries(broken) });
+    expect(steps.at(-1)).toBe("publish good@one");
+    expect(programmed(result, "broken-29")?.reason).toBe("RejectedByEnvoy");
+  });
+
   test("with a message that names no cluster leaves everything unchanged", async () => {
     await run({ m: "one" });
     verdict = () => ({ kind: "rejected", message: "something else" });

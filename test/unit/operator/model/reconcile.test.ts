@@ -192,7 +192,7 @@ test("a Model is not served while Envoy rejects the server that issues its token
   const plan = planFor(first, { rejected: new Map([[token, "malformed"]]) });
   expect(plan.catalogue).toEqual([]);
   // Until the Model is corrected.
-  expect(plan.wantedClusters).toContain(token);
+  expect(plan.wantedParts).toContain(token);
   const status = plan.statuses.get("default/modelx");
   expect(status?.conditions.at(-1)).toMatchObject({ reason: "RejectedByEnvoy", message: "malformed" });
   expect(status?.backends).toMatchObject([{ name: "a", isReady: false, message: "malformed" }]);

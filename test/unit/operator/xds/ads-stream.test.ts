@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { DiscoveryResponse } from "../../../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
 import { CLUSTER_TYPE, createAdsStream, FILTER_TYPE, SECRET_TYPE, type AdsStream } from "../../../../operator/xds/ads-stream.ts";
+import type { SecretContent } from "../../../../operator/xds/secret.ts";
 import { buildSnapshot } from "../../../../operator/xds/snapshot.ts";
 
 let sent: DiscoveryResponse[];
@@ -99,6 +100,74 @@ test("a snapshot with a filter that contains keys is acknowledged once that was 
   ask(FILTER_TYPE, ["signer"]);
   answer(FILTER_TYPE, ["signer"]);
   expect(stream.standing(current)).toEqual({ kind: "acked" });
+});
+
+/** Answers everything until nothing more is sent. @returns the content of each response for secrets. */
+function answerAll(names: string[], refused: readonly string[]): string[][] {
+  const all = ["credential", ...names];
+  return Array.from({ length: 10 }).flatMap(() => {
+    const response = sent.findLast(({ typeUrl }) => typeUrl === SECRET_TYPE);
+    const parts = response?.resources.map(({ value }) => all.find((name) => Buffer.from(value).includes(name)) ?? "") ?? [];
+    const before = sent.length;
+    answer(SECRET_TYPE, all, parts.some((name) => refused.includes(name)) ? { message: "Failed to load" } : undefined);
+    return sent.length === before ? [] : [parts];
+  });
+}
+
+function withCertificates(names: readonly string[], pem = "PEM") {
+  const endpoint = { host: "a", port: 80, tls: null, credential: null, guard: null, connectTimeoutMs: 1 };
+  return buildSnapshot({
+    clusters: new Map([["a", endpoint]]),
+    secrets: new Map<string, SecretContent>([
+      ["credential", { kind: "credential", headerValue: "x" }],
+      ...names.map((name) => [name, { kind: "roots", pem }] as const),
+    ]),
+  });
+}
+
+test("certificates are sent alone, so that a rejection is reported by their name and costs nothing else", () => {
+  const names = ["one", "bad", "two"];
+  const current = withCertificates(names);
+  stream.update(current);
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  ask(SECRET_TYPE, ["credential", ...names]);
+  expect(stream.standing(current)).toEqual({ kind: "waiting" });
+  expect(answerAll(names, ["bad"])).toEqual([["credential"], ["bad"], ["one"]]);
+  expect(stream.standing(current)).toEqual({ kind: "rejected", message: "bad: Failed to load" });
+  expect(rejections).toEqual(["envoy: bad: Failed to load"]);
+});
+
+test("certificates that an Envoy has rejected are not sent to it again, because it would accept them unused", () => {
+  const names = ["bad", "good"];
+  const current = withCertificates(names);
+  stream.update(current);
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  ask(SECRET_TYPE, ["credential", ...names]);
+  answerAll(names, ["bad"]);
+  // It asks for one more.
+  ask(SECRET_TYPE, ["credential", "good", "bad"]);
+  answerAll(names, []);
+  expect(stream.standing(current)).toEqual({ kind: "rejected", message: "bad: Failed to load" });
+  const corrected = withCertificates(names, "corrected");
+  stream.update(corrected);
+  answerAll(names, []);
+  expect(stream.standing(corrected)).toEqual({ kind: "acked" });
+});
+
+test("a rejection counts although its response was overtaken", () => {
+  const current = withCertificates(["bad"]);
+  stream.update(current);
+  ask(CLUSTER_TYPE);
+  answer(CLUSTER_TYPE);
+  ask(SECRET_TYPE, ["bad"]);
+  answer(SECRET_TYPE, ["bad"]);
+  const alone = sent.at(-1);
+  ask(SECRET_TYPE, ["credential", "bad"]);
+  stream.receive({ typeUrl: SECRET_TYPE, resourceNames: ["bad"], responseNonce: alone?.nonce, errorDetail: { message: "no" } });
+  answerAll(["bad"], []);
+  expect(stream.standing(current)).toEqual({ kind: "rejected", message: "bad: no" });
 });
 
 test("a rejection is reported in Envoy's words, and ends with the next content", () => {
