@@ -6,6 +6,7 @@ import { MONOTONIC } from "../../runtime/clock.ts";
 import type { Lifecycle } from "../../runtime/lifecycle.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startApiKeyController, type ApiKeyController, type ApiKeyTimes } from "../apikey/controller.ts";
+import { startUnwatchedApiKeys, type UnwatchedApiKeys } from "../apikey/unwatched.ts";
 import { GROUP, VERSION } from "../crd/group.ts";
 import type { OperatorEvents } from "../events.ts";
 import type { InternalTlsConfig } from "../internal-tls/config.ts";
@@ -69,6 +70,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
   const recorder = createRecorder({ client, apiVersion: `${GROUP}/${VERSION}`, instance: identity, clock, events });
 
   let controller: ApiKeyController | null = null;
+  let unwatched: UnwatchedApiKeys | null = null;
   let ending: Promise<void> = Promise.resolve();
   const apiKeys = startReflectors(namespaces, {
     client,
@@ -87,9 +89,9 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
       ending = ending.then(() => apiKeys.synced).then(lead);
     },
     onLost() {
-      const stopped = controller;
-      controller = null;
-      ending = ending.then(() => stopped?.stop());
+      const stopped = { controller, unwatched };
+      [controller, unwatched] = [null, null];
+      ending = ending.then(() => stopApiKeys(stopped));
     },
   });
   const { isLeader } = elector;
@@ -116,6 +118,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
       events,
       times: config.apiKeyTimes,
     });
+    if (namespaces !== null) unwatched = startUnwatchedApiKeys({ client, database, namespaces, isLeader, ownership, events });
   }
 
   const source = startKubeSource({
@@ -141,7 +144,7 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
 
   function registerShutdown(): void {
     lifecycle.onShutdown({ name: "stop renewing certificates", deadlineMs: 2_000, run: () => renewer?.stop() });
-    lifecycle.onShutdown({ name: "stop the ApiKeys", deadlineMs: 5_000, run: () => controller?.stop() });
+    lifecycle.onShutdown({ name: "stop the ApiKeys", deadlineMs: 5_000, run: () => stopApiKeys({ controller, unwatched }) });
     lifecycle.onShutdown({ name: "leave the other replicas", deadlineMs: 2_000, run: () => peers.stop() });
     lifecycle.onShutdown({ name: "write the last Events", deadlineMs: 2_000, run: () => recorder.stop() });
     // After everything that writes: the next leader must not overlap with this one.
@@ -151,4 +154,8 @@ export async function startKubeOperator(config: KubeOperatorConfig, deps: KubeOp
   }
 
   return { source, peers, isLeader, registerShutdown };
+}
+
+async function stopApiKeys(parts: { controller: ApiKeyController | null; unwatched: UnwatchedApiKeys | null }): Promise<void> {
+  await Promise.all([parts.controller?.stop(), parts.unwatched?.stop()]);
 }

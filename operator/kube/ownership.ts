@@ -21,6 +21,8 @@ type Outcome = "there" | "gone" | "unsure";
 export interface Ownership {
   /** Claims the resource for this release if it is unclaimed, or if its release is gone. */
   claim(kind: OwnKind, object: KubeObject): Promise<Claim>;
+  /** Whether this release has claimed it. */
+  isOwn(object: KubeObject): boolean;
   /** The status of a claimed resource about its release. */
   condition(): WantedCondition;
 }
@@ -115,16 +117,24 @@ export function createOwnership({ client, lease, leaseUid, clock, steady }: Owne
     async claim(kind, object) {
       const uid = leaseUid();
       if (uid === null) return { kind: "contested" };
-      const parsed = claimSchema.safeParse(object["status"] ?? {});
-      const claimed = parsed.success ? parsed.data[CLAIM_FIELD] : null;
+      const claimed = claimOn(object);
       if (claimed?.uid === uid) return { kind: "own" };
       const outcome = claimed === null ? "gone" : await outcomeOf(claimed);
       if (claimed !== null && outcome === "there") return { kind: "other's", lease: claimed.lease };
       if (outcome === "unsure") return { kind: "contested" };
       return { kind: (await write(kind, object, uid)) ? "own" : "contested" };
     },
+    isOwn(object) {
+      const uid = leaseUid();
+      return uid !== null && claimOn(object)?.uid === uid;
+    },
     condition: () => ({ type: "Managed", isTrue: true, reason: "Managed", message: `by the operator with the Lease ${own}` }),
   };
+}
+
+function claimOn(object: KubeObject): { lease: string; uid: string } | null {
+  const parsed = claimSchema.safeParse(object["status"] ?? {});
+  return parsed.success ? parsed.data[CLAIM_FIELD] : null;
 }
 
 /** An operator's message about a resource that another release writes. */

@@ -13,6 +13,8 @@ export interface ReflectorDeps {
   namespace: string | null;
   /** Only objects with these labels; all if absent. */
   labels?: Readonly<Record<string, string>>;
+  /** Only objects in other namespaces than these. */
+  notIn?: readonly string[];
   /** What is kept of an object; all of it if absent. */
   trim?(object: KubeObject): KubeObject;
   /** The object of this key was added, changed or deleted. Must not throw. */
@@ -69,7 +71,7 @@ export function startReflector(deps: ReflectorDeps): Reflector {
     refusedForMs = REFUSED_FOR_MS,
   } = deps;
   const path = listPath(kind, namespace);
-  const selection = selectionOf(deps.labels);
+  const selection = selectionOf(deps);
   const stopping = new AbortController();
   const synced = Promise.withResolvers<void>();
   const refused = Promise.withResolvers<void>();
@@ -164,7 +166,11 @@ export function startReflector(deps: ReflectorDeps): Reflector {
   };
 }
 
-function selectionOf(labels: ReflectorDeps["labels"] = {}): Readonly<Record<string, string>> {
+function selectionOf({ labels = {}, notIn = [] }: Pick<ReflectorDeps, "labels" | "notIn">): Readonly<Record<string, string>> {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return pairs.length === 0 ? {} : { labelSelector: pairs.join(",") };
+  const fields = notIn.map((namespace) => `metadata.namespace!=${namespace}`);
+  return {
+    ...(pairs.length === 0 ? {} : { labelSelector: pairs.join(",") }),
+    ...(fields.length === 0 ? {} : { fieldSelector: fields.join(",") }),
+  };
 }

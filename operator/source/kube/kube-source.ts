@@ -17,7 +17,7 @@ export interface KubeSourceDeps {
   namespaces: Namespaces;
   isLeader(): boolean;
   recorder: Pick<Recorder, "record">;
-  ownership: Ownership;
+  ownership: Pick<Ownership, "claim" | "condition">;
   clock: { nowMs(): number };
   /** Measures how long ago something was: unlike `clock`, nobody sets it back. */
   steady: { nowMs(): number };

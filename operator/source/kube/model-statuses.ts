@@ -17,7 +17,7 @@ export interface ModelStatusesDeps {
   find(key: string): KubeObject | undefined;
   isLeader(): boolean;
   recorder: Pick<Recorder, "record">;
-  ownership: Ownership;
+  ownership: Pick<Ownership, "claim" | "condition">;
   clock: { nowMs(): number };
   events: Pick<KubeEvents, "reconciled" | "queueLength">;
 }

@@ -33,7 +33,8 @@ export interface Stage {
   /** A model server's base URL, as a Model of the chat protocol names it. */
   readonly upstreamUrl: string;
   readonly operators: OperatorProcess[];
-  startOperator(name: string): Promise<OperatorProcess>;
+  /** @param watched the stage's namespaces, unless others are given. */
+  startOperator(name: string, watched?: readonly string[]): Promise<OperatorProcess>;
   /** Stops Postgres for as long as the work takes. */
   withoutPostgres(work: () => Promise<void>): Promise<void>;
   /** Sends one chat request. */
@@ -77,13 +78,13 @@ export async function startStage({
   const switchboard = await startSwitchboard(path.join(directory, "switchboard.sock"));
   const operators: OperatorProcess[] = [];
 
-  async function startOperator(name: string): Promise<OperatorProcess> {
+  async function startOperator(name: string, watched = watch): Promise<OperatorProcess> {
     const operator = await startOperatorProcess({
       api,
       name,
       databaseUrl,
       pepper,
-      watch,
+      watch: watched,
       directory,
       more: operatorEnvironment,
     });
