@@ -63,6 +63,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["transport_socket", "listener_filters", "filter_chain_match"].map((key) => [key, ".Values.tls.enabled"]),
   ),
+  ipv4_compat: 'eq .Values.bindAddress "::"',
   tracing: ".Values.tracing.enabled",
   load_balancing_policy: `gt ${WORKERS} 1`,
 };

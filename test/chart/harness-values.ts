@@ -118,7 +118,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
         {
           apiVersion: "v1",
           kind: "ConfigMap",
-          metadata: { name: "{{ .Release.Name }}-more" },
+          metadata: { name: "{{ .Release.Name }}-more", namespace: "{{ .Release.Namespace }}" },
           data: { address: '{{ include "model-gateway.baseUrl" . }}' },
         },
       ],
@@ -173,6 +173,7 @@ export const MATRIX: readonly { name: string; values: Values }[] = [
       test: { keySecret: "my-key" },
       gateway: {
         ...PODS,
+        service: { ipFamilyPolicy: "PreferDualStack", ipFamilies: ["IPv4"] },
         journal: { className: "fast" },
         envoy: { image: { digest: DIGEST } },
         extproc: { usageRetentionDays: 90, extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=1500" }] },

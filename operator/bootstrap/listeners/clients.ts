@@ -19,7 +19,7 @@ import { ROUTER_FILTER } from "../filters/router.ts";
 import { reconnectFilter } from "../filters/reconnect.ts";
 import { relayRoute } from "./relay.ts";
 import { REQUEST_ID_AS_IT_IS, requestIdFilter } from "../filters/request-id.ts";
-import { socketAddress, type EndpointAddress, type SocketAddress } from "../socket-address.ts";
+import { listeningAddress, socketAddress, type EndpointAddress, type SocketAddress } from "../socket-address.ts";
 import { tracing, type TraceCollector } from "../filters/tracing.ts";
 import { unprocessedRoutes } from "../routes/unprocessed.ts";
 
@@ -41,7 +41,7 @@ export interface ListenerOptions {
 export function listener(options: ListenerOptions): EnvoyConfig {
   return {
     name: "clients",
-    address: socketAddress(options.listen),
+    address: listeningAddress(options.listen),
     per_connection_buffer_limit_bytes: CONNECTION_BUFFER_BYTES,
     per_connection_buffer_high_watermark_timeout: UNREAD_ANSWER_ENDS,
     max_connections_to_accept_per_socket_event: NEW_CONNECTIONS_AT_ONCE,

@@ -1,5 +1,5 @@
 import type { EnvoyConfig } from "../envoy-config.ts";
-import { socketAddress, type SocketAddress } from "../socket-address.ts";
+import { listeningAddress, socketAddress, type SocketAddress } from "../socket-address.ts";
 
 const ADMIN_CLUSTER = "admin";
 
@@ -10,7 +10,7 @@ const PATHS = ["/ready", "/stats/prometheus"];
 export function statusListener(address: SocketAddress): EnvoyConfig {
   return {
     name: "status",
-    address: socketAddress(address),
+    address: listeningAddress(address),
     // A probe refused because of too many clients would get the pod restarted or removed from the Service.
     ignore_global_conn_limit: true,
     filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager }] }],

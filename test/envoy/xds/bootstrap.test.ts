@@ -1,5 +1,6 @@
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { freePort } from "../../../local/process/ports.ts";
 import { MAX_REQUEST_BYTES } from "../../../contract/headers.ts";
 import { buildBootstrap, type BootstrapOptions } from "../../../operator/bootstrap/bootstrap.ts";
 import { buildSnapshot } from "../../../operator/xds/snapshot.ts";
@@ -320,3 +321,14 @@ async function sendHttp2(body: Uint8Array): Promise<{ status: number }> {
     session.destroy();
   }
 }
+
+test("an Envoy that listens on :: takes IPv4 as well, and knows such clients by their IPv4 addresses", async () => {
+  const port = await freePort();
+  const dual = await startXdsStack({ listen: { host: "::", port } });
+  for (const host of ["127.0.0.1", "[::1]"]) expect((await fetch(`http://${host}:${port}/v1/nothing`)).status).toBeGreaterThan(0);
+  await eventually(async () => {
+    const clients = (await dual.envoy.accessLog()).map(({ client }) => client);
+    expect(clients).toEqual(["127.0.0.1", "::1"]);
+  });
+  await dual.stop();
+});
