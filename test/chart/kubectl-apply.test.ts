@@ -1,21 +1,13 @@
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { stringify } from "yaml";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { useKubeApi } from "../support/kube/use-kube-api.ts";
 import { CHART, EXTERNAL_DATABASE, NAME, NAMESPACE, RELEASE } from "./harness-render.ts";
 
 const api = useKubeApi();
 
 /** What docs/kubernetes.md says of kubectl in the place of Helm. */
-test("kubectl applies a rendered chart in its context's namespace, and an upgrade once the migration's Job is deleted", async () => {
-  const directory = await mkdtemp(path.join(tmpdir(), "gateway-kubectl-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  const kubeconfig = path.join(directory, "kubeconfig");
-  await copyFile(api().kubeconfig, kubeconfig);
+test("kubectl applies a rendered chart to the release's namespace, and an upgrade once the migration's Job is deleted", async () => {
   for (const name of [NAMESPACE, "team-a"]) await api().kubectl(["create", "namespace", name]);
-  await api().kubectl(["config", "set-context", "--current", "--namespace", NAMESPACE], { kubeconfig });
 
   async function apply(tag: string, ...flags: readonly string[]): Promise<string> {
     const values = {
@@ -27,12 +19,12 @@ test("kubectl applies a rendered chart in its context's namespace, and an upgrad
     };
     const parameters = ["template", RELEASE, CHART, "--namespace", NAMESPACE, "--skip-tests", "--values", "-"];
     const input = await api().helm(parameters, { input: stringify(values) });
-    return await api().kubectl(["apply", ...flags, "--filename", "-"], { input, kubeconfig });
+    return await api().kubectl(["apply", ...flags, "--filename", "-"], { input });
   }
 
   await expect(apply("1", "--namespace", NAMESPACE)).rejects.toThrow('does not match the namespace "gateway-system"');
   await apply("1");
   await expect(apply("2")).rejects.toThrow("field is immutable");
-  await api().kubectl(["delete", "job", `${NAME}-migrate`], { kubeconfig });
+  await api().kubectl(["delete", "job", `${NAME}-migrate`, "--namespace", NAMESPACE]);
   expect(await apply("2")).toContain(`job.batch/${NAME}-migrate created`);
 });

@@ -29,6 +29,14 @@ beforeAll(async () => {
   await api().kubectl(["config", "set-context", "--current", "--namespace", NAMESPACE]);
 });
 
+const CLUSTER_WIDE = [
+  "ClusterRole",
+  "ClusterRoleBinding",
+  "CustomResourceDefinition",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionPolicyBinding",
+];
+
 /** As one would apply them, without doing it: defaults, validation and admission are the real ones. */
 async function tryToApply(objects: readonly KubeObject[]): Promise<string> {
   const input = objects.map((object) => `---\n${stringify(object)}`).join("");
@@ -67,6 +75,11 @@ describe.for(chosenOfMatrix())("with $name", ({ values }) => {
         securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
         resources: { requests: { cpu: expect.anything(), memory: expect.anything() }, limits: { memory: expect.anything() } },
       });
+  });
+
+  test("every object that is not cluster-wide names its namespace", async () => {
+    const without = objects.filter(({ metadata }) => metadata.namespace === undefined);
+    expect(without.filter(({ kind }) => !CLUSTER_WIDE.includes(kind)).map(title)).toEqual([]);
   });
 
   test("no two objects share a name", async () => {
