@@ -1,6 +1,10 @@
 import * as z from "zod";
 
-const metadataSchema = z.looseObject({
+/**
+ * The part of the metadata that is used. The rest is dropped: whoever may write ApiKeys in one namespace may give each of them a
+ * quarter of a megabyte of annotations, and thousands of those are more than the operator's memory.
+ */
+const metadataSchema = z.object({
   name: z.string(),
   namespace: z.string().default(""),
   uid: z.string(),
@@ -9,13 +13,6 @@ const metadataSchema = z.looseObject({
   creationTimestamp: z.string().optional(),
   deletionTimestamp: z.string().optional(),
   finalizers: z.array(z.string()).default([]),
-  /**
-   * Field ownership is useless here, and larger than all the rest. An object may lack it: anyone who may patch it can clear it.
-   */
-  managedFields: z
-    .unknown()
-    .transform(() => undefined)
-    .optional(),
 });
 
 /** Any object from the API server. */

@@ -36,7 +36,8 @@ export interface Reflector {
   stop(): Promise<void>;
 }
 
-const PAGE = 500;
+/** An object may have more than a megabyte. */
+const PAGE = 50;
 const BACK_OFF = { firstMs: 500, maxMs: 30_000 } as const;
 /** The server sends a bookmark each minute: longer silence is a dead connection. */
 const SILENCE_MS = 90_000;
