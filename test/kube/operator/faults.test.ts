@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { useOwnKubeApi } from "../../support/kube/use-kube-api.ts";
+import { makeCertificates, withLongLength } from "../../support/servers/tls-certificates.ts";
 import { OPERATOR } from "./install.ts";
 import type { OperatorProcess } from "./operator-process.ts";
-import { apiKey, model } from "./resources.ts";
+import { apiKey, model, secret } from "./resources.ts";
 import { PATIENCE } from "./stage.ts";
 import { startTraffic } from "./traffic.ts";
 import { useStageOn } from "./use-stage.ts";
@@ -71,13 +72,15 @@ test("an Envoy of a replica that does not lead counts: the leader reports its re
   await until(async () => expect(await follower.metric("gateway_operator_envoys")).toBe(1));
   await withoutOneFailure(async () => {
     await expectWorks("by-a-follower");
-    const tls = { serverName: "models\u0000.example" };
+    const { ca } = await makeCertificates("models.example");
+    await team.apply(secret("odd-roots", { "ca.crt": withLongLength(ca) }));
+    const tls = { caSecretRef: { name: "odd-roots" } };
     await team.apply(model("nacked", { url: upstreamUrl.replace("http:", "https:"), backend: { tls } }));
     await until(async () =>
-      expect((await team.conditions("model", "nacked"))["Programmed"]).toMatchObject({
+      expect((await team.conditions("model", "nacked"))["ResolvedRefs"]).toMatchObject({
         status: "False",
-        reason: "RejectedByEnvoy",
-        message: expect.stringContaining("NULL-byte"),
+        reason: "InvalidCertificate",
+        message: expect.stringContaining("Failed to load trusted CA certificates"),
       }),
     );
     await expectWorks("after-a-nack");
