@@ -39,7 +39,7 @@ export const OIDC_VARIABLES = {
   OIDC_CLIENT_SECRET: z.string().optional(),
   OIDC_NAME: z.string().max(60).optional(),
   OIDC_SECOND_FACTOR: z.enum(["here", "provider"]).default("here"),
-  OIDC_AUTH_TIME: z.enum(["required", "ignored"]).default("required"),
+  OIDC_AUTH_TIME: z.enum(["checked", "ignored"]).default("checked"),
   GOOGLE_CLIENT_ID: z.string().optional(),
   GOOGLE_CLIENT_SECRET: z.string().optional(),
   GITHUB_CLIENT_ID: z.string().optional(),

@@ -162,7 +162,7 @@ test("a name that this version does not know is shown as Other (S27)", async () 
   expect(await shown("/dashboard/credit")).toMatch(/>Other</);
   expect(await shown("/dashboard/billing")).toMatch(/>other</);
   expect(await shown("/dashboard/budgets")).toContain("Other: no alerts are sent");
-  expect(await shown("/dashboard/provider-keys")).toMatch(/problem">Other</);
+  expect(await shown("/dashboard/provider-keys")).toMatch(/badge failed">Other</);
   expect(await shown("/dashboard/members")).not.toContain(NAME);
 });
 

@@ -183,7 +183,7 @@ test("`npm run ledger:check` prints each difference and fails with it", async ()
   await seedLedger(database);
   expect(await runCheck(url)).toEqual([0, "The ledger adds up.\n"]);
   await database.execute("UPDATE account_balance SET posted_nano_usd = 7");
-  expect(await runCheck(url)).toEqual([1, "balances: acme: expected 0, found 7\n1 differences.\n"]);
+  expect(await runCheck(url)).toEqual([1, "balances: acme: expected 0, found 7\n1 difference.\n"]);
 });
 
 async function runCheck(url: string): Promise<[number, string]> {

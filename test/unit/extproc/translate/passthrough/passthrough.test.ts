@@ -12,7 +12,11 @@ const MESSAGES = { ...CHAT, max_tokens: 10 };
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
 
 /** One that lacks nothing. */
-const messageArbitrary = anyMessage.map((message) => ({ ...message, stop_reason: message.stop_reason ?? "end_turn" }));
+const messageArbitrary = anyMessage.map((message) => ({
+  ...message,
+  content: message.content.map((block) => (block.type === "tool_use" && block.id === "" ? { ...block, id: "toolu_3" } : block)),
+  stop_reason: message.stop_reason ?? "end_turn",
+}));
 
 describe("bytes pass unchanged", () => {
   test("a messages stream, split anywhere, comes out as it went in", () => {
