@@ -5,6 +5,7 @@ import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.t
 import { mergeEdits, remove, within, withinElements, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { isFinished } from "../chat/chunk-text.ts";
 import { isCutOff } from "../conversation/server-reasons.ts";
+import { objectsIn } from "../readable-output.ts";
 import { createCallPieces, createWholeCalls, textArguments, type CallForm, type CallPieces } from "./call-form.ts";
 import { joinParts } from "./content-parts.ts";
 
@@ -147,8 +148,11 @@ function reasonShown({ tool_calls: calls, function_call: legacy }: JsonObject, b
 
 /** Not pieces of one call beside each other. */
 function hasWholeCalls(delta: unknown): boolean {
-  const calls: unknown = isObject(delta) ? delta["tool_calls"] : null;
-  return !Array.isArray(calls) || calls.every((call) => isObject(call) && isObject(call["function"]) && call["function"]["name"]);
+  const list: unknown = isObject(delta) ? delta["tool_calls"] : null;
+  if (!Array.isArray(list) || list.length < 2) return true;
+  const calls = objectsIn(list);
+  const indices = new Set(calls.map(({ index }) => index).filter(isCount));
+  return indices.size === list.length || calls.every(({ function: described }) => isObject(described) && described["name"]);
 }
 
 /** @param isEnd no more of them follows. */

@@ -155,6 +155,11 @@ function findFailure(choices: readonly JsonObject[]): GatewayError | null {
   return null;
 }
 
+interface ChunkFacts {
+  isWithoutChoices: boolean;
+  bytes: number;
+}
+
 function createRules(meter: Meter, { wishes, profile, requestId, reader, head: ownHead }: AnswerRules): StreamRules {
   const model: Record<string, MemberEdit> = wishes.model === null ? {} : { model: replace(wishes.model) };
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
@@ -167,8 +172,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   let isDone = false;
   let head = ownHead;
   const form = createChunkForm(requestId);
-  /** Requested, and taken from a chunk that is not the last: it follows all choices. */
-  let owedUsage: JsonObject | null = null;
+  /** Requested, and taken from a chunk that is not the last: it follows all choices. `bytes` are those of the chunk. */
+  let owed: { usage: JsonObject; bytes: number } | null = null;
   /** The client has its usage: no other follows, and none is charged, because LangChain adds up all. */
   let hasUsage = false;
   const counted = () => meter.final().usage;
@@ -200,7 +205,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     countAll(json, { meter, findUnreadBytes: (piece) => unread.find({ ...piece, data }), growth, repeats });
     report(json, choices.length > 0);
     if (outcome === "open" && areFinished(choices, json)) outcome = "complete";
-    return editChunk(json, choices.length === 0);
+    return editChunk(json, { isWithoutChoices: choices.length === 0, bytes: data.length });
   }
 
   function failWith(error: GatewayError, json: JsonObject): GatewayError {
@@ -225,7 +230,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   }
 
   function report(json: JsonObject, hasChoices: boolean): void {
-    if (hasUsage) return;
+    if (hasUsage || isLessThanOwed(json["usage"])) return;
     const counts = chatUsage(json, profile) ?? {};
     const { outputTokens: _, reasoningTokens: __, ...prompt } = counts;
     meter.report(isOfOne(hasChoices) ? prompt : counts);
@@ -250,9 +255,9 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     return encoder.finish({ finishReason: "length", stopSequence: null }) + usage + encoder.done();
   }
 
-  function editChunk(json: JsonObject, isWithoutChoices: boolean): EventEdit {
-    if (isWithoutChoices && isObject(json["usage"]) && !isShown(json["usage"])) return "hide";
-    const edits = Object.hasOwn(json, "usage") ? { ...model, ...editUsage(json, isWithoutChoices) } : model;
+  function editChunk(json: JsonObject, facts: ChunkFacts): EventEdit {
+    if (facts.isWithoutChoices && isObject(json["usage"]) && !isShown(json["usage"], facts.bytes)) return "hide";
+    const edits = Object.hasOwn(json, "usage") ? { ...model, ...editUsage(json, facts) } : model;
     const own = form.complete(json, head);
     const missing = encodeArguments();
     if (missing !== "") return { members: { ...edits, ...own?.members }, missing, isSingular: true };
@@ -261,13 +266,23 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   }
 
   /** Is this the usage that the client requested? */
-  function isShown(usage: JsonObject): boolean {
+  function isShown(usage: JsonObject, bytes: number): boolean {
     if (!wishes.usage) return false;
     if (wishes.usagePerChunk) return true;
     if (hasUsage) return false;
     hasUsage = outcome === "complete" && isWholeUsage(usage);
-    if (!hasUsage) owedUsage = usage;
+    if (hasUsage) owed = null;
+    else owe(usage, bytes);
     return hasUsage;
+  }
+
+  function owe(usage: JsonObject, bytes: number): void {
+    if (!isLessThanOwed(usage)) owed = { usage, bytes };
+  }
+
+  /** Some proxies follow the server's usage with zeros. */
+  function isLessThanOwed(usage: unknown): boolean {
+    return owed !== null && isObject(usage) && !isWholeUsage(usage) && isWholeUsage(owed.usage);
   }
 
   /** Some servers report zeros before they report the answer's usage. */
@@ -294,10 +309,11 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
    * Chunks contain only what the client requested: no usage, usage at the end, or usage throughout. DeepSeek and Mistral put it into
    * the chunk that finishes the answer, and OpenAI's SDK for Java reads no choices of a chunk that has usage.
    */
-  function editUsage({ usage }: JsonObject, isWithoutChoices: boolean): Record<string, MemberEdit> {
+  function editUsage({ usage }: JsonObject, { isWithoutChoices, bytes }: ChunkFacts): Record<string, MemberEdit> {
     if (!wishes.usage) return { usage: remove };
     if (!isObject(usage) || wishes.usagePerChunk || isWithoutChoices) return {};
-    owedUsage = isOfOne(true) ? null : usage;
+    if (isOfOne(true)) owed = null;
+    else owe(usage, bytes);
     return { usage: write(null) };
   }
 
@@ -316,9 +332,10 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   function encodeOwedUsage(): string {
     if (!wishes.usage || wishes.usagePerChunk || hasUsage) return "";
     hasUsage = true;
-    if (owedUsage === null) return createChunkEncoder(head, true).usage(counted());
+    if (owed === null) return createChunkEncoder(head, true).usage(counted());
     const { id, created, model } = head;
-    const usage = { ...owedUsage, ...missingCounts(owedUsage, counted) };
+    const usage = { ...owed.usage, ...missingCounts(owed.usage, counted) };
+    owed = null;
     const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage };
     return encodeSseEvent(null, encodeForeign(chunk));
   }
@@ -328,6 +345,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     // Chunks of the same form that follow lose their role.
     findText: (data) => (form.gaveRole() ? undefined : findChunkText(data, profile)),
     skimmed: meter.producedBytes,
+    heldBytes: () => owed?.bytes ?? 0,
     outcome: () => outcome,
     // The answer is complete once it has its finish_reason, and clients wait for this line.
     closing: () => (isDone ? "" : encodeOwedUsage() + encodeSseEvent(null, "[DONE]")),

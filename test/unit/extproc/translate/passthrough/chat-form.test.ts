@@ -195,6 +195,14 @@ describe("a call without arguments", () => {
   test.for([
     { where: "in pieces", sent: [begun, of({ tool_calls: [named(1)] }), of({}, "tool_calls")] },
     { where: "in the chunk that ends its answer", sent: [begun, of({ tool_calls: [named(1, "")] }, "tool_calls")] },
+    {
+      where: "with empty pieces in the chunk that ends its answer",
+      sent: [
+        begun,
+        of({ tool_calls: [named(1)] }),
+        of({ tool_calls: [0, 1].map((index) => ({ index, function: { arguments: "" } })) }, "tool_calls"),
+      ],
+    },
     { where: "in one chunk", sent: [of({ role: "assistant", tool_calls: [named(0, ""), named(1)] }, "tool_calls")] },
     { where: "before [DONE] alone", sent: [begun, of({ tool_calls: [named(1, "")] })] },
   ])("has those of none, which clients parse: $where", async ({ sent }) => {

@@ -98,6 +98,7 @@ describe("of usage that the server reports more than once without a choice, the 
   const of = (completion: number) => ({ prompt_tokens: 5, completion_tokens: completion, total_tokens: 5 + completion });
   const report = (usage: object) => chunk({}, { choices: [], usage });
   const answer = chunk({ content: "a".repeat(40) });
+  const finish = (usage: object) => chunk({}, { ...LAST, usage });
 
   test.for([
     { name: "the first after the end", reports: [answer, FINISH, report(of(9)), report(of(9))], tokens: 9 },
@@ -105,6 +106,7 @@ describe("of usage that the server reports more than once without a choice, the 
     { name: "the last, if none follows the end", reports: [report(of(1)), answer, report(of(9)), FINISH], tokens: 9 },
     { name: "none that comes before the end", reports: [report(of(1)), answer, FINISH, report(of(9))], tokens: 9 },
     { name: "none that is all zeros", reports: [answer, FINISH, report(of(0)), report(of(9))], tokens: 9 },
+    { name: "that of the choices, if zeros follow it", reports: [answer, finish(of(9)), report(of(0))], tokens: 9 },
     { name: "none that lacks counts", reports: [answer, FINISH, report({ prompt_tokens: 5 }), report(of(9))], tokens: 9 },
     { name: "none that follows [DONE]", reports: [answer, FINISH, report(of(9)), DONE, report(of(12))], tokens: 9 },
   ])("$name", ({ reports, tokens }) => {
@@ -112,6 +114,16 @@ describe("of usage that the server reports more than once without a choice, the 
     expect(usagesIn(text)).toEqual([of(tokens)]);
     expect(metered).toMatchObject({ usage: { inputTokens: 5, outputTokens: tokens }, isEstimated: false });
   });
+});
+
+test("usage that waits for the end of its stream counts as held", () => {
+  const translation = createTranslation("chat", inputFor(WITH_USAGE, { upstream: "chat", upstreamModel: "m" }));
+  const stream = translation.stream(createMeter(10));
+  const usage = { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14, x: "x".repeat(100_000) };
+  stream.push(Buffer.from(chunk({ content: "a" }) + chunk({}, { ...LAST, usage })));
+  expect(stream.heldBytes()).toBeGreaterThanOrEqual(100_000);
+  stream.push(Buffer.from(DONE));
+  expect(stream.heldBytes()).toBe(0);
 });
 
 function complete(request: object, answer: object) {
