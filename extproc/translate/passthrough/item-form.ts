@@ -14,10 +14,18 @@ export function completeItemStart(item: JsonObject): MemberEdits | null {
   );
 }
 
-/** Of an item that has ended. @param written what its pieces had; asked for where the item lacks it. */
-export function completeItemEnd(item: JsonObject, written: () => JsonObject | undefined): MemberEdits | null {
+interface EndedItem {
+  /** What its pieces had; asked for where the item lacks it. */
+  written(): JsonObject | undefined;
+  /** It ended before the model had completed it. */
+  isCut: boolean;
+}
+
+/** Of an item that has ended. */
+export function completeItemEnd(item: JsonObject, { written, isCut }: EndedItem): MemberEdits | null {
   const { list } = membersOf(item);
-  return list === undefined ? completeCallEnd(item, written) : completeListEnd(item, list, written);
+  if (list !== undefined) return completeListEnd(item, list, written);
+  return completeCallEnd(item, { written, isCut: isCut || item["status"] === "incomplete" });
 }
 
 function completeListEnd(item: JsonObject, name: string, written: () => JsonObject | undefined): MemberEdits | null {
@@ -25,34 +33,40 @@ function completeListEnd(item: JsonObject, name: string, written: () => JsonObje
   if (!isGiven(list)) return { [name]: write(written()?.[name] ?? []) };
   if (!Array.isArray(list)) return null;
   const parts = list.map((part: unknown, at) =>
-    isObject(part) ? completePartText(part, () => textAt(written()?.[name], at)) : null,
+    isObject(part) ? completePartText(part, (member) => textAt(written()?.[name], at, member)) : null,
   );
   return parts.every((part) => part === null) ? null : { [name]: withinElements(parts) };
 }
 
-function textAt(parts: unknown, position: number): string {
+function textAt(parts: unknown, position: number, member: string): string {
   const part: unknown = Array.isArray(parts) ? parts[position] : undefined;
-  return isObject(part) ? textOf(part["text"]) : "";
+  return isObject(part) ? textOf(part[member]) : "";
 }
 
 /** Clients parse the arguments of a call that has ended. */
-function completeCallEnd(item: JsonObject, written: () => JsonObject | undefined): MemberEdits | null {
+function completeCallEnd(item: JsonObject, { written, isCut }: EndedItem): MemberEdits | null {
   const { text: member } = membersOf(item);
   if (member === undefined) return null;
   const name = isGiven(item["name"]) ? undefined : written()?.["name"];
   const edits = name === undefined ? null : { name: write(name) };
-  // One that was cut off has only what it has.
-  if ((item[member] ?? "") !== "" || item["status"] === "incomplete") return mergeEdits(edits, textArguments(item));
-  const text = textOf(written()?.[member]) || (member === "arguments" ? NO_ARGUMENTS : "");
+  if ((item[member] ?? "") !== "") return mergeEdits(edits, textArguments(item));
+  // Of one that was cut off, nobody knows whether it has none.
+  const text = textOf(written()?.[member]) || (member === "arguments" && !isCut ? NO_ARGUMENTS : "");
   return mergeEdits(edits, text === item[member] ? null : { [member]: write(text) });
 }
 
 /** Proxies that leave out empty members leave out the text of a part that begins. @param written what its pieces had. */
-export function completePartText({ type, text }: JsonObject, written = () => ""): MemberEdits | null {
-  return TEXT_PARTS.has(type) && !isGiven(text) ? { text: write(written()) } : null;
+export function completePartText(part: JsonObject, written: (member: string) => string = () => ""): MemberEdits | null {
+  const member = PART_TEXTS.get(part["type"]);
+  return member === undefined || isGiven(part[member]) ? null : { [member]: write(written(member)) };
 }
 
-const TEXT_PARTS: ReadonlySet<unknown> = new Set(["output_text", "reasoning_text", "summary_text"]);
+const PART_TEXTS: ReadonlyMap<unknown, string> = new Map<unknown, string>([
+  ["output_text", "text"],
+  ["reasoning_text", "text"],
+  ["summary_text", "text"],
+  ["refusal", "refusal"],
+]);
 
 /** The only text of no arguments that is JSON. */
 export const NO_ARGUMENTS = "{}";

@@ -2,12 +2,13 @@ import type { GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
-import { isGiven, isObject, parseObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
+import { isGiven, isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeForeign } from "../../protocol/json/raw.ts";
 import { editMembers, mergeEdits, withinElements, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { namesOf } from "../responses/item-names.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
-import { completeItemEnd, completeItemStart, completePartText, NO_ARGUMENTS, renamed } from "./item-form.ts";
+import { completeItemEnd, completeItemStart, completePartText, renamed } from "./item-form.ts";
+import { completeCallText } from "./response-call.ts";
 import { CALLS, EMPTY_ITEMS, pieceOf, TEXT_MEMBERS, type Piece } from "./response-piece.ts";
 import { createResponseHead, type ResponseFacts } from "./response-head.ts";
 import { completeResponseUsage } from "./response-usage.ts";
@@ -72,15 +73,17 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   }
 
   function completeResponse(response: JsonObject, type: string): CompletedEvent | null {
-    const missing = { ...head.missing(response), ...statusOf(response, STATUSES.get(type)) };
+    const status = statusOf(response, STATUSES.get(type));
+    const missing = { ...head.missing(response), ...status };
     const output = elementsOf(response["output"]);
     const known = items.match(output);
     const isEnd = FINAL_EVENTS.includes(type);
-    const ends = isEnd ? endItems(output, known) : [];
+    const isCut = (status["status"] ?? response["status"]) !== "completed";
+    const ends = isEnd ? endItems(output, known, isCut) : [];
     const members = mergeEdits(headEdits(missing), completeResponseUsage(response, isEnd ? counted : null));
     const completeOutput = (item: JsonObject, at: number) => {
       const begun = known[at];
-      if (begun !== undefined && isEnd) return endEdits(begun, item, !hasEnded);
+      if (begun !== undefined && isEnd) return endEdits(begun, item, { isFirst: !hasEnded, isCut });
       return renamed(item, begun ?? items.nameOf(item, at));
     };
     const edits = mergeEdits(members, outputEdits(output, completeOutput));
@@ -89,33 +92,32 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   }
 
   /** Some servers never end their items, and LiteLLM, for those that do not stream, sends calls at the end alone. */
-  function endItems(output: readonly JsonObject[], known: (ResponseItem | undefined)[]): JsonObject[] {
+  function endItems(output: readonly JsonObject[], known: (ResponseItem | undefined)[], isCut: boolean): JsonObject[] {
     const isKept = new Set(known);
     const ends = items
       .open()
       .filter((item) => !isKept.has(item))
-      .flatMap((item) => endOf(item, contentOf(item.position) ?? {}));
+      .flatMap((item) => endOf(item, contentOf(item.position) ?? {}, isCut));
     for (const [at, item] of output.entries()) {
       const begun = item === NO_ITEM ? undefined : (known[at] ??= items.begin(null, item) ?? undefined);
-      if (begun !== undefined && !begun.isDone) ends.push(...endOf(begun, item));
+      if (begun !== undefined && !begun.isDone) ends.push(...endOf(begun, item, isCut));
     }
     return ends;
   }
 
-  function endOf(begun: ResponseItem, item: JsonObject): JsonObject[] {
-    const whole = edited(item, endEdits(begun, item, !begun.isDone));
+  function endOf(begun: ResponseItem, item: JsonObject, isCut: boolean): JsonObject[] {
+    const whole = edited(item, endEdits(begun, item, { isFirst: !begun.isDone, isCut }));
     const done = { type: "response.output_item.done", output_index: begun.position, item: whole };
     const pieces = piecesBefore(begun, whole);
     begun.isDone = true;
     return [...pieces, done];
   }
 
-  /** @param isFirst a server could repeat a short event, and all that an item has with it. */
-  function endEdits(begun: ResponseItem, item: JsonObject, isFirst: boolean): MemberEdits | null {
+  function endEdits(begun: ResponseItem, item: JsonObject, { isFirst, isCut = false }: ItemEnd): MemberEdits | null {
     const names = renamed(item, begun);
     let written: JsonObject | undefined;
     const once = () => (written ??= contentOf(begun.position));
-    return isFirst ? mergeEdits(names, completeItemEnd(item, once)) : names;
+    return isFirst ? mergeEdits(names, completeItemEnd(item, { written: once, isCut })) : names;
   }
 
   function completeItem(json: JsonObject, type: string): CompletedEvent | "hide" | null {
@@ -136,6 +138,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     beginParts(begun.content, item["content"]);
     beginParts(begun.summary, item["summary"]);
     if (begun.hasContent) begun.content.heard.add(0);
+    begun.hasPieces = begun.hasContent;
     const inside = mergeEdits(renamed(item, begun), completeItemStart(item));
     return changed(positionOf(index, begun), inside === null ? {} : { item: inside });
   }
@@ -146,7 +149,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     if (known?.isDone === true && names.length > 0) return "hide";
     const begun = known ?? items.begin(index, item);
     if (begun === null) return "hide";
-    const edits = endEdits(begun, item, !begun.isDone);
+    const edits = endEdits(begun, item, { isFirst: !begun.isDone });
     const missing = begun.hasContent ? [] : piecesBefore(begun, edited(item, edits));
     begun.isDone = true;
     return changed(positionOf(index, begun), edits === null ? {} : { item: edits }, missing);
@@ -155,7 +158,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   function completePiece(json: JsonObject, { type, name, piece, index }: PieceOf): CompletedEvent | "hide" | null {
     const { item_id: id } = json;
     const names = namesOf({ id });
-    if (isEndWithoutText(json, type, name)) return "hide";
+    if (isEndWithoutText(json, { type, name, piece })) return "hide";
     const known = items.find({ index, names, kind: piece.kind });
     const empty = known === undefined ? EMPTY_ITEMS.get(piece.kind) : undefined;
     const begun = known ?? (empty === undefined ? null : items.begin(index, { ...empty, id }));
@@ -163,23 +166,22 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     if (begun === null && CALLS.has(piece.kind)) return "hide";
     if (begun === null) return changed(index === null ? { output_index: items.latest() } : {});
     const missing = known === undefined ? [added(begun, { ...empty })] : [];
+    const values = { ...positionOf(index, begun), ...(id !== begun.id && { item_id: begun.id }) };
+    const text = CALLS.has(piece.kind) ? completeCall(json, { type, name, item: begun }) : null;
+    if (text === "hide") return "hide";
     begun.isShown = true;
     begun.hasContent = true;
-    const values = { ...positionOf(index, begun), ...(id !== begun.id && { item_id: begun.id }) };
-    return completePart(json, { type, name, piece, item: begun, values, missing });
+    const { list } = piece;
+    if (list === null) return changed({ ...values, ...text?.values }, {}, text?.missing);
+    return completePart(json, { type, name, list, part: piece.part, item: begun, values, missing });
   }
 
-  function completePart(json: JsonObject, { type, name, piece, item, values, missing }: PartOf): CompletedEvent | null {
-    const { list, part } = piece;
-    if (list === null) {
-      const location = { item_id: item.id, output_index: item.position };
-      const isEmpty = type === "response.function_call_arguments.done" && hasNoArguments(json, item);
-      if (isEmpty) item.content.heard.delete(0);
-      item.hasPieces ||= isEmpty || textOf(json["delta"]) !== "";
-      const given = isEmpty ? { arguments: NO_ARGUMENTS } : {};
-      const deltas = deltasBefore({ ...json, ...given }, { type, name, location, heard: item.content.heard, position: 0 });
-      return changed({ ...values, ...given }, {}, [...missing, ...deltas]);
-    }
+  function completeCall(json: JsonObject, { type, name, item }: { type: string; name: string; item: ResponseItem }) {
+    const member = TEXT_MEMBERS.get(name) ?? "";
+    return completeCallText(json, { type, name, member, item, written: () => contentOf(item.position) });
+  }
+
+  function completePart(json: JsonObject, { type, name, list, part, item, values, missing }: PartOf): CompletedEvent | null {
     const indexName = list === "content" ? "content_index" : "summary_index";
     const index = isCount(json[indexName]) ? json[indexName] : null;
     const parts = item[list];
@@ -207,12 +209,15 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
 
 /** The same of a complete answer. */
 export function completeWholeResponse(response: JsonObject, facts: ResponseFacts, counted: () => Usage): MemberEdits | null {
-  const missing = { ...createResponseHead(facts).missing(response), ...statusOf(response, "completed") };
+  const status = statusOf(response, isObject(response["incomplete_details"]) ? "incomplete" : "completed");
+  const missing = { ...createResponseHead(facts).missing(response), ...status };
+  const isCut = (status["status"] ?? response["status"]) !== "completed";
   const items = createResponseItems(facts.requestId);
-  const output = outputEdits(elementsOf(response["output"]), (item, at) =>
+  const elements = elementsOf(response["output"]);
+  const output = outputEdits(elements, (item, at) =>
     mergeEdits(
       renamed(item, items.nameOf(item, at)),
-      completeItemEnd(item, () => undefined),
+      completeItemEnd(item, { written: () => undefined, isCut: isCut && at === elements.length - 1 }),
     ),
   );
   return mergeEdits(mergeEdits(headEdits(missing), completeResponseUsage(response, counted)), output);
@@ -292,6 +297,13 @@ function isEmpty(item: JsonObject): boolean {
   });
 }
 
+interface ItemEnd {
+  /** A server could repeat a short event, and all that an item has with it. */
+  isFirst: boolean;
+  /** Its response ends with it, before the model had completed it. */
+  isCut?: boolean;
+}
+
 interface EventOf {
   type: string;
   /** What it is about. */
@@ -303,7 +315,9 @@ interface PieceOf extends EventOf {
   index: number | null;
 }
 
-interface PartOf extends EventOf {
+interface PartOf extends Omit<EventOf, "piece"> {
+  list: "content" | "summary";
+  part: JsonObject;
   item: ResponseItem;
   /** Of the event, as far as its item determines them. */
   values: JsonObject;
@@ -329,10 +343,6 @@ function isOtherReasoning({ part }: JsonObject, type: string, { kind }: Response
   return kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
 }
 
-function hasNoArguments(json: JsonObject, { hasPieces }: ResponseItem): boolean {
-  return !hasPieces && (json["arguments"] ?? "") === "";
-}
-
 function partEdits(json: JsonObject, type: string, item: ResponseItem): CompletedEvent["inside"] {
   const { part } = json;
   if (!isPart(type) || !isObject(part)) return {};
@@ -341,10 +351,12 @@ function partEdits(json: JsonObject, type: string, item: ResponseItem): Complete
 }
 
 /** The end of a text, or of a part, that lacks its text: the client has it. */
-function isEndWithoutText({ text, part }: JsonObject, type: string, name: string): boolean {
-  if (!type.endsWith(".done")) return false;
+function isEndWithoutText(json: JsonObject, { type, name, piece }: EventOf): boolean {
+  if (!type.endsWith(".done") || CALLS.has(piece.kind)) return false;
+  const { part } = json;
   if (isPart(type)) return isObject(part) && completePartText(part) !== null;
-  return TEXT_MEMBERS.get(name) === "text" && !isGiven(text);
+  const member = TEXT_MEMBERS.get(name);
+  return member !== undefined && !isGiven(json[member]);
 }
 
 const REASONING_TEXT: MemberEdits = { type: write("reasoning_text") };

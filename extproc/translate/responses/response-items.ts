@@ -23,6 +23,8 @@ export interface ResponseItem extends ItemNames {
   hasContent: boolean;
   /** Of a call: the client has some of its text. */
   hasPieces: boolean;
+  /** Of a call: the client knows that its text has ended. */
+  isTextDone: boolean;
 }
 
 /** The parts of an item, numbered from 0: vLLM counts on from item to item. */
@@ -84,6 +86,7 @@ export function createResponseItems(requestId: string): ResponseItems {
       isShown: false,
       hasContent: false,
       hasPieces: false,
+      isTextDone: false,
       ...partsOf(),
     };
     taken.add(position);

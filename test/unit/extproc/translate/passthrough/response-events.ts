@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
@@ -67,4 +68,13 @@ export const write = (all: readonly Event[]) =>
 export function complete(answer: string, promptTokens = 1): string {
   const input = inputFor({ ...REQUEST, stream: false }, { upstream: "responses", upstreamModel: "m" });
   return createTranslation("responses", input).response(Buffer.from(answer), createMeter(promptTokens)).toString();
+}
+
+const deltaSchema = z.looseObject({ type: z.string(), delta: z.string().optional() });
+
+/** What a client has that reads the pieces alone. */
+export function readPieces(stream: string): { text: string; arguments: string } {
+  const read = [...stream.matchAll(/^data: (.*)$/gm)].map(([, data]) => deltaSchema.parse(JSON.parse(data ?? "")));
+  const join = (name: string) => read.flatMap(({ type, delta }) => (type === name ? [delta ?? ""] : [])).join("");
+  return { text: join("response.output_text.delta"), arguments: join("response.function_call_arguments.delta") };
 }

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
-import * as z from "zod";
 import type { Protocol } from "../../../../../contract/protocol.ts";
 import { createMeter } from "../../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../../extproc/translate/choose.ts";
 import { inputFor } from "../input.ts";
 import { replayChat, replayMessages, replayResponses } from "../replay.ts";
 import { play } from "./play.ts";
-import { complete, events, REQUEST, write, type Event, type Json } from "./response-events.ts";
+import { complete, events, readPieces, REQUEST, write, type Event, type Json } from "./response-events.ts";
 
 /** Events of responses that lack what clients' libraries require. */
 const without = (name: string) => () => {
@@ -279,15 +278,7 @@ test.for(Object.entries(ODD))("a Responses stream with %s is whole for clients o
   ]);
 });
 
-const deltaSchema = z.looseObject({ type: z.string(), delta: z.string().optional() });
-
 /** For clients that read nothing else. */
-function readPieces(stream: string): { text: string; arguments: string } {
-  const read = [...stream.matchAll(/^data: (.*)$/gm)].map(([, data]) => deltaSchema.parse(JSON.parse(data ?? "")));
-  const join = (name: string) => read.flatMap(({ type, delta }) => (type === name ? [delta ?? ""] : [])).join("");
-  return { text: join("response.output_text.delta"), arguments: join("response.function_call_arguments.delta") };
-}
-
 test("a Responses stream in proper form passes without a copy", () => {
   const pieces = write(events())
     .split(/(?<=\n\n)/)
@@ -367,47 +358,6 @@ test.for([
   change(call);
   expect(JSON.parse(complete(JSON.stringify({ output: [call] })))).toMatchObject({
     output: [{ ...call, call_id: expect.stringMatching(id) }],
-  });
-});
-
-const withoutArguments = (all: readonly Event[]) => write(all).replaceAll('"{\\"city\\":\\"Oslo\\"}"', '""');
-
-test.for([
-  { name: "with empty pieces", sent: withoutArguments(events()) },
-  { name: "without pieces", sent: withoutArguments(events().filter(({ type }) => !type.includes("arguments"))) },
-  { name: "without any", sent: withoutArguments(events()).replaceAll(',"arguments":""', "") },
-])("a call without arguments, $name, ends with those of none, as clients parse them", async ({ sent }) => {
-  const { text } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
-  expect(readPieces(text).arguments).toBe("{}");
-  expect(text).toMatch(/^event: response.function_call_arguments.done\n.*"arguments":"\{\}"/m);
-  expect(text).toMatch(/^event: response.output_item.done\n.*"arguments":"\{\}"/m);
-  expect(await replayResponses(text)).toMatchObject({ output: [{}, { call_id: "call_1", arguments: "{}" }] });
-});
-
-test("what an item lacks at its end is filled in once, however often a server repeats short events", () => {
-  const written = JSON.stringify({ city: "x".repeat(100_000) });
-  const call = { id: "fc_1", type: "function_call", call_id: "call_1" };
-  const [created] = events();
-  const piece = { type: "response.function_call_arguments", item_id: "fc_1", output_index: 0 };
-  const end = { type: "response.completed", response: { id: "resp_1", output: [call] } };
-  const sent = write([
-    ...(created === undefined ? [] : [created]),
-    { type: "response.output_item.added", output_index: 0, item: { ...call, name: "weather" } },
-    { ...piece, type: `${piece.type}.delta`, delta: written },
-    ...Array.from({ length: 50 }, () => ({ ...piece, type: `${piece.type}.done`, arguments: "" })),
-    ...Array.from({ length: 50 }, () => ({ type: "response.output_item.done", output_index: 0, item: call })),
-    ...Array.from({ length: 50 }, () => end),
-  ]);
-  const { text, outcome } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
-  expect(outcome).toBe("complete");
-  expect(text.split("x".repeat(100_000))).toHaveLength(4);
-});
-
-test("a complete call without arguments gets those of none, unless it was cut off", () => {
-  const call = { id: "fc_1", type: "function_call", call_id: "call_1", name: "weather", arguments: "" };
-  const cut = { ...call, status: "incomplete" };
-  expect(JSON.parse(complete(JSON.stringify({ output: [call, cut] })))).toMatchObject({
-    output: [{ ...call, arguments: "{}" }, cut],
   });
 });
 
