@@ -67,6 +67,9 @@ export const THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date";
 /** As SQL: the first day of yesterday's UTC month, which may have ended a day ago. */
 export const YESTERDAYS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 day')::date";
 
+/** As SQL: whether `day` is in `month`, as bounds: of a function of the day, Postgres expects to find hardly any. */
+export const IS_IN_MONTH = `day >= ${YESTERDAYS_MONTH} AND day >= month AND day < month + interval '1 month'`;
+
 /**
  * As SQL: the steps from accounts and months, this one or yesterday's, in `watched (account_id, month)` to `spent (budget_id, month,
  * amount)`, what counts against each of their budgets, from rollups. Usage is summed by key once, for an account has up to a hundred
@@ -74,7 +77,7 @@ export const YESTERDAYS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC' - 
  */
 export const SPENT = `used AS MATERIALIZED (
     SELECT account_id, month, key_id, sum(charge_nano_usd) AS amount FROM watched JOIN usage_by_day USING (account_id)
-    WHERE day >= ${YESTERDAYS_MONTH} AND date_trunc('month', day::timestamp) = month GROUP BY account_id, month, key_id
+    WHERE ${IS_IN_MONTH} GROUP BY account_id, month, key_id
   ), of_account AS (
     SELECT account_id, month, sum(amount) AS amount FROM used GROUP BY account_id, month
   ), of_member AS (
@@ -103,7 +106,10 @@ export const SPENT_BY_END_USER = `SELECT value AS end_user, sum(charge_nano_usd)
 /** Of an account: itself first, then projects, end users, members and keys. */
 export async function listBudgets(database: Queryable, accountId: string): Promise<Budget[]> {
   return database.query({
-    text: `WITH watched AS (SELECT $1::text AS account_id, ${THIS_MONTH} AS month), ${SPENT}
+    // Where there are none, usage is not read.
+    text: `WITH watched AS (
+             SELECT $1::text AS account_id, ${THIS_MONTH} AS month WHERE EXISTS (SELECT FROM ${BUDGETS} AS budget WHERE account_id = $1)
+           ), ${SPENT}
            SELECT budget.id, scope, key_id AS "keyId", budget.person_id AS "personId",
              budget.project_id AS "projectId", coalesce(api_key.name, project.name, email, end_user) AS covers,
              amount_nano_usd AS "amountNanoUsd", coalesce(of_end_user.amount, spent.amount) AS "spentNanoUsd",

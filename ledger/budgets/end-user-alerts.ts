@@ -2,7 +2,7 @@ import * as z from "zod";
 import { END_USER } from "../../contract/labels.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { THRESHOLDS, WAS_SET } from "./budget-alerts.ts";
-import { THIS_MONTH, YESTERDAYS_MONTH } from "./budgets.ts";
+import { IS_IN_MONTH, THIS_MONTH, YESTERDAYS_MONTH } from "./budgets.ts";
 
 /** An end user whose spend has passed a threshold of the account's budget for each. */
 export interface EndUserAlert {
@@ -65,7 +65,7 @@ export async function noteEndUsersOverBudget(
              ), spent AS (
                SELECT watched.id, watched.account_id, amount, month, value AS end_user, sum(charge_nano_usd)::bigint AS spent
                FROM watched JOIN usage_by_label AS usage ON usage.account_id = watched.account_id AND dimension = $2
-               WHERE day >= ${YESTERDAYS_MONTH} AND date_trunc('month', day::timestamp) = month AND value <> ''
+               WHERE ${IS_IN_MONTH} AND value <> ''
                GROUP BY watched.id, watched.account_id, amount, month, value
              ), reached AS (
                SELECT *, (SELECT max(percent) FROM unnest($1::smallint[]) AS percent WHERE spent * 100::numeric >= amount * percent::numeric)

@@ -30,20 +30,18 @@ export async function usageByMember(
   { accountId, projectId, step, most, ...range }: MemberUsageQuery,
 ): Promise<UsageOfMember[]> {
   const { table, column, start, first, end } = periodOf(step, range);
+  const isUsed = `account_id = $1 AND ${column} >= $2 AND ${column} < $3 AND ($5::uuid IS NULL OR key_id IN (${keysOfProject(5)}))`;
   return database.query({
-    text: `WITH used AS (
-        SELECT key_id, ${start} AS start, ${SUMMED}
-        FROM ${table} WHERE account_id = $1 AND ${column} >= $2 AND ${column} < $3
-          AND ($5::uuid IS NULL OR key_id IN (${keysOfProject(5)})) GROUP BY 1, 2
-      ), creator AS MATERIALIZED (
+    text: `WITH creator AS MATERIALIZED (
         SELECT public_id, coalesce((${CREATED_BY})::text, '') AS person_id
-        FROM (SELECT DISTINCT key_id AS public_id FROM used) AS used_key
+        FROM (SELECT DISTINCT key_id AS public_id FROM ${table} WHERE ${isUsed}) AS used_key
+      ), used AS (
+        SELECT person_id, ${start} AS start, ${SUMMED} FROM ${table} JOIN creator ON public_id = key_id WHERE ${isUsed} GROUP BY 1, 2
       ), largest AS (
-        SELECT person_id, sum(charge_nano_usd) AS spent FROM used JOIN creator ON public_id = key_id
-        GROUP BY person_id ORDER BY spent DESC, person_id LIMIT $4
+        SELECT person_id, sum(charge_nano_usd) AS spent FROM used GROUP BY person_id ORDER BY spent DESC, person_id LIMIT $4
       )
       SELECT person_id AS "personId", start, ${USAGE_SUMS}
-      FROM used JOIN creator ON public_id = key_id JOIN largest USING (person_id)
+      FROM used JOIN largest USING (person_id)
       GROUP BY person_id, start, spent ORDER BY spent DESC, person_id, start`,
     values: [accountId, first, end, most, projectId ?? null],
     row,
