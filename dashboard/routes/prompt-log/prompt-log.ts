@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { listKeyNames } from "../../../ledger/keys/key-list.ts";
 import { isPublicId } from "../../../ledger/keys/keys.ts";
 import { createPromptSealer } from "../../../ledger/prompt-log/content.ts";
 import { hasRecord, listRecords, noSuchRecord } from "../../../ledger/prompt-log/records.ts";
@@ -9,6 +8,7 @@ import { readRequest } from "../../../ledger/usage/request-list.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { createKeyActions } from "../../keys/key-actions.ts";
+import { listKeyChoices } from "../../keys/key-choices.ts";
 import { deletePrompt, deletePromptsOfKey, readPrompt, type PromptLogActor } from "../../prompt-log/prompt-log-actions.ts";
 import { hasPromptLog } from "../../prompt-log/service-switch.ts";
 import { memberOf } from "../../session/guard.ts";
@@ -41,7 +41,7 @@ export function promptLogRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { key: keyId, after } = listQuery.parse(request.query ?? {});
     const [{ records, next }, names] = await Promise.all([
       listRecords(database, { accountId, keyId, limit: PAGE, after }),
-      listKeyNames(database, accountId),
+      listKeyChoices(database, accountId, keyId),
     ]);
     return sendPage(reply, promptLogPage({ visitor, records, next, keys: names, keyId, hasPromptLog: hasPromptLog(deps) }));
   });

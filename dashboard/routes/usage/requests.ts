@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { findBatchOfRequest } from "../../../ledger/batches/results.ts";
-import { listKeyNames, readKeyNames } from "../../../ledger/keys/key-list.ts";
+import { readKeyNames } from "../../../ledger/keys/key-list.ts";
 import { hasRecord } from "../../../ledger/prompt-log/records.ts";
 import { readAccountLabels } from "../../../ledger/labels/account-labels.ts";
 import { listMembers } from "../../../ledger/people/members.ts";
@@ -13,6 +13,7 @@ import { readLabelsOf } from "../../../ledger/usage/request-labels.ts";
 import { isRequestId } from "../../../ledger/usage/request-id-time.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { readQuery } from "../../http/form.ts";
+import { listKeyChoices } from "../../keys/key-choices.ts";
 import { goTo, sendPage } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
 import { isAllowed } from "../../../ledger/people/permissions.ts";
@@ -54,13 +55,17 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
         limit: PAGE,
         after,
       }),
-      listKeyNames(database, accountId),
+      listKeyChoices(database, accountId, filter.key),
       listProjectChoices(database, accountId, filter.project),
       listMembers(database, accountId),
       usageByModelAndDay(reports, { accountId, ...range }),
       readAccountLabels(database, accountId),
     ]);
-    const labelled = { ...page, requests: await readLabelsOf(reports, accountId, page.requests) };
+    const [labelledRequests, names] = await Promise.all([
+      readLabelsOf(reports, accountId, page.requests),
+      readKeyNames(database, { accountId, publicIds: page.requests.map(({ keyId }) => keyId) }),
+    ]);
+    const labelled = { ...page, requests: labelledRequests };
     const models = [...new Set(used.map(({ model }) => model))].toSorted();
     return sendPage(
       reply,
@@ -69,6 +74,7 @@ export function requestRoutes(app: FastifyInstance, { database, reports = databa
         range,
         page: labelled,
         hasLabels,
+        names,
         keys,
         projects,
         members,

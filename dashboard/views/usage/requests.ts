@@ -27,9 +27,12 @@ export interface RequestsView {
   page: Omit<RequestPage, "requests"> & { requests: readonly LabelledRequest[] };
   /** Some of the account's requests have tags or an end user. */
   hasLabels: boolean;
+  /** Of the page's keys. */
+  names: readonly NamedKey[];
+  /** To choose one of them. */
   keys: readonly NamedKey[];
   projects: readonly NamedProject[];
-  /** Keys and models used in these days. */
+  /** Used in these days. */
   models: readonly string[];
   members: readonly AccountMember[];
   filter: RequestFilter;
@@ -43,8 +46,8 @@ const PATH = "/dashboard/usage/requests";
 const PROMPT_LOG = html`<a class="button" href="/dashboard/prompt-log">Prompt log</a>`;
 
 export function requestsPage(view: RequestsView): string {
-  const { visitor, range, page, keys, filter, search, isFirst } = view;
-  const names = new Map(keys.map(({ publicId, name }) => [publicId, name]));
+  const { visitor, range, page, filter, search, isFirst } = view;
+  const names = new Map(view.names.map(({ publicId, name }) => [publicId, name]));
   const kept = { ...rangeQuery(range), ...filterQuery(filter) };
   const next =
     page.next === null ? "" : new URLSearchParams({ ...kept, after: `${page.next.requestId}.${page.next.attempt}` }).toString();

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from "uuid";
 import { expect, test } from "vitest";
+import { ACCOUNT_BOUNDS } from "../../../contract/account-bounds.ts";
 import { tagDimension } from "../../../contract/labels.ts";
 import { publishModels } from "../../../ledger/models/catalogue.ts";
-import { createApiKey } from "../../../ledger/keys/keys.ts";
+import { createApiKey, revokeApiKey } from "../../../ledger/keys/keys.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { OUTCOMES, type Settlement } from "../../../ledger/settlement/settlement.ts";
@@ -88,6 +89,30 @@ test("requests are filtered by key, model and result, on the page and in its fil
   const file = await ann.get("/dashboard/usage/csv/requests?range=7d&outcome=aborted&key=&model=");
   expect(file.body.trim().split("\n")).toHaveLength(2);
   expect(file.body).toContain(aborted);
+});
+
+test("requests of deleted keys, and of others than the newest ones, are listed by the names of their keys, which filters keep", async () => {
+  const { ann, database, keys, use } = await open();
+  const [laptop = "", server = ""] = keys;
+  for (const keyId of keys) await use(keyId);
+  await revokeApiKey(database, laptop);
+  await database.execute(
+    `INSERT INTO api_key (public_id, account_id, name, secret_hash, created_at)
+     SELECT 'newer' || lpad(number::text, 7, '0'), $1, 'newer', sha256(number::text::bytea), now() + interval '1 minute'
+     FROM generate_series(1, ${ACCOUNT_BOUNDS.keys}) AS number`,
+    [ann.accountId],
+  );
+  const { body } = await ann.get("/dashboard/usage/requests");
+  for (const [keyId, name] of [
+    [laptop, "laptop"],
+    [server, "server"],
+  ] as const) {
+    expect(body).toMatch(new RegExp(`data-label="Key">\\s*(<[^>]*>\\s*)*${name}<`));
+    for (const path of ["usage/requests", "prompt-log"])
+      expect((await ann.get(`/dashboard/${path}?key=${keyId}`)).body).toMatch(
+        new RegExp(`<option value="${keyId}" selected>${name}<`),
+      );
+  }
 });
 
 test("a request's own page has the tokens of each class, the price and how the charge adds up", async () => {
