@@ -24,7 +24,7 @@ export function readEnv<Shape extends z.ZodRawShape>(
     const [variable] = issue.path;
     const name = String(variable);
     const used = inUse.find((each) => each.name === name)?.deprecatedName ?? name;
-    return `${used}: ${merged[name] === undefined ? "is required" : issue.message}`;
+    return merged[name] === undefined ? `${used} is required` : `${used}: ${issue.message}`;
   });
   throw new Error(`Invalid environment: ${wrong.join("; ")}.`);
 }

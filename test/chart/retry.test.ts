@@ -15,10 +15,11 @@ const install = () =>
     input: stringify(EXTERNAL_DATABASE),
   });
 
-/** Says of the Job what its controller would. */
-async function endJob(status: object): Promise<void> {
+/** Says of the Job what its controller would. @param statusAt at this time, in which it begins as well. */
+async function endJob(statusAt: (now: string) => object): Promise<void> {
   await eventually(() => api().kubectl(["get", "job", JOB, ...inNamespace]), { withinMs: 60_000, everyMs: 100 });
-  const patch = JSON.stringify({ status: { startTime: new Date().toISOString(), uncountedTerminatedPods: {}, ...status } });
+  const now = new Date().toISOString();
+  const patch = JSON.stringify({ status: { startTime: now, uncountedTerminatedPods: {}, ...statusAt(now) } });
   await api().kubectl(["patch", "job", JOB, ...inNamespace, "--subresource=status", "--type=merge", "--patch", patch]);
 }
 
@@ -35,7 +36,7 @@ test("an installation whose migration failed can be repeated with the same comma
     () => "installed",
     (error: unknown) => String(error),
   );
-  await endJob({ failed: 1, conditions: [condition("FailureTarget"), condition("Failed")] });
+  await endJob(() => ({ failed: 1, conditions: [condition("FailureTarget"), condition("Failed")] }));
   expect(await failing).toMatch(/pre-install.*job .*-migrate failed/s);
   const failed = (await api().kubectl(["get", "job", JOB, ...inNamespace, "--output", "jsonpath={.metadata.uid}"])).trim();
 
@@ -47,8 +48,11 @@ test("an installation whose migration failed can be repeated with the same comma
     },
     { withinMs: 60_000, everyMs: 100 },
   );
-  const completionTime = new Date(Date.now() + 1_000).toISOString();
-  await endJob({ succeeded: 1, completionTime, conditions: [condition("SuccessCriteriaMet"), condition("Complete")] });
+  await endJob((completionTime) => ({
+    succeeded: 1,
+    completionTime,
+    conditions: [condition("SuccessCriteriaMet"), condition("Complete")],
+  }));
   await repeated;
   expect(await api().helm(["status", RELEASE, ...inNamespace])).toContain("STATUS: deployed");
   const left = await api().kubectl(["get", "jobs,networkpolicies", ...inNamespace, "--output", "name"]);

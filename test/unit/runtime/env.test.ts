@@ -28,15 +28,15 @@ test("deprecated names in effect are listed for the log", () => {
 });
 
 test.for([
-  { value: undefined, says: "is required" },
-  { value: "", says: "must be at least 1" },
-  { value: "zzz", says: "must be a number" },
-  { value: "1.5", says: "must be a whole number" },
-  { value: "0", says: "must be at least 1" },
-  { value: "70000", says: "must be at most 65535" },
+  { value: undefined, says: " is required" },
+  { value: "", says: ": must be at least 1" },
+  { value: "zzz", says: ": must be a number" },
+  { value: "1.5", says: ": must be a whole number" },
+  { value: "0", says: ": must be at least 1" },
+  { value: "70000", says: ": must be at most 65535" },
 ])("an error says what a port must be: $value", ({ value, says }) => {
   const environment = value === undefined ? {} : { PORT: value };
-  expect(() => readEnv({ PORT: portVariable }, environment)).toThrow(`Invalid environment: PORT: ${says}.`);
+  expect(() => readEnv({ PORT: portVariable }, environment)).toThrow(`Invalid environment: PORT${says}.`);
 });
 
 test("an error says what a text, a choice and an address must be", () => {
@@ -52,5 +52,5 @@ test("a program with a wrong environment ends with the sentence alone", async ()
   execFile(process.execPath, [main], { env: {}, timeout: 50_000 }, (error, stdout, stderr) =>
     resolve({ code: error?.code, output: stdout + stderr }),
   );
-  expect(await promise).toEqual({ code: 1, output: "Invalid environment: DATABASE_URL: is required.\n" });
+  expect(await promise).toEqual({ code: 1, output: "Invalid environment: DATABASE_URL is required.\n" });
 });
