@@ -3,9 +3,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * One project after another: a worker that is free goes on with the next file of its project, with everything loaded. Kubernetes'
- * programs may still be building when a run begins, and short files fill the gaps at its end.
+ * programs may still be building when a run begins, files of "kube" and "chart" share API servers, and short files fill the gaps
+ * at its end.
  */
-const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "kube", "cluster", "chart", "golden", "unit"];
+const PROJECTS = ["envoy", "clients", "browser", "fuzz", "postgres", "cluster", "kube", "chart", "golden", "unit"];
 
 /** Files that take longest in their project: started last, they would run alone at its end. */
 const LONG = [
