@@ -42,7 +42,10 @@ const sessionRow = z.strictObject({
   provider: z.string().nullable(),
 });
 
-/** @param session.provenMsAgo null: it is unknown when its person proved who they are. @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it. */
+/**
+ * @param session.provenMsAgo null: it is unknown when its person proved who they are.
+ * @returns the token for the browser: a new one at each sign-in, so that nobody can plant one before it.
+ */
 export async function startSession(
   database: Queryable,
   {

@@ -23,7 +23,6 @@ const FORM = new RegExp(String.raw`^https?://([^\s/?#@\\]*@)?${HOST}(:${PORT})?(
 const LONG_HOST = { pattern: /^[^/]*\/\/[^/:?#]{254}/, message: "must have a host of at most 253 characters" };
 
 const REFUSED = [
-  LONG_HOST,
   {
     pattern: /^[^/]*\/\/[^/?#]*@/,
     message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",
@@ -48,7 +47,6 @@ export const upstreamUrl = httpUrl({
 export const tokenUrl = httpUrl({
   example: TOKEN_EXAMPLE,
   refused: [
-    LONG_HOST,
     { pattern: /^[^/]*\/\/[^/?#]*@/, message: "must not contain a credential; put the client's secret in a Secret" },
     { pattern: /[?#]/, message: "must not contain a query or a fragment" },
   ],
@@ -59,7 +57,6 @@ export const tokenUrl = httpUrl({
 export const guardrailUrl = httpUrl({
   example: GUARDRAIL_EXAMPLE,
   refused: [
-    LONG_HOST,
     {
       pattern: /^[^/]*\/\/[^/?#]*@/,
       message: "must not contain a credential; put it in a Secret and name that Secret in credentialRef",
@@ -73,11 +70,13 @@ export const guardrailUrl = httpUrl({
 interface UrlRules {
   /** For what is no URL at all. */
   example: string;
+  /** Beyond what no URL may have. */
   refused: readonly { pattern: RegExp; message: string }[];
   description: string;
 }
 
-function httpUrl({ example, refused, description }: UrlRules) {
+function httpUrl({ example, refused: more, description }: UrlRules) {
+  const refused = [LONG_HOST, ...more];
   return refused
     .reduce(
       (schema, { pattern, message }) => schema.refine((text) => !pattern.test(text), message),

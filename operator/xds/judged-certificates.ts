@@ -23,17 +23,25 @@ export interface JudgedCertificates {
 
 export function createJudgedCertificates(): JudgedCertificates {
   const judged = new Map<string, { version: string; message: string | null }>();
+  /** Each is looked up after every answer: hashed each time, a thousand would take a second. */
+  const versions = new WeakMap<Any, string>();
+
+  function versionOfOne(resource: Any): string {
+    const known = versions.get(resource) ?? versionOf([resource]);
+    versions.set(resource, known);
+    return known;
+  }
 
   function find({ name, resource }: NamedResource) {
     const found = judged.get(name);
-    return found?.version === versionOf([resource]) ? found : undefined;
+    return found?.version === versionOfOne(resource) ? found : undefined;
   }
 
   return {
     has: (certificates) => find(certificates) !== undefined,
     objectionTo: (certificates) => find(certificates)?.message ?? null,
     add({ name, resource }, message) {
-      judged.set(name, { version: versionOf([resource]), message });
+      judged.set(name, { version: versionOfOne(resource), message });
     },
     keep(certificates) {
       const names = new Set(certificates.map(({ name }) => name));

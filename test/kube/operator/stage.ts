@@ -13,10 +13,10 @@ import { startDataPlane, type DataPlane } from "../../support/stacks/data-plane.
 import { eventually } from "../../support/eventually.ts";
 import { copyPostgresTemplate } from "../../support/billing/postgres-template.ts";
 import type { KubeApi } from "../../support/kube/api.ts";
+import { startSwitchboard, type Switchboard } from "../../support/servers/switchboard.ts";
 import { TEAM } from "./install.ts";
 import { startOperatorProcess, type OperatorProcess } from "./operator-process.ts";
 import { createTeam, type Team } from "./resources.ts";
-import { startSwitchboard, type Switchboard } from "./switchboard.ts";
 
 interface Answer {
   status: number;
@@ -75,7 +75,8 @@ export async function startStage({
   await createAccount(database, { id: TEAM, name: "Team A" });
   await postCredit(database, { accountId: TEAM, kind: "grant", amountNanoUsd: 100_000_000_000n, reference: "test credit" });
   const simulator = await startSimulator({ port: 0 });
-  const switchboard = await startSwitchboard(path.join(directory, "switchboard.sock"));
+  const xdsSocket = path.join(directory, "switchboard.sock");
+  const switchboard = await startSwitchboard(xdsSocket);
   const operators: OperatorProcess[] = [];
 
   async function startOperator(name: string, watched = watch): Promise<OperatorProcess> {
@@ -93,8 +94,8 @@ export async function startStage({
     return operator;
   }
   for (const name of names) await startOperator(name);
-  switchboard.lead(operators[0]?.xdsSocket ?? "");
-  const dataPlane = await startDataPlane({ databaseUrl, xdsSocket: switchboard.socket, directory: { pepper: pepperFile } });
+  switchboard.lead(operators[0]?.xdsSocket ?? null);
+  const dataPlane = await startDataPlane({ databaseUrl, xdsSocket, directory: { pepper: pepperFile } });
 
   return {
     team: createTeam(api),

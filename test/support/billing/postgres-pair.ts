@@ -1,5 +1,4 @@
 import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -9,6 +8,7 @@ import { createDatabase, type Database } from "../../../ledger/postgres/database
 import { startPostgres, type Postgres } from "../../../local/postgres.ts";
 import { LOOPBACK } from "../../../local/process/ports.ts";
 import { eventually } from "../eventually.ts";
+import { startSwitchboard } from "../servers/switchboard.ts";
 import type { TestDatabase } from "./postgres.ts";
 import { copyPostgresTemplate, MIGRATED, urlOf } from "./postgres-template.ts";
 
@@ -43,9 +43,11 @@ export async function startPostgresPair(): Promise<PostgresPair> {
   const administrator = administratorOf(primary);
   await requireStandby(administrator, STANDBY);
   await administrator.execute(`CREATE DATABASE ${DATABASE} TEMPLATE ${MIGRATED} STRATEGY file_copy`);
-  const address = await startSwitch(primary.port);
+  const switchboard = await startSwitchboard(0);
+  onTestFinished(() => switchboard.stop());
+  switchboard.lead(primary.port);
   const url = new URL(urlOf(primary.url, DATABASE));
-  url.port = String(address.port);
+  url.port = String(switchboard.port);
 
   return {
     url: url.href,
@@ -57,11 +59,11 @@ export async function startPostgresPair(): Promise<PostgresPair> {
     loseStandby: () => requireStandby(administrator, "another"),
     regainStandby: () => requireStandby(administrator, STANDBY),
     async killPrimary() {
-      address.leadTo(null);
+      switchboard.lead(null);
       await administrator.close();
       process.kill(primary.pid, "SIGKILL");
     },
-    leadToStandby: () => address.leadTo(standby.port),
+    leadToStandby: () => switchboard.lead(standby.port),
     async promoteStandby() {
       const promoter = administratorOf(standby);
       await promoter.query({ text: "SELECT pg_promote()", row: z.unknown() });
@@ -104,49 +106,4 @@ async function requireStandby(administrator: Database, name: string): Promise<vo
     });
     if (found?.state !== "streaming") throw new Error(`the standby is ${found?.state ?? "not there"}`);
   });
-}
-
-interface Switch {
-  readonly port: number;
-  /** Ends all connections. @param port null for one that refuses all new ones, too. */
-  leadTo(port: number | null): void;
-}
-
-async function startSwitch(first: number): Promise<Switch> {
-  let target: number | null = first;
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    if (target === null) return void socket.destroy();
-    const onward = connect(target, LOOPBACK);
-    for (const [from, to] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      sockets.add(from);
-      from.on("error", () => {});
-      from.on("close", () => {
-        sockets.delete(from);
-        to.destroy();
-      });
-      from.pipe(to);
-    }
-  });
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, LOOPBACK, resolve);
-  await promise;
-  const end = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  onTestFinished(() => {
-    server.close();
-    end();
-  });
-  const address: AddressInfo | string | null = server.address();
-  return {
-    port: typeof address === "object" && address !== null ? address.port : 0,
-    leadTo(port) {
-      target = port;
-      end();
-    },
-  };
 }
