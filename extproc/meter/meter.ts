@@ -1,7 +1,7 @@
 import type { ImageTraits } from "../../contract/units.ts";
 import type { UnitPrice } from "../../ledger/settlement/settlement.ts";
 import { NO_USAGE, promptTokensOf, type Usage } from "../../contract/usage.ts";
-import { isCount } from "../protocol/json/count.ts";
+import { countedPart, isCount } from "../protocol/json/count.ts";
 import { countCharacters } from "./characters.ts";
 
 /** The known usage of a request. */
@@ -32,7 +32,8 @@ export type Anomaly = (typeof ANOMALIES)[number];
 export interface Meter {
   /**
    * The upstream's own numbers, unchecked. They are cumulative: a later report of the prompt or of the output replaces an earlier
-   * one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together.
+   * one. `inputTokens`, `cachedInputTokens` and `cacheWriteTokens` belong together. A part that is NaN is unknown, and counts as none
+   * beside a valid total.
    */
   report(usage: Partial<Usage> & { made?: ImageTraits | undefined }): void;
   /** Units that can be seen in the answer of a server that reports none; there may be more. */
@@ -89,12 +90,14 @@ interface ReportedPrompt {
   inputTokens: number | undefined;
   cachedInputTokens: number;
   cacheWriteTokens: number;
+  hasUnknownPart: boolean;
 }
 
 interface ReportedOutput {
   outputTokens: number;
   reasoningTokens: number;
-  /** The reasoning is a count, and not more than the output. */
+  hasUnknownPart: boolean;
+  /** The reasoning is not more than the output. */
   isConsistent: boolean;
   /** The output produced when it was reported. */
   atBytes: number;
@@ -153,16 +156,21 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   let reports = 0;
   let unknownReason: string | null = null;
 
-  function reportPrompt({ inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Partial<Usage>): void {
+  function reportPrompt({ inputTokens, cachedInputTokens: cached = 0, cacheWriteTokens: written = 0 }: Partial<Usage>): void {
+    const hasUnknownPart = inputTokens !== undefined && (Number.isNaN(cached) || Number.isNaN(written));
+    const [cachedInputTokens, cacheWriteTokens] = hasUnknownPart
+      ? [countedPart(cached), countedPart(written)]
+      : [cached, written];
     const sum = (inputTokens ?? 0) + cachedInputTokens + cacheWriteTokens;
     const isPossible = [inputTokens ?? 0, cachedInputTokens, cacheWriteTokens].every(isCount) && sum <= maxPromptTokens;
-    if (!isPossible) anomalies.add("impossible");
-    else if (sum === 0) {
+    if (!isPossible || hasUnknownPart) anomalies.add("impossible");
+    if (!isPossible) return;
+    if (sum === 0) {
       if (!isTokenFree) anomalies.add("empty");
-    } else {
-      highestPrompt = Math.max(highestPrompt, sum);
-      prompt = { inputTokens, cachedInputTokens, cacheWriteTokens };
+      return;
     }
+    highestPrompt = Math.max(highestPrompt, sum);
+    prompt = { inputTokens, cachedInputTokens, cacheWriteTokens, hasUnknownPart };
   }
 
   function reportOutput(outputTokens: number, reasoningTokens = 0): void {
@@ -171,10 +179,12 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
       return;
     }
     highestOutput = Math.max(highestOutput, outputTokens);
-    const isConsistent = isCount(reasoningTokens) && reasoningTokens <= outputTokens;
+    const hasUnknownPart = Number.isNaN(reasoningTokens);
+    const isConsistent = hasUnknownPart || (isCount(reasoningTokens) && reasoningTokens <= outputTokens);
     output = {
       outputTokens,
-      reasoningTokens: isConsistent ? reasoningTokens : 0,
+      reasoningTokens: isConsistent ? countedPart(reasoningTokens) : 0,
+      hasUnknownPart,
       isConsistent,
       atBytes: bytes,
       atCharacters: characters,
@@ -201,7 +211,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
   function isTokensEstimated(): boolean {
     if (isTokenFree) return false;
     const isOutputOwn = output === undefined ? eachTokens !== 0 : outputAnomalies(output).length > 0;
-    return prompt?.inputTokens === undefined || isPromptFalling(prompt) || isOutputOwn;
+    return prompt?.inputTokens === undefined || prompt.hasUnknownPart || isPromptFalling(prompt) || isOutputOwn;
   }
 
   function isUnitsEstimated(): boolean {
@@ -255,7 +265,7 @@ export function createMeter(promptTokens: number, bounds: MeterBounds = {}): Met
 
   function outputAnomalies(last: ReportedOutput): Anomaly[] {
     const found: Anomaly[] = [];
-    if (!last.isConsistent) found.push("impossible");
+    if (!last.isConsistent || last.hasUnknownPart) found.push("impossible");
     if (isOverLimit(last)) found.push("over_limit");
     if (isFalling(last)) found.push("falling");
     if (isShort(last)) found.push("short");

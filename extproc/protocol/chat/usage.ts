@@ -1,5 +1,5 @@
 import type { Usage } from "../../../contract/usage.ts";
-import { count, member } from "../json/count.ts";
+import { count, countedPart, member } from "../json/count.ts";
 
 export interface ChatUsageOptions {
   /** The upstream excludes reasoning from `completion_tokens` (profile flag). */
@@ -10,7 +10,7 @@ export interface ChatUsageOptions {
  * The usage that a completion or a chunk carries, in the gateway's disjoint classes; undefined where it has none.
  * Chat counts cached tokens inside `prompt_tokens`, the gateway outside. A class is named only when the upstream
  * gave its total, and then together with its parts, so that a later report never leaves half of an earlier one.
- * What is no count is NaN, which the meter takes for no report.
+ * What is no count is NaN, which the meter takes for no report. A part that is no count leaves its total as it is.
  *
  * @param json the whole completion or chunk, parsed: some servers keep usage in `x_groq.usage` or inside the choice.
  */
@@ -50,7 +50,8 @@ function promptUsage(usage: object): Partial<Usage> | undefined {
     count(details, "cache_creation_input_tokens") ??
     count(details, "cache_creation_tokens") ??
     0;
-  return { inputTokens: prompt - cached - written, cachedInputTokens: cached, cacheWriteTokens: written };
+  const inputTokens = prompt - countedPart(cached) - countedPart(written);
+  return { inputTokens, cachedInputTokens: cached, cacheWriteTokens: written };
 }
 
 function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<Usage> | undefined {
@@ -58,7 +59,8 @@ function completionUsage(usage: object, isReasoningExcluded: boolean): Partial<U
   if (completion === undefined) return undefined;
   const reported = count(member(usage, "completion_tokens_details"), "reasoning_tokens");
   const reasoning = reported ?? (isReasoningExcluded ? restOfTotal(usage, completion) : 0);
-  const output = isReasoningExcluded || leavesReasoningOut(usage, completion, reasoning) ? completion + reasoning : completion;
+  const isOutside = isReasoningExcluded || leavesReasoningOut(usage, completion, reasoning);
+  const output = isOutside ? completion + countedPart(reasoning) : completion;
   return { outputTokens: output, reasoningTokens: reasoning };
 }
 

@@ -7,6 +7,11 @@ export function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
+/** What a part takes from the total that includes it: nothing if the server wrote something other than a count. */
+export function countedPart(part: number): number {
+  return Number.isNaN(part) ? 0 : part;
+}
+
 /** NaN if the server wrote something other than a count: the meter distinguishes that from a missing number. */
 export function count(holder: unknown, name: string): number | undefined {
   const value = member(holder, name);

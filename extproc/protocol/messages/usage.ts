@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Usage } from "../../../contract/usage.ts";
+import { countedPart } from "../json/count.ts";
 import { isObject, type JsonObject } from "../json/object.ts";
 
 /** NaN if the server wrote something that is not a count: the meter distinguishes that from an absent number. */
@@ -45,9 +46,8 @@ export function mergeUsage(earlier: JsonObject, later: unknown): JsonObject {
 function stepUsage(counts: Counts, isInclusive: boolean): Partial<Usage> {
   const cachedInputTokens = counts.cache_read_input_tokens ?? undefined;
   const cacheWriteTokens = counts.cache_creation_input_tokens ?? sumOfWrites(counts);
-  const outside = isInclusive ? (cachedInputTokens ?? 0) + (cacheWriteTokens ?? 0) : 0;
-  // Negative if the cached tokens exceed the total that includes them: the meter rejects that as a count.
-  const inputTokens = typeof counts.input_tokens === "number" ? counts.input_tokens - outside : undefined;
+  const cached = [cachedInputTokens ?? 0, cacheWriteTokens ?? 0];
+  const inputTokens = typeof counts.input_tokens === "number" ? counts.input_tokens - outside(cached, isInclusive) : undefined;
   const outputTokens = counts.output_tokens ?? undefined;
   const reasoningTokens = counts.output_tokens_details?.thinking_tokens ?? undefined;
   return {
@@ -57,6 +57,15 @@ function stepUsage(counts: Counts, isInclusive: boolean): Partial<Usage> {
     ...(outputTokens !== undefined && { outputTokens }),
     ...(reasoningTokens !== undefined && { reasoningTokens }),
   };
+}
+
+/**
+ * What the cached tokens take from `input_tokens`. The meter rejects what is left if they exceed the total that includes them, and if
+ * a class beside the others is not a count: without it, the prompt has no total.
+ */
+function outside(cached: readonly number[], isInclusive: boolean): number {
+  if (isInclusive) return cached.map(countedPart).reduce((sum, tokens) => sum + tokens, 0);
+  return cached.some(Number.isNaN) ? Number.NaN : 0;
 }
 
 function sumOfWrites({ cache_creation: writes }: Counts): number | undefined {

@@ -1,9 +1,10 @@
 import type { Usage } from "../../../contract/usage.ts";
-import { count, member } from "../json/count.ts";
+import { count, countedPart, member } from "../json/count.ts";
 
 /**
  * The usage of a response, in the gateway's disjoint classes; undefined if it has none. Responses counts cached tokens inside
- * `input_tokens`, and reasoning inside `output_tokens`. A value that is not a count is NaN, which the meter treats as no report.
+ * `input_tokens`, and reasoning inside `output_tokens`. A value that is not a count is NaN, which the meter treats as no report. A
+ * part that is not a count leaves its total as it is.
  */
 export function responsesUsage(usage: unknown): Partial<Usage> | undefined {
   const input = inputUsage(usage);
@@ -18,7 +19,8 @@ function inputUsage(usage: unknown): Partial<Usage> | undefined {
   const details = member(usage, "input_tokens_details");
   const cached = count(details, "cached_tokens") ?? 0;
   const written = count(details, "cache_write_tokens") ?? 0;
-  return { inputTokens: total - cached - written, cachedInputTokens: cached, cacheWriteTokens: written };
+  const inputTokens = total - countedPart(cached) - countedPart(written);
+  return { inputTokens, cachedInputTokens: cached, cacheWriteTokens: written };
 }
 
 function outputUsage(usage: unknown): Partial<Usage> | undefined {

@@ -4,7 +4,7 @@ import { UPSTREAM_PATHS } from "../../../contract/protocol.ts";
 import type { Meter } from "../../meter/meter.ts";
 import { eventsInBody, withoutMark } from "../../protocol/body-sniffer.ts";
 import { parseChatEnvelope, type ChatEnvelope } from "../../protocol/chat/request.ts";
-import { createChunkEncoder, type AnswerHead } from "../../protocol/chat/encode.ts";
+import { createChunkEncoder, encodeUsage, type AnswerHead } from "../../protocol/chat/encode.ts";
 import { errorIn } from "../../protocol/chat/error.ts";
 import { chatUsage } from "../../protocol/chat/usage.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
@@ -19,8 +19,9 @@ import { findChunkText, isFinished } from "../chat/chunk-text.ts";
 import { completionId } from "../conversation/ids.ts";
 import { failureIn } from "../conversation/server-reasons.ts";
 import { errorReader } from "./error-reader.ts";
+import { chargedMembers } from "./charged-usage.ts";
 import { completeCompletion, createChunkForm } from "./chat-form.ts";
-import { completeCompletionUsage, missingCounts } from "./completion-usage.ts";
+import { completeCompletionUsage, hasCounts } from "./completion-usage.ts";
 import { limitEdits } from "./output-limit.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { bytesOf, chatOutput, countOutput, objectsIn } from "../readable-output.ts";
@@ -107,7 +108,7 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile, requestId, re
   const json = parseCompletion(answer, reader);
   countAll(json, { meter, findUnreadBytes: (piece) => findUnread(answer, piece) });
   meter.report(chatUsage(json, profile) ?? {});
-  const usage = completeCompletionUsage(json, () => meter.final().usage);
+  const usage = completeCompletionUsage(json, meter.final().usage);
   const missing = mergeEdits(completeCompletion(json, head, requestId), usage);
   if (wishes.model === null && missing === null) return answer;
   return editMembers(answer, { ...(wishes.model !== null && { model: replace(wishes.model) }), ...missing });
@@ -287,7 +288,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
 
   /** Some servers report zeros before they report the answer's usage. */
   function isWholeUsage(usage: JsonObject): boolean {
-    return missingCounts(usage, counted) === null && (usage["completion_tokens"] !== 0 || meter.outputBytes() === 0);
+    return hasCounts(usage) && (usage["completion_tokens"] !== 0 || meter.outputBytes() === 0);
   }
 
   /** Before the end of an answer: of calls whose server sends an empty text for none. */
@@ -311,7 +312,10 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
    */
   function editUsage({ usage }: JsonObject, { isWithoutChoices, bytes }: ChunkFacts): Record<string, MemberEdit> {
     if (!wishes.usage) return { usage: remove };
-    if (!isObject(usage) || wishes.usagePerChunk || isWithoutChoices) return {};
+    if (!isObject(usage)) return {};
+    // On the way it is a part of what will be charged.
+    if (isWithoutChoices) return outcome === "complete" ? (completeCompletionUsage({ usage }, counted()) ?? {}) : {};
+    if (wishes.usagePerChunk) return {};
     if (isOfOne(true)) owed = null;
     else owe(usage, bytes);
     return { usage: write(null) };
@@ -334,7 +338,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
     hasUsage = true;
     if (owed === null) return createChunkEncoder(head, true).usage(counted());
     const { id, created, model } = head;
-    const usage = { ...owed.usage, ...missingCounts(owed.usage, counted) };
+    const usage = { ...owed.usage, ...chargedMembers(owed.usage, encodeUsage(counted())) };
     owed = null;
     const chunk = { id, object: "chat.completion.chunk", created, model, choices: [], usage };
     return encodeSseEvent(null, encodeForeign(chunk));

@@ -3,16 +3,28 @@ import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
-import { editMembers, mergeEdits, within, withinObject, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
+import {
+  editMembers,
+  mergeEdits,
+  within,
+  withinObject,
+  write,
+  writeAll,
+  type MemberEdit,
+  type MemberEdits,
+} from "../../protocol/json/splice.ts";
+import { mergeUsage } from "../../protocol/messages/usage.ts";
 import { NO_USAGE, type Usage } from "../../../contract/usage.ts";
 import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
 import {
   completeBlock,
+  chargedCounts,
   completeMessage,
-  completeUsage,
   isReason,
+  missingMembers,
   ownMessageId,
   unsaidStop,
+  writeUsage,
   type Counts,
   type MessageFacts,
 } from "./message-form.ts";
@@ -63,6 +75,8 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   let hasBegun = false;
   let id: unknown;
   let promptCounts: Counts = {};
+  /** The usage that the client has by now. */
+  let shown: JsonObject = {};
   let hasPromptCounts = false;
   let hasCalls = false;
   let stop: JsonObject | undefined;
@@ -105,7 +119,8 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     promptCounts = isObject(message) ? promptCountsIn(message["usage"]) : {};
     hasPromptCounts = Object.keys(promptCounts).length > 0;
     const begun = isObject(message) ? message : {};
-    const edits = mergeEdits(completeMessage(begun, facts), begun["stop_reason"] === "" ? writeAll(NO_STOP) : null);
+    shown = mergeUsage(shown, begun["usage"]);
+    const edits = mergeEdits(completeMessage(begun, facts, null), begun["stop_reason"] === "" ? writeAll(NO_STOP) : null);
     return edits === null ? (startChange ?? "keep") : { members: { message: withinObject({ ...renamed, ...edits }) } };
   }
 
@@ -173,7 +188,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     if (typeof reason === "string" && reason !== "")
       stop = { stop_reason: reason, stop_sequence: typeof sequence === "string" ? sequence : null };
     const missing = isReason(reason) ? undefined : (stop ?? (reason === "" ? NO_STOP : undefined));
-    const counts = completeUsage(usage, missingCounts(usage, counted));
+    const counts = endUsage(usage, counted);
     const edits = {
       ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),
       ...(isObject(delta) && missing !== undefined && { delta: within(writeAll(missing)) }),
@@ -200,6 +215,15 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   function encodeEnd({ data, json }: Step, counted: () => Usage): string {
     const edits = { type: write("message_delta"), ...endMessage(json, counted)?.members };
     return encodeSseEvent("message_delta", editMembers(Buffer.from(data), edits).toString("utf8"));
+  }
+
+  /** An event with a reason ends the message: the client keeps its counts. */
+  function endUsage(usage: unknown, counted: () => Usage): MemberEdit | null {
+    const missing = missingMembers(usage, missingCounts(usage, counted));
+    shown = mergeUsage(mergeUsage(shown, usage), missing);
+    const charged = stop === undefined ? null : chargedCounts(shown, counted());
+    shown = mergeUsage(shown, charged);
+    return writeUsage(usage, { ...missing, ...charged });
   }
 
   /**

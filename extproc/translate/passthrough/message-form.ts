@@ -1,8 +1,11 @@
+import type { Usage } from "../../../contract/usage.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { withinElements, withinObject, write, writeAll, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
 import { inputText } from "../../protocol/messages/answer-block.ts";
+import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
 import { messageId, mintToolId } from "../conversation/ids.ts";
+import { chargedMembers } from "./charged-usage.ts";
 
 /** In place of what a server leaves out. */
 export interface MessageFacts {
@@ -14,13 +17,13 @@ export interface MessageFacts {
 /**
  * What clients' libraries require of a message, or of the start of its stream, and some servers leave out: they add to its content
  * and its usage without looking.
- * @param tokens for missing counts; none of a message that begins.
+ * @param charged what a complete message costs; null for one that begins.
  * @returns null for one that has all.
  */
-export function completeMessage(message: JsonObject, facts: MessageFacts, tokens: Counts = NO_TOKENS): MemberEdits | null {
+export function completeMessage(message: JsonObject, facts: MessageFacts, charged: Usage | null): MemberEdits | null {
   const { content, usage } = message;
   const blocks = Array.isArray(content) ? completeBlocks(content, facts) : write([]);
-  const counts = completeUsage(usage, tokens);
+  const counts = writeUsage(usage, completeCounts(usage, charged));
   const head = completeHead(message, facts);
   if (blocks === null && counts === null && head === null) return null;
   return { ...head, ...(blocks !== null && { content: blocks }), ...(counts !== null && { usage: counts }) };
@@ -50,13 +53,35 @@ export function unsaidStop(hasCalls: boolean): { stop_reason: string; stop_seque
 export type Counts = Readonly<Record<string, () => number>>;
 const NO_TOKENS: Counts = { input_tokens: () => 0, output_tokens: () => 0 };
 
-/** @returns null if it has these counts. */
-export function completeUsage(usage: unknown, counts: Counts): MemberEdit | null {
+function completeCounts(usage: unknown, charged: Usage | null): JsonObject {
+  const members = charged === null ? null : chargedCounts(isObject(usage) ? usage : {}, charged);
+  return members ?? missingMembers(usage, NO_TOKENS);
+}
+
+/**
+ * The counts that differ from what is charged; null for none, and for a server that lists the steps it took on its own, which clients
+ * add up. @param usage as the client knows it.
+ */
+export function chargedCounts(usage: JsonObject, charged: Usage): JsonObject | null {
+  const { iterations } = usage;
+  if (Array.isArray(iterations) && iterations.length > 0) return null;
+  const counts = Object.entries(encodeMessagesUsage(charged));
+  // Servers without a cache or reasoning leave these out.
+  const given = counts.filter(([name, tokens]) => tokens !== 0 || name in NO_TOKENS || isGiven(usage[name]));
+  return chargedMembers(usage, Object.fromEntries(given));
+}
+
+/** @returns the counts that it lacks. */
+export function missingMembers(usage: unknown, counts: Counts): JsonObject {
   const known = isObject(usage) ? usage : {};
   const missing = Object.entries(counts).filter(([name]) => !isCount(known[name]));
-  return missing.length === 0
-    ? null
-    : withinObject(Object.fromEntries(missing.map(([name, counted]) => [name, write(counted())])));
+  return Object.fromEntries(missing.map(([name, counted]) => [name, counted()]));
+}
+
+/** @returns null for no members. */
+export function writeUsage(usage: unknown, members: JsonObject): MemberEdit | null {
+  if (Object.keys(members).length === 0) return null;
+  return isGiven(usage) && !isObject(usage) ? write(members) : withinObject(writeAll(members));
 }
 
 /** A content block, or the start of one. @param position in its message. */

@@ -161,9 +161,7 @@ function passAnswer(body: Buffer, meter: Meter, { model, isUsageInclusive, reade
   for (const block of objectsIn(json["content"])) countedBytes += countOutput(meter, messagesOutput(block));
   countUnread(meter, findUnread(answer, { json, countedBytes }));
   meter.report(messagesUsage(json["usage"], { isInclusive: isUsageInclusive }) ?? {});
-  const counted = () => encodeMessagesUsage(meter.final().usage);
-  const tokens = { input_tokens: () => counted().input_tokens, output_tokens: () => counted().output_tokens };
-  const missing = mergeEdits(completeMessage(json, facts, tokens), completeStop(json));
+  const missing = mergeEdits(completeMessage(json, facts, meter.final().usage), completeStop(json));
   if (model === null && missing === null) return answer;
   return editMembers(answer, { ...(model !== null && { model: replace(model) }), ...missing });
 }

@@ -143,17 +143,39 @@ describe("parts that exceed their total (S38)", () => {
     expect(meter.anomalies()).toEqual(["impossible"]);
   });
 
-  test.for([500, -1, 0.5, Number.NaN])(
-    "with %d tokens of reasoning the output is charged by the higher count",
-    (reasoningTokens) => {
-      const meter = meterOf((each) => {
-        each.produced(TEXT);
-        each.report({ inputTokens: 900, outputTokens: 350, reasoningTokens });
-      });
-      expect(meter.final()).toMatchObject({ usage: { outputTokens: 400, reasoningTokens: 0 }, isEstimated: true });
-      expect(meter.anomalies()).toEqual(["impossible"]);
-    },
-  );
+  test.for([500, -1, 0.5])("with %d tokens of reasoning the output is charged by the higher count", (reasoningTokens) => {
+    const meter = meterOf((each) => {
+      each.produced(TEXT);
+      each.report({ inputTokens: 900, outputTokens: 350, reasoningTokens });
+    });
+    expect(meter.final()).toMatchObject({ usage: { outputTokens: 400, reasoningTokens: 0 }, isEstimated: true });
+    expect(meter.anomalies()).toEqual(["impossible"]);
+  });
+});
+
+describe("parts that a server writes as something other than a count (S38)", () => {
+  test.for(["cachedInputTokens", "cacheWriteTokens"] as const)("%s count as none, and the prompt's total is charged", (name) => {
+    const meter = meterOf((each) => each.report({ inputTokens: 900, [name]: Number.NaN, outputTokens: 5 }));
+    expect(meter.final()).toMatchObject({
+      usage: { inputTokens: 900, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 5 },
+      isEstimated: true,
+    });
+    expect(meter.anomalies()).toEqual(["impossible"]);
+  });
+
+  test.for(["cachedInputTokens", "cacheWriteTokens"] as const)("%s without a total leave our own count of the prompt", (name) => {
+    const meter = meterOf((each) => each.report({ [name]: Number.NaN, outputTokens: 5 }));
+    expect(meter.final()).toMatchObject({ usage: { inputTokens: PROMPT, cachedInputTokens: 0 }, isEstimated: true });
+  });
+
+  test("reasoning counts as none, and the output's total is charged", () => {
+    const meter = meterOf((each) => {
+      each.produced(TEXT);
+      each.report({ inputTokens: 900, outputTokens: 350, reasoningTokens: Number.NaN });
+    });
+    expect(meter.final()).toMatchObject({ usage: { outputTokens: 350, reasoningTokens: 0 }, isEstimated: true });
+    expect(meter.anomalies()).toEqual(["impossible"]);
+  });
 });
 
 describe("plausible reports", () => {
@@ -200,7 +222,7 @@ describe("impossible numbers", () => {
   });
 
   test.for(["inputTokens", "cachedInputTokens", "cacheWriteTokens"] as const)("so is a prompt with such %s", (name) => {
-    for (const tokens of impossible) {
+    for (const tokens of impossible.filter((each) => name === "inputTokens" || !Number.isNaN(each))) {
       const meter = meterOf((each) => each.report({ inputTokens: 10, [name]: tokens, outputTokens: 5 }));
       expect(meter.final()).toMatchObject({
         usage: { inputTokens: PROMPT, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 5 },

@@ -20,7 +20,8 @@ test("if a stream of several answers, each with its own usage, is cut, we count 
 });
 
 describe("usage in the chunk that finishes the answer, as DeepSeek and Mistral send it", () => {
-  const counts = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7, prompt_cache_hit_tokens: 3 };
+  const details = { prompt_tokens_details: { cached_tokens: 3 } };
+  const counts = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7, ...details, prompt_cache_hit_tokens: 3 };
   const finish = (more: object) => chunk({}, { ...LAST, ...more });
   const own = chunk({}, { choices: [], usage: counts });
   const metered = { usage: { inputTokens: 2, cachedInputTokens: 3, outputTokens: 2 }, isEstimated: false };
