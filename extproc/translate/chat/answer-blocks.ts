@@ -164,10 +164,15 @@ export function createAnswerBlocks({ names, ids, thinker, hasArgumentSnapshots }
     if (part.index === null && part.id === "") {
       return part.name !== "" && latestCall?.arguments.isComplete() === true ? undefined : latestCall;
     }
-    const known = part.index === null ? callsById.get(part.id) : callsByIndex.get(part.index);
+    const known = part.index === null ? findByLateId(part) : callsByIndex.get(part.index);
     if (known === undefined || part.name === "") return known;
     const isOther = part.id === "" ? isAnother(part, known) : known.upstreamId !== "" && part.id !== known.upstreamId;
     return isOther ? undefined : known;
+  }
+
+  /** An id may come with a later piece. */
+  function findByLateId({ id, name }: ToolPart): Call | undefined {
+    return callsById.get(id) ?? (name === "" && latestCall?.upstreamId === "" ? latestCall : undefined);
   }
 
   /** Snapshots and servers that give ids may repeat a complete call. */

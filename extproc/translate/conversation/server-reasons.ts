@@ -57,6 +57,11 @@ export function isCutOff(reported: unknown): boolean {
   return reason === "limit" || reason === "refusal";
 }
 
+/** Did the model complete the answer, whatever the reason says about calls? */
+export function isOrdinaryEnd(reported: unknown): boolean {
+  return typeof reported === "string" && REASONS.get(reported.toLowerCase()) === "end";
+}
+
 /** Undefined for a reason that no server is known to give. @throws GatewayError if the reason means that the server failed. */
 export function readServerReason(reported: string): StopReason | undefined {
   const failure = failureIn(reported);

@@ -1,7 +1,7 @@
 import { checkCalls } from "../../protocol/answer-bounds.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
-import { mergeEdits, remove, within, write, type MemberEdits } from "../../protocol/json/splice.ts";
+import { mergeEdits, remove, withinObject, write, type MemberEdits } from "../../protocol/json/splice.ts";
 import { createCallIds } from "../conversation/call-ids.ts";
 import { createObjectScan, type ObjectScan } from "../conversation/object-scan.ts";
 
@@ -42,10 +42,16 @@ export function createCallPieces(requestId: string): CallPieces {
   let count = 0;
 
   function find(index: number | null, id: string, isNamed: boolean): Call | undefined {
-    const known = index === null ? (id === "" ? latest : byId.get(id)) : byIndex.get(index);
+    const known = index === null ? findUnnumbered(id, isNamed) : byIndex.get(index);
     if (known === undefined || !isNamed) return known;
     const isOther = id === "" ? known.scan?.isClosed() === true : known.id !== "" && known.id !== id;
     return isOther ? undefined : known;
+  }
+
+  /** An id may come with a later piece. */
+  function findUnnumbered(id: string, isNamed: boolean): Call | undefined {
+    if (id === "") return latest;
+    return byId.get(id) ?? (latest?.id === "" && !isNamed ? latest : undefined);
   }
 
   function start(index: number | null, id: string, name: string): Call {
@@ -58,6 +64,11 @@ export function createCallPieces(requestId: string): CallPieces {
     return call;
   }
 
+  function note(call: Call, id: string): void {
+    call.id = id;
+    byId.set(id, call);
+  }
+
   return {
     complete(piece, isEnd) {
       const { index: written, function: described } = piece;
@@ -67,12 +78,14 @@ export function createCallPieces(requestId: string): CallPieces {
       const known = find(index, id, name !== "");
       const call = known ?? start(index, id, name);
       if (isObject(described)) call.scan?.take(textOf(described["arguments"]));
-      if (known === undefined && isObject(described)) empty.add(call);
-      if (empty.has(call) && (hasArguments(described) || (isEnd && known === undefined))) empty.delete(call);
+      if (known === undefined && !isObject(piece["custom"])) empty.add(call);
+      if (call.id === "" && id !== "") note(call, id);
+      const wasEmpty = empty.has(call);
+      if (hasArguments(described) || isEnd) empty.delete(call);
       const isUnchanged = call.position === written;
       return mergeEdits(
         isUnchanged ? null : { index: write(call.position) },
-        known === undefined ? begun(piece, call, isEnd) : later(piece, call),
+        known === undefined ? begun(piece, call, isEnd) : later(piece, call, isEnd && wasEmpty),
       );
     },
     withoutArguments() {
@@ -112,36 +125,43 @@ const ARGUMENTS_AS_TEXT: MemberEdits = {
 };
 
 /** Of a call that has ended: clients parse them. */
-function endedArguments(described: unknown): MemberEdits | null {
+export function endedArguments(described: unknown): MemberEdits | null {
   return isObject(described) && !hasArguments(described) ? NO_ARGUMENTS : textArguments(described);
 }
 
-const NO_ARGUMENTS: MemberEdits = { arguments: write("{}") };
+export const NO_ARGUMENTS: MemberEdits = { arguments: write("{}") };
 
-function hasArguments(described: unknown): boolean {
+export function hasArguments(described: unknown): boolean {
   if (!isObject(described)) return false;
   const written = described["arguments"] ?? "";
   return typeof written !== "string" || written.trim() !== "";
 }
 
-function completeCall({ type, function: described }: JsonObject, isEnd: boolean): MemberEdits | null {
+function completeCall({ type, function: described, custom }: JsonObject, isEnd: boolean): MemberEdits | null {
+  if (isObject(custom)) return null;
   const isTyped = typeof type === "string" && type !== "";
-  const text = isEnd ? endedArguments(described) : textArguments(described);
+  // OpenAI's SDK for JavaScript throws at a call that begins without a function.
+  const isNew = !isObject(described);
+  const text = isEnd ? endedArguments(isNew ? {} : described) : textArguments(described);
   return mergeEdits(
-    isTyped || !isObject(described) ? null : { type: write("function") },
-    text === null ? null : { function: within(text) },
+    isTyped ? null : { type: write("function") },
+    text === null && !isNew ? null : { function: withinObject(text ?? EMPTY_ARGUMENTS) },
   );
 }
 
+const EMPTY_ARGUMENTS: MemberEdits = { arguments: write("") };
+
 /**
  * SDKs for Python reject a type that is null, and join ids and names as they join arguments: some servers (NVIDIA NIM, Fireworks)
- * repeat them with every piece.
+ * repeat them with every piece, or give each another id. To LangChain, pieces with different ids belong to different calls.
+ * @param isEmpty it is the last of a call that has no arguments.
  */
-function later({ type, id, function: described }: JsonObject, call: Call): MemberEdits | null {
+function later({ type, id, function: described }: JsonObject, call: Call, isEmpty: boolean): MemberEdits | null {
   const repeatsName = isObject(described) && call.name !== "" && described["name"] === call.name;
-  const edits = mergeEdits(textArguments(described), repeatsName ? { name: remove } : null);
+  const text = isEmpty ? endedArguments(described ?? {}) : textArguments(described);
+  const edits = mergeEdits(text, repeatsName ? { name: remove } : null);
   return mergeEdits(
-    mergeEdits(type === null ? { type: remove } : null, call.id !== "" && id === call.id ? { id: remove } : null),
-    edits === null ? null : { function: within(edits) },
+    mergeEdits(type === null ? { type: remove } : null, typeof id === "string" ? { id: remove } : null),
+    edits === null ? null : { function: withinObject(edits) },
   );
 }

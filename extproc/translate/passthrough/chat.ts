@@ -172,7 +172,7 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   let hasChoice = false;
   let isDone = false;
   let head = ownHead;
-  const form = createChunkForm(requestId);
+  const form = createChunkForm(requestId, wishes.answers);
   /** Requested, and taken from a chunk that is not the last: it follows all choices. `bytes` are those of the chunk. */
   let owed: { usage: JsonObject; bytes: number } | null = null;
   /** The client has its usage: no other follows, and none is charged, because LangChain adds up all. */
@@ -294,10 +294,8 @@ function createRules(meter: Meter, { wishes, profile, requestId, reader, head: o
   /** Before the end of an answer: of calls whose server sends an empty text for none. */
   function encodeArguments(): string {
     let chunks = "";
-    for (const [answer, calls] of form.withoutArguments()) {
-      for (const index of calls)
-        chunks += chunkEncoder().delta({ tool_calls: [{ index, function: { arguments: "{}" } }] }, answer);
-    }
+    for (const [answer, deltas] of form.withoutArguments())
+      for (const delta of deltas) chunks += chunkEncoder().delta(delta, answer);
     return chunks;
   }
 

@@ -17,7 +17,7 @@ export function joinParts(message: JsonObject): MemberEdits | null {
   return { content: write(text === "" ? null : text), ...(!isReasoned && { reasoning_content: write(reasoning) }) };
 }
 
-const READABLE: ReadonlySet<unknown> = new Set(["text", "thinking", "reference"]);
+const READABLE: ReadonlySet<unknown> = new Set(["text", "output_text", "thinking", "reference"]);
 
 function isReadable(part: unknown): boolean {
   return typeof part === "string" || (isObject(part) && READABLE.has(part["type"]));

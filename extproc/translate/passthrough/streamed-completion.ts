@@ -156,7 +156,7 @@ function growCalls(earlier: GrownCalls | undefined, written: Buffer): GrownCalls
   const grown: GrownCalls = earlier ?? { kind: "calls", calls: [], byIndex: new Map() };
   const { calls, byIndex } = grown;
   for (const piece of scanElements(written)) {
-    const isNamed = rawMember(rawMember(piece, "function"), "name") !== undefined;
+    const isNamed = isText(rawMembers(rawMember(piece, "function") ?? NOTHING)["name"]);
     const index = rawMember(piece, "index")?.toString("utf8");
     const members = rawMembers(piece, ["index"]);
     const known = index === undefined ? calls.at(-1) : byIndex.get(index);

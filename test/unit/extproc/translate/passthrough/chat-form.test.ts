@@ -67,6 +67,12 @@ const ODD: Record<string, () => object[]> = {
   "an index in quotes": eachChoice((choice) => {
     choice["index"] = "0";
   }),
+  "an index that begins at 1": eachChoice((choice) => {
+    choice["index"] = 1;
+  }),
+  "the reason of an answer without calls": eachChoice((choice) => {
+    if (choice["finish_reason"] !== null) choice["finish_reason"] = "stop";
+  }),
   "no role": eachChoice(({ delta }) => {
     delete delta["role"];
   }),
@@ -255,7 +261,7 @@ test("a complete answer gets what it lacks, and keeps its other bytes", () => {
     choices: [
       {
         index: 0,
-        finish_reason: "stop",
+        finish_reason: "tool_calls",
         message: {
           role: "assistant",
           content: "hi",
