@@ -9,7 +9,8 @@ import { readAccountLimits, setAccountLimits } from "../leases/account-limits.ts
 import { formatNanoUsd, parseNanoUsd } from "../money.ts";
 
 export interface AccountCommandDeps {
-  database: Database;
+  /** Called once the words are valid: help needs no database. */
+  connect(): Database;
   print: (line: string) => void;
 }
 
@@ -19,7 +20,7 @@ export interface AccountCommandDeps {
  * @param words such as `team-a --grant-usd 20 --reference "order 17"`.
  * @throws GatewayError as `createAccount` and `postCredit` do.
  */
-export async function runAccountCommand(words: readonly string[], { database, print }: AccountCommandDeps): Promise<void> {
+export async function runAccountCommand(words: readonly string[], { connect, print }: AccountCommandDeps): Promise<void> {
   const command = new Command("ledger/account-command")
     .description("Creates an account unless it exists, grants it credit and sets its limits; or refunds a request.")
     .argument("<id>", "lower-case letters, digits and dashes")
@@ -47,12 +48,14 @@ export async function runAccountCommand(words: readonly string[], { database, pr
   if (requestId === undefined && (options.grantUsd === undefined) !== (reference === undefined))
     command.error("--grant-usd and --reference require each other.");
   const amountNanoUsd = options.grantUsd === undefined ? undefined : parseNanoUsd(options.grantUsd);
+  const refundedNanoUsd = refundUsd === undefined ? undefined : parseNanoUsd(refundUsd);
+  const database = connect();
   if (requestId !== undefined && reference !== undefined)
     return printRefund({
       accountId: id,
       requestId,
       reference,
-      ...(refundUsd === undefined ? {} : { amountNanoUsd: parseNanoUsd(refundUsd) }),
+      ...(refundedNanoUsd === undefined ? {} : { amountNanoUsd: refundedNanoUsd }),
     });
 
   const { isNew } = await createAccount(database, { id, name: options.name ?? id });

@@ -3,7 +3,8 @@ import type { Database } from "../postgres/database.ts";
 import { setAdmin } from "../people/admins.ts";
 
 export interface AdminCommandDeps {
-  database: Database;
+  /** Called once the words are valid: help needs no database. */
+  connect(): Database;
   print: (line: string) => void;
 }
 
@@ -12,7 +13,7 @@ export interface AdminCommandDeps {
  * @param words such as `grant ada@example.com`.
  * @throws GatewayError as `setAdmin` does.
  */
-export async function runAdminCommand(words: readonly string[], { database, print }: AdminCommandDeps): Promise<void> {
+export async function runAdminCommand(words: readonly string[], { connect, print }: AdminCommandDeps): Promise<void> {
   const command = new Command("ledger/admin-command").description("Grants and revokes administrator rights in the dashboard.");
   const add = (name: "grant" | "revoke", description: string, isAdmin: boolean) =>
     command
@@ -21,7 +22,7 @@ export async function runAdminCommand(words: readonly string[], { database, prin
       .argument("<email>", "address of a person who has signed up")
       .allowExcessArguments(false)
       .action(async (email: string) => {
-        const isChanged = await setAdmin(database, { email, isAdmin });
+        const isChanged = await setAdmin(connect(), { email, isAdmin });
         print(`${email} is ${isAdmin ? granted(isChanged) : revoked(isChanged)} an administrator.`);
       });
   add("grant", "lets someone see and change all accounts", true);

@@ -2,14 +2,19 @@ import process from "node:process";
 import { GatewayError } from "../../contract/errors.ts";
 import { readEnvOrExit } from "../../runtime/env.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
-import { createDatabase } from "../postgres/database.ts";
+import { createDatabase, type Database } from "../postgres/database.ts";
 import { describeDatabaseFailure } from "../postgres/failure.ts";
 import { runAdminCommand } from "./command.ts";
 
-const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
-const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger admin" });
+let database: Database | undefined;
+function connect(): Database {
+  const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
+  database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger admin" });
+  return database;
+}
+
 try {
-  await runAdminCommand(process.argv.slice(2), { database, print: (line) => console.log(line) });
+  await runAdminCommand(process.argv.slice(2), { connect, print: (line) => console.log(line) });
 } catch (error) {
   // Both are written for the person who typed the command.
   const words = error instanceof GatewayError ? error.message : describeDatabaseFailure(error)?.sentence;
@@ -17,5 +22,5 @@ try {
   console.error(words);
   process.exitCode = 1;
 } finally {
-  await database.close();
+  await database?.close();
 }

@@ -1,10 +1,15 @@
 import process from "node:process";
+import { Command } from "commander";
 import { readEnvOrExit } from "../../runtime/env.ts";
 import { checkLedger } from "../upkeep/check.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { describeDatabaseFailure } from "../postgres/failure.ts";
 
+new Command("ledger/check-command")
+  .description("Compares balances, leases, charges and rollups with the entries of the ledger, and lists the differences.")
+  .allowExcessArguments(false)
+  .parse();
 const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger check" });
 try {

@@ -1,4 +1,5 @@
 import process from "node:process";
+import { Command } from "commander";
 import { readEnvOrExit } from "../../runtime/env.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
@@ -12,6 +13,10 @@ const FINAL_FAILURE = 2;
  * Brings the schema to this program's version. Repeating it does nothing, and any number may run at once. Exit codes: 0, done; 1,
  * a retry may help; 2, it cannot.
  */
+new Command("ledger/migrate-command")
+  .description("Brings the schema of the database to this version. Repeating it does nothing.")
+  .allowExcessArguments(false)
+  .parse();
 const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger migration" });
 try {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 const WANTED =
-  "must be one address, such as postgresql://user:password@host:5432/database, of one host, with the special characters of its password percent-encoded";
+  "must be one address, such as postgresql://user:password@host:5432/database, of one host, with the special characters of its user, password and database percent-encoded";
 
 /** What every program that uses Postgres reads from its environment. */
 export const DATABASE_VARIABLES = {
@@ -30,6 +30,11 @@ function isOneAddress(text: string): boolean {
   // A user without a host, which a parameter names: an address for the driver, and not for the standard.
   const url = URL.parse(text) ?? URL.parse(text.replace(/\/\/[^/]*@\//, "///"));
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) return false;
+  // `user:12#3@host`: the user becomes the host, and the password its port and a fragment, path or query.
+  const afterHost = text.replace(/^[^:]*:\/\/[^/?#]*/, "");
+  const isCutOff =
+    url.pathname.includes("@") || (url.username === "" && !url.searchParams.has("user") && afterHost.includes("@"));
+  if (url.hash !== "" || isCutOff) return false;
   const hosts = url.searchParams.getAll("host");
   if (hosts.length === 0 && text.includes("@/")) return false;
   return hosts.length <= 1 && ![url.host, ...hosts].some((host) => host.includes(","));

@@ -363,7 +363,7 @@ test("ledger/admin-command grants and revokes administrator access", async () =>
   const { database } = await postgres.migrated();
   await createPerson(database, "ada@example.com");
   const lines: string[] = [];
-  const run = (...words: string[]) => runAdminCommand(words, { database, print: (line) => lines.push(line) });
+  const run = (...words: string[]) => runAdminCommand(words, { connect: () => database, print: (line) => lines.push(line) });
   await run("grant", "ADA@example.com");
   await run("grant", "ada@example.com");
   await run("revoke", "ada@example.com");

@@ -59,12 +59,22 @@ test.for([
   },
 );
 
+test.for(["account", "admin", "check", "migrate"])("the %s command shows its help without a database", async (command) => {
+  const main = path.join(import.meta.dirname, `../../../ledger/${command}-command/main.ts`);
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [main, "--help"], {
+    env: COMPILE_CACHE,
+    timeout: 60_000,
+  });
+  expect(stdout).toMatch(new RegExp(`^Usage: ledger/${command}-command `));
+  expect(stderr).toBe("");
+});
+
 describe("ledger/migrate-command", () => {
   test("creates the schema in an empty database, and has nothing to do the second time", async () => {
     const { url, database } = await postgres.empty();
     expect(await run("migrate", url)).toMatch(/^applied 0001-changes\.sql\n[^]*The schema is up to date; \d+ applied\.\n$/);
     expect(await run("migrate", url)).toBe("The schema is up to date.\n");
-    await runAccountCommand(["team-a"], { database, print: () => undefined });
+    await runAccountCommand(["team-a"], { connect: () => database, print: () => undefined });
     expect(await run("check", url)).toBe("The ledger adds up.\n");
   });
 
@@ -120,7 +130,7 @@ describe("ledger/migrate-command", () => {
 describe("ledger/account-command", () => {
   async function account(database: Database, words: readonly string[]): Promise<string[]> {
     const lines: string[] = [];
-    await runAccountCommand(words, { database, print: (line) => lines.push(line) });
+    await runAccountCommand(words, { connect: () => database, print: (line) => lines.push(line) });
     return lines;
   }
 
