@@ -81,14 +81,21 @@ export async function usageByKey(
   }: { accountId: string; projectId?: string | undefined; limit: number; after?: KeyUsagePosition | undefined } & DaySpan,
 ): Promise<KeyUsagePage> {
   const rows = await database.query({
-    text: `SELECT * FROM (
-             SELECT public_id AS "keyId", name, revoked_at IS NOT NULL AS "isRevoked", ${USAGE_SUMS}
-             FROM usage_by_day AS usage JOIN api_key ON public_id = key_id
-             WHERE usage.account_id = $1 AND day BETWEEN $2 AND $3
-               AND ($7::uuid IS NULL OR key_id IN (${keysOfProject(7)})) GROUP BY public_id
-           ) AS used
-           WHERE $4::bigint IS NULL OR "chargeNanoUsd" < $4 OR ("chargeNanoUsd" = $4 AND "keyId" > $5)
-           ORDER BY "chargeNanoUsd" DESC, "keyId" LIMIT $6`,
+    // Only what decides the order is added up for all keys: an account may have thousands.
+    text: `WITH ranked AS MATERIALIZED (
+             SELECT public_id, name, revoked_at, charge FROM (
+               SELECT key_id, sum(charge_nano_usd)::bigint AS charge FROM usage_by_day
+               WHERE account_id = $1 AND day BETWEEN $2 AND $3
+                 AND ($7::uuid IS NULL OR key_id IN (${keysOfProject(7)})) GROUP BY key_id
+             ) AS used JOIN api_key ON public_id = key_id
+             WHERE $4::bigint IS NULL OR charge < $4 OR (charge = $4 AND public_id > $5)
+             ORDER BY charge DESC, public_id LIMIT $6
+           )
+           SELECT public_id AS "keyId", name, revoked_at IS NOT NULL AS "isRevoked", sums.*
+           FROM ranked CROSS JOIN LATERAL (
+             SELECT ${USAGE_SUMS} FROM usage_by_day WHERE account_id = $1 AND key_id = public_id AND day BETWEEN $2 AND $3
+           ) AS sums
+           ORDER BY charge DESC, public_id`,
     values: [accountId, fromDay, toDay, after?.chargeNanoUsd ?? null, after?.keyId ?? null, limit + 1, projectId ?? null],
     row: keyRow,
   });

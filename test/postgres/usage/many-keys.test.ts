@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { daysBefore } from "../../../contract/days.ts";
 import { listBudgets } from "../../../ledger/budgets/budgets.ts";
 import { usageByMember } from "../../../ledger/usage/member-series.ts";
+import { usageByKey, type KeyUsagePosition } from "../../../ledger/usage/reports.ts";
 import { explainQueries } from "../../support/billing/explained-queries.ts";
 import { seedLedger } from "../../support/billing/ledger.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
@@ -43,6 +44,35 @@ test("usage by member and day is added up once, not kept by key and day to be ad
   const kept = [...plan.matchAll(/CTE Scan on used .*actual .*rows=(\d+)/g)].map(([, rows]) => Number(rows));
   expect(kept.length, plan).toBeGreaterThan(0);
   for (const rows of kept) expect(rows, plan).toBe(DAYS);
+});
+
+test("usage by key adds up everything only for the keys of a page, and pages through all of them, highest charge first", async () => {
+  const { database, accountId } = await open();
+  // Many have the same charge.
+  await database.execute(
+    "UPDATE usage_by_day SET charge_nano_usd = right(key_id, 1)::bigint, requests = right(key_id, 3)::bigint",
+  );
+  const query = { accountId, fromDay: daysBefore(LAST_DAY, DAYS - 1), toDay: LAST_DAY, limit: 70 };
+  const listed: object[] = [];
+  let after: KeyUsagePosition | null | undefined;
+  while (after !== null) {
+    const { keys, next } = await usageByKey(database, { ...query, after });
+    listed.push(...keys.map(({ keyId, requests, chargeNanoUsd }) => ({ keyId, requests, chargeNanoUsd })));
+    after = next;
+  }
+  const expected = Array.from({ length: 300 }, (_, index) => index + 1)
+    .toSorted((one, other) => (other % 10) - (one % 10) || one - other)
+    .map((number) => ({
+      keyId: `many${String(number).padStart(8, "0")}`,
+      requests: number * DAYS,
+      chargeNanoUsd: BigInt((number % 10) * DAYS),
+    }));
+  expect(listed).toEqual(expected);
+
+  const explained = explainQueries(database);
+  await usageByKey(explained.database, query);
+  const plan = explained.plans.join("\n");
+  expect(plan).toMatch(/Aggregate .*actual .*rows=1(?:\.00)? loops=71\b/);
 });
 
 test("the budgets of an account that has none are listed without reading its usage", async () => {
