@@ -14,6 +14,7 @@ import { createDatabase } from "../ledger/postgres/database.ts";
 import { startFeed, type Feed } from "../ledger/feed/feed.ts";
 import type { Change } from "../ledger/feed/rows.ts";
 import { createLeaseBank } from "../ledger/leases/lease-bank.ts";
+import { createReaper } from "../ledger/leases/reaper.ts";
 import { endLeasesOf } from "../ledger/leases/leases.ts";
 import { createLabelBudget } from "./labels/label-budget.ts";
 import { createLimitTurns } from "../ledger/leases/limit-turns.ts";
@@ -219,7 +220,7 @@ export async function startExtproc(
     journal,
     runWatch,
     departures: createDepartures({ clock: MONOTONIC, isStopping: () => lifecycle.isStopping }),
-    health: createBackendHealth({ clock, ...(supervisor === undefined ? {} : { notify: supervisor.notify }) }),
+    health: createBackendHealth({ clock: MONOTONIC, ...(supervisor === undefined ? {} : { notify: supervisor.notify }) }),
     openAttempts: createOpenAttempts(),
     brokenAnswers,
     heldAnswers,
@@ -283,7 +284,7 @@ export async function startExtproc(
     everyMs: RECOVER_EVERY_MS,
     onFailure: (error) => log.warn({ err: error }, "failed to check for journals of ended processes"),
   });
-  const leaseRenewal = startLeaseRenewal({ credit, bank, log });
+  const leaseRenewal = startLeaseRenewal({ credit, reaper: createReaper({ database, ttlMs: bank.ttlMs }), log });
   const limitExchange = startLimitExchange({ limits, log });
   const nightly = startNightly({
     database,

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { GatewayError } from "../../contract/errors.ts";
+import { MONOTONIC } from "../../runtime/clock.ts";
 import type { UploadTurn } from "./uploads.ts";
 
 const MAX_UPLOAD_MS = 280_000;
@@ -19,14 +20,14 @@ export interface BodyBounds {
  * @throws GatewayError `request_too_large` beyond `maxBytes`; `invalid_request` if it takes too long, loses its turn, or breaks off.
  */
 export async function* readBody(body: Readable, { maxBytes, what, turn }: BodyBounds): AsyncGenerator<Buffer> {
-  const deadline = Date.now() + MAX_UPLOAD_MS;
+  const deadlineMs = MONOTONIC.nowMs() + MAX_UPLOAD_MS;
   let bytes = 0;
   let block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
   let filled = 0;
   for await (const piece of piecesOf(body, turn)) {
     bytes += piece.length;
     if (bytes > maxBytes) throw tooLarge(maxBytes, what);
-    if (Date.now() > deadline)
+    if (MONOTONIC.nowMs() > deadlineMs)
       throw new GatewayError(
         "invalid_request",
         "The upload took longer than five minutes. Split the requests into several batches.",

@@ -1,5 +1,6 @@
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import { MONOTONIC } from "../../runtime/clock.ts";
 
 /** Uploads that run at once. */
 export interface Uploads {
@@ -50,7 +51,7 @@ interface Waiting {
 }
 
 /** Of those that wait, one of the account with the fewest uploads comes next. */
-export function createUploads(nowMs: () => number = Date.now): Uploads {
+export function createUploads(nowMs = MONOTONIC.nowMs): Uploads {
   const running = new Set<Running>();
   let waiting: Waiting[] = [];
   let looks: NodeJS.Timeout | undefined;

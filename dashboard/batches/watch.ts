@@ -3,6 +3,7 @@ import { endOverdue } from "../../ledger/batches/ending.ts";
 import { readBatchFigures } from "../../ledger/batches/figures.ts";
 import { dropExpiredBatches } from "../../ledger/batches/upkeep.ts";
 import type { Database } from "../../ledger/postgres/database.ts";
+import { MONOTONIC } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
 import { endOne } from "./end.ts";
@@ -23,15 +24,15 @@ export interface BatchWatchDeps {
 /** What happens to batches besides sending their requests: their files are read, they end, and what is old is deleted. */
 export function startBatchWatch({ database, pepper, log, metrics }: BatchWatchDeps): Rounds {
   const content = createBatchContent(pepper);
-  let overdueMs = 0;
+  let overdueMs = -Infinity;
   const rounds = startRounds(
     async () => {
       let isBusy;
       do {
         // It looks at every batch that runs.
-        if (Date.now() - overdueMs >= EVERY_MS) {
+        if (MONOTONIC.nowMs() - overdueMs >= EVERY_MS) {
           await endOverdue(database);
-          overdueMs = Date.now();
+          overdueMs = MONOTONIC.nowMs();
         }
         // In turn: an account that keeps creating batches must not keep those of others from ending.
         const prepared = await prepareOne({ database, content });

@@ -1,4 +1,4 @@
-import type { LeaseBank } from "../../ledger/leases/lease-bank.ts";
+import type { Reaper } from "../../ledger/leases/reaper.ts";
 import type { Logger } from "../../runtime/log.ts";
 import { createOutage } from "../../runtime/outage.ts";
 import { startRounds, type Rounds } from "../../runtime/wait.ts";
@@ -6,7 +6,7 @@ import type { Credit } from "./credit.ts";
 
 export interface LeaseRenewalDeps {
   credit: Pick<Credit, "keepLeases">;
-  bank: Pick<LeaseBank, "reap">;
+  reaper: Reaper;
   log: Logger;
   everyMs?: number;
 }
@@ -16,7 +16,7 @@ const EVERY_MS = 1_000;
 const REAP_EVERY_ROUNDS = 10;
 
 /** Renews this process's leases, and ends those of ended processes. */
-export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: LeaseRenewalDeps): Rounds {
+export function startLeaseRenewal({ credit, reaper, log, everyMs = EVERY_MS }: LeaseRenewalDeps): Rounds {
   const outage = createOutage({
     log,
     failing: "failed to renew credit leases; they remain valid until they expire",
@@ -31,7 +31,7 @@ export function startLeaseRenewal({ credit, bank, log, everyMs = EVERY_MS }: Lea
         await credit.keepLeases();
       } finally {
         // While somebody holds one account's balance, returning its lease fails in each round; others' leases end nevertheless.
-        if (isReaping) await bank.reap();
+        if (isReaping) await reaper.reap();
       }
       if (!isReaping) return;
       // A round that only renews skips the database if there are no leases.

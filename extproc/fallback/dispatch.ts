@@ -103,7 +103,6 @@ function throughSeveral(plan: DispatchPlan, deps: DispatchDeps): Dispatch {
     // Without a conversation there is no prompt cache, and the beginning need not be parsed.
     affinity: isInputInterface(plan.client) ? requestId : affinityOf(plan),
     health: deps.health,
-    nowMs: deps.clock.nowMs(),
   });
   const attempts = startAttempts({ ...plan, backends, translate: translator(plan) }, deps);
   return {

@@ -74,6 +74,9 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
   }
 
   function roll(nowMs: number): void {
+    // The clock was set back: what happened before seems to be in the future. It counts as in use now, and is due.
+    if (usedMs > nowMs) usedMs = nowMs;
+    if (reportedMs > nowMs) reportedMs = 0;
     const start = startOf(period, nowMs);
     if (start === periodStartMs) return;
     // A clock that is corrected by a little stays in the current period. One that was far ahead would stay there for long.

@@ -24,12 +24,13 @@ export interface HealthNews {
 }
 
 export interface Rest {
-  untilMs: number;
+  leftMs: number;
   /** The server itself named the time. */
   isAsked: boolean;
 }
 
-interface Trouble extends Rest {
+interface Trouble extends Omit<Rest, "leftMs"> {
+  untilMs: number;
   /** In a row. */
   failures: number;
   /** Deadline of the running probe; 0 if none runs. */
@@ -46,7 +47,7 @@ const PROBE_MS = 60_000;
 const MAX_REMEMBERED = 1_000;
 
 export interface BackendHealthDeps {
-  /** Monotonic or wall. */
+  /** Monotonic: if it were set back, backends would rest until it had caught up. */
   clock: { nowMs(): number };
   /** Called for each failure, and when a failing backend answers again. */
   notify?: (news: HealthNews) => void;
@@ -82,8 +83,8 @@ export function createBackendHealth({ clock, notify = () => {} }: BackendHealthD
       const trouble = troubles.get(cluster);
       if (trouble === undefined || trouble.untilMs === 0) return null;
       const nowMs = clock.nowMs();
-      if (nowMs < trouble.untilMs) return trouble;
-      return nowMs < trouble.probeUntilMs ? { untilMs: trouble.probeUntilMs, isAsked: false } : null;
+      if (nowMs < trouble.untilMs) return { leftMs: trouble.untilMs - nowMs, isAsked: trouble.isAsked };
+      return nowMs < trouble.probeUntilMs ? { leftMs: trouble.probeUntilMs - nowMs, isAsked: false } : null;
     },
     began(cluster) {
       const trouble = troubles.get(cluster);

@@ -8,7 +8,6 @@ export interface BackendOrder {
   /** Requests with the same text go to the same backend among equals. */
   affinity: string;
   health: Pick<BackendHealth, "restOf">;
-  nowMs: number;
 }
 
 /** More would keep a client waiting for a request that fails everywhere. */
@@ -20,7 +19,7 @@ const MAX_ATTEMPTS = 4;
  * first is tried, unless each of them has requested a pause.
  * @throws GatewayError `rate_limited` in that case, with the time to wait.
  */
-export function orderBackends(backends: readonly Backend[], { affinity, health, nowMs }: BackendOrder): Backend[] {
+export function orderBackends(backends: readonly Backend[], { affinity, health }: BackendOrder): Backend[] {
   const key = createHash("sha256").update(affinity).digest();
   const ordered = backends
     .filter(({ weight }) => weight > 0)
@@ -30,17 +29,16 @@ export function orderBackends(backends: readonly Backend[], { affinity, health, 
   if (ordered.length === 0) throw noneAvailable();
   if (awake.length > 0) return awake.slice(0, MAX_ATTEMPTS).map(({ backend }) => backend);
 
-  const untilMs = Math.min(...ordered.map(({ rest }) => rest?.untilMs ?? nowMs));
-  const unasked = ordered.filter(({ rest }) => rest?.isAsked === false).sort((a, b) => untilOf(a) - untilOf(b));
+  const unasked = ordered.filter(({ rest }) => rest?.isAsked === false).sort((a, b) => leftOf(a) - leftOf(b));
   if (unasked[0] !== undefined) return [unasked[0].backend];
-  const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1000));
+  const seconds = Math.max(1, Math.ceil(Math.min(...ordered.map(leftOf)) / 1000));
   throw new GatewayError("rate_limited", "The model servers are not accepting requests right now. Try again later.", {
     headers: { "retry-after": String(seconds) },
   });
 }
 
-function untilOf({ rest }: { rest: { untilMs: number } | null }): number {
-  return rest?.untilMs ?? 0;
+function leftOf({ rest }: { rest: { leftMs: number } | null }): number {
+  return rest?.leftMs ?? 0;
 }
 
 /** Exponentially distributed with the weight as its rate: each is the smallest of several in proportion to its share. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
+import { MONOTONIC } from "../../runtime/clock.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { lockAccount } from "../accounts/lock-account.ts";
 import { checkAccountState } from "../keys/check-key.ts";
@@ -47,7 +48,7 @@ export interface BatchRoomDeps {
   nowMs?: () => number;
 }
 
-export function createBatchRoom({ maxBytes, nowMs = Date.now }: BatchRoomDeps): BatchRoom {
+export function createBatchRoom({ maxBytes, nowMs = MONOTONIC.nowMs }: BatchRoomDeps): BatchRoom {
   let known = { bytes: 0, atMs: -Infinity };
   let takenBytes = 0;
 

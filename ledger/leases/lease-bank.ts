@@ -6,7 +6,6 @@ import { HELD } from "./held.ts";
 import type { LeaseGrant, LeaseRequest, LeaseRules } from "./lease.ts";
 import {
   endLeasesOf,
-  reapLeases,
   renewLeases,
   returnLeases,
   shrinkLeases,
@@ -30,15 +29,10 @@ export interface LeaseBank {
   shrink(part: LeasePart): Promise<void>;
   /** Ends every lease of this holder, including those whose grant it never received. */
   giveBackAll(): Promise<void>;
-  /** Ends the leases of all holders that no longer exist. */
-  reap(): Promise<void>;
   readonly ttlMs: number;
   /** The minimum taken at once. */
   readonly minNanoUsd: bigint;
 }
-
-/** How long after the deadline a holder may still renew. */
-const GRACE_MS = 10_000;
 
 /** Settling holds a balance for milliseconds. Of many accounts that others hold for long, each in turn takes a connection so long. */
 const ALONE = { lockTimeoutMs: 1_000 };
@@ -75,9 +69,6 @@ export function createLeaseBank(database: Database, holder: string, rules: Lease
     },
     async giveBackAll() {
       await endLeasesOf(database, holder);
-    },
-    async reap() {
-      await reapLeases(database, { graceMs: GRACE_MS });
     },
   };
 }

@@ -7,6 +7,7 @@ import { isDataRefused, isLockTimeout, isStatementTimeout } from "../postgres/po
 import { settle, UnknownAccountError, type SettleResult } from "./settle.ts";
 import type { Settlement } from "./settlement.ts";
 import { createSettlementQueue } from "./settlement-queue.ts";
+import { MONOTONIC } from "../../runtime/clock.ts";
 import { backOffMs, createWakeUp } from "../../runtime/wait.ts";
 
 /** Writes settlements to Postgres in batches, after the requests. */
@@ -34,7 +35,10 @@ export interface SettlerOptions {
   flushMs?: number;
   maxBatch?: number;
   maxQueued?: number;
+  /** Whose days partitions are made for. */
   clock?: { nowMs(): number };
+  /** Monotonic. */
+  steady?: { nowMs(): number };
   log?: Logger;
   /** These settlements are committed, now or before. */
   readonly onSettled?: (result: SettleResult, settlements: readonly Settlement[]) => void;
@@ -57,6 +61,7 @@ export function createSettler({
   maxBatch = 3_000,
   maxQueued = 100_000,
   clock = { nowMs: () => Date.now() },
+  steady = MONOTONIC,
   log = createLog({ process: "settler", level: "silent" }),
   onSettled = () => {},
   onFailed = () => {},
@@ -82,7 +87,7 @@ export function createSettler({
   let lockTimeouts = 0;
   const outage = createOutage({ log, failing: "settling failed; retrying", over: "settling works again" });
   let partitionsFrom = "";
-  let refusedTriedMs = clock.nowMs();
+  let refusedTriedMs = steady.nowMs();
 
   function start(): void {
     running ??= run().finally(() => {
@@ -228,8 +233,8 @@ export function createSettler({
   }
 
   function takeBackRefused(): void {
-    if (refused.size === 0 || clock.nowMs() - refusedTriedMs < RETRY_REFUSED_MS) return;
-    refusedTriedMs = clock.nowMs();
+    if (refused.size === 0 || steady.nowMs() - refusedTriedMs < RETRY_REFUSED_MS) return;
+    refusedTriedMs = steady.nowMs();
     for (const settlement of refused) queue.add(settlement);
     refused.clear();
   }

@@ -25,6 +25,7 @@ export function whyDue(part: PartIdentity, { signer, trusted, host, nowMs, renew
   const certificate = new X509Certificate(part.certificate);
   if (!certificate.verify(new X509Certificate(signer).publicKey)) return "the authority has changed";
   if (certificate.checkHost(host) === undefined) return "it is issued for another name";
+  if (Date.parse(certificate.validFrom) > nowMs) return "it was issued by a clock that was ahead";
   return nowMs >= endMs(part) - renewBeforeMs ? "it ends soon" : null;
 }
 

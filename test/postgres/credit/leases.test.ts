@@ -362,7 +362,7 @@ test("while somebody holds a lease, others are renewed and reaped, and it stays 
       [free, "renewed"],
     ]),
   );
-  await bank.reap();
+  await reapLeases(database, { graceMs: 10_000 });
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(800_000n);
 
   await release();

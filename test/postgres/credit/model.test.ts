@@ -7,7 +7,7 @@ import { readBalance } from "../../../ledger/accounts/accounts.ts";
 import { checkLedger } from "../../../ledger/upkeep/check.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { postCredit } from "../../../ledger/credit/entries.ts";
-import { createLeaseBank } from "../../../ledger/leases/lease-bank.ts";
+import { reapLeases } from "../../../ledger/leases/leases.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFleet, LEASE_RULES } from "../../support/stacks/fleet.ts";
@@ -71,7 +71,7 @@ test(
 
     async function expireLeases(): Promise<void> {
       taken += await on.database.execute("UPDATE credit_lease SET expires_at = now() - interval '1 hour' WHERE ended_at IS NULL");
-      await createLeaseBank(on.database, "reaper", LEASE_RULES).reap();
+      await reapLeases(on.database, { graceMs: 10_000 });
     }
 
     async function verify(): Promise<void> {

@@ -46,7 +46,6 @@ function startCredit({ freeNanoUsd = 1_600n } = {}) {
         asked.freed.push(nanoUsd);
       },
       giveBackAll: unused,
-      reap: unused,
     },
     pendingNanoUsd: () => 0n,
     isSettlingBehind: () => false,

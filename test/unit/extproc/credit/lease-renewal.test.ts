@@ -10,7 +10,7 @@ test("a turn without a query does not report that the database is back", async (
   const renewal = startLeaseRenewal({
     // There are no leases to keep.
     credit: { keepLeases: () => Promise.resolve() },
-    bank: {
+    reaper: {
       reap() {
         reaps += 1;
         return isAway ? Promise.reject(new Error("refused")) : Promise.resolve();
@@ -31,7 +31,7 @@ test("leases of ended processes are ended even if one of this process's cannot b
   let reaps = 0;
   const renewal = startLeaseRenewal({
     credit: { keepLeases: () => Promise.reject(new Error("somebody holds the balance")) },
-    bank: {
+    reaper: {
       async reap() {
         reaps += 1;
       },

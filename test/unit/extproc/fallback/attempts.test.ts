@@ -121,7 +121,7 @@ test("the first end of an attempt counts: a late answer changes nothing", () => 
 test("a server's retry-after is remembered, and a client that left counts against no server", () => {
   const { attempts, health } = setUp();
   attempts.begin().answered(answer(429, { "retry-after": "30" }));
-  expect(health.restOf("a")).toMatchObject({ untilMs: 31_000, isAsked: true });
+  expect(health.restOf("a")).toMatchObject({ leftMs: 30_000, isAsked: true });
   for (let turn = 0; turn < 5; turn++) setUp().attempts.begin().abandoned();
   attempts.begin().abandoned();
   expect(health.restOf("b")).toBeNull();

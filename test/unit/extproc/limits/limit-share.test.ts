@@ -113,6 +113,20 @@ test("a limit of many that is nearly used up on a process is reported at the nex
   expect(share.turns.slice(before).flatMap(({ uses }) => uses)).toHaveLength(1_200);
 });
 
+test.for(["concurrentRequests", "tokensPerMinute", "spendPerMonthUsd"] as const)(
+  "after the clock was set back by a day, many limits of %s are reported in time (S23)",
+  async (name) => {
+    const share = startShare({ limits: 1_200, name });
+    share.use(1n);
+    await share.run(20);
+    share.clock.now -= 24 * 60 * MINUTE_MS;
+    const before = share.turns.length;
+    await share.run(13);
+    const met = new Set(share.turns.slice(before).flatMap(({ uses }) => uses.map(({ subject }) => subject)));
+    expect(met.size).toBe(1_200);
+  },
+);
+
 test.for(["concurrentRequests", "requestsPerMinute"] as const)(
   "%s that nobody has used for two hours are forgotten",
   async (name) => {

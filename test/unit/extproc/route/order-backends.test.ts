@@ -18,7 +18,7 @@ const backend = (name: string, { priority = 0, weight = 1 } = {}) => ({
 const resting = (rests: Record<string, Rest> = {}) => ({ restOf: (cluster: string) => rests[cluster] ?? null });
 
 function order(backends: readonly ReturnType<typeof backend>[], affinity: string, rests?: Record<string, Rest>): string[] {
-  return orderBackends(backends, { affinity, health: resting(rests), nowMs: 0 }).map(({ name }) => name);
+  return orderBackends(backends, { affinity, health: resting(rests) }).map(({ name }) => name);
 }
 
 const share = (names: readonly string[], name: string) => names.filter((each) => each === name).length / names.length;
@@ -63,23 +63,23 @@ test("a changed credential or address, which changes the cluster, moves no sessi
 
 test("skipped backends are left out, and those without weight", () => {
   const backends = [backend("a"), backend("b", { priority: 1 }), backend("idle", { weight: 0 })];
-  expect(order(backends, "x", { "cluster-of-a": { untilMs: 1_000, isAsked: true } })).toEqual(["b"]);
+  expect(order(backends, "x", { "cluster-of-a": { leftMs: 1_000, isAsked: true } })).toEqual(["b"]);
 });
 
 test("if all are skipped, the one whose pause ends first is used", () => {
   const backends = [backend("a"), backend("b"), backend("c")];
   const rests = {
-    "cluster-of-a": { untilMs: 9_000, isAsked: false },
-    "cluster-of-b": { untilMs: 5_000, isAsked: false },
-    "cluster-of-c": { untilMs: 1_000, isAsked: true },
+    "cluster-of-a": { leftMs: 9_000, isAsked: false },
+    "cluster-of-b": { leftMs: 5_000, isAsked: false },
+    "cluster-of-c": { leftMs: 1_000, isAsked: true },
   };
   expect(order(backends, "x", rests)).toEqual(["b"]);
 });
 
 test("if all have sent retry-after, the caller gets the time", () => {
   const rests = {
-    "cluster-of-a": { untilMs: 9_000, isAsked: true },
-    "cluster-of-b": { untilMs: 4_100, isAsked: true },
+    "cluster-of-a": { leftMs: 9_000, isAsked: true },
+    "cluster-of-b": { leftMs: 4_100, isAsked: true },
   };
   expect(() => order([backend("a"), backend("b")], "x", rests)).toThrow(
     expect.objectContaining({ code: "rate_limited", headers: { "retry-after": "5" } }),
