@@ -8,9 +8,9 @@ type Head = string | { number: string; isMinor?: boolean } | { text: string; isM
 
 /**
  * How much room the table needs with truncated names, without its minor columns: with less, each row is a card. "whole": it
- * has many columns, and none to leave out.
+ * has many columns, and none to leave out. "exact": on a card, its figures may be too long to stand side by side.
  */
-export type Width = "narrow" | "medium" | "wide" | "whole" | "widest" | "widest whole" | "widest tagged";
+export type Width = "narrow" | "narrow exact" | "medium" | "wide" | "whole" | `widest${"" | " tagged"}${"" | " whole"}`;
 
 /** @param rows HTML: each cell's `data-label` is its head. */
 export function responsiveTable(heads: readonly Head[], rows: readonly string[], width: Width = "medium"): string {

@@ -348,10 +348,9 @@ async function overfullCells(page: Page): Promise<string[]> {
   return z.array(z.string()).parse(await page.evaluate(`${cells}.filter(${overfull}).map((cell) => cell.innerText)`));
 }
 
-/** Tables whose last columns are out of sight until somebody scrolls them: only the logs, for their longest amounts. */
+/** Tables whose last columns are out of sight until somebody scrolls them. */
 async function scrolledTables(page: Page): Promise<string[]> {
-  const scrolled =
-    '[...document.querySelectorAll(".table:not(.whole, .tagged)")].filter((table) => table.scrollWidth > table.clientWidth)';
+  const scrolled = '[...document.querySelectorAll(".table")].filter((table) => table.scrollWidth > table.clientWidth)';
   return z.array(z.string()).parse(await page.evaluate(`${scrolled}.map((table) => table.querySelector("thead").innerText)`));
 }
 
@@ -384,8 +383,8 @@ async function lookAt(page: Page, where: string): Promise<string[]> {
         .int()
         .parse(await page.evaluate(`${heads}.filter((head) => getComputedStyle(head).display === "none").length`));
       if (cards > 0) found.push(`${where} at ${width}: ${cards} tables are cards`);
-      for (const heads of await scrolledTables(page)) found.push(`${where} at ${width}: the table ${heads} is cut off`);
     }
+    for (const heads of await scrolledTables(page)) found.push(`${where} at ${width}: the table ${heads} is cut off`);
     for (const cell of await overfullCells(page)) found.push(`${where} at ${width}: "${cell}" runs into the next column`);
     for (const words of await disorderOf(page)) found.push(`${where} at ${width} ${words}`);
     for (const word of await brokenWords(page)) found.push(`${where} at ${width}: "${word}" is broken across lines`);

@@ -94,7 +94,7 @@ function priceTable({ model, versions }: ModelHistory): string {
       </tr>`,
   );
   const heads = ["Price version", "Effective from", ...classes.map(({ name }) => ({ number: name })), "Scheduled prices"];
-  return responsiveTable(heads, rows, classes.length > 3 ? "widest whole" : "widest");
+  return responsiveTable(heads, rows, classes.length > 4 ? "widest whole" : "widest");
 }
 
 /** "22:00 to 06:00 UTC: input $0.05, 1,000 searches $1.50". */

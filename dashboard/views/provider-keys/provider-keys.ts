@@ -37,7 +37,7 @@ export function providerKeysPage({ visitor, keys, offers, form }: ProviderKeysVi
     <h1>Provider keys</h1>
     <p class="muted">
       Bring your own key for a provider: requests to its models are sent with your key, the provider bills you for them, and this
-      service charges only a fee to your credit.
+      service deducts only a fee from your credit.
     </p>
     !${keys.length === 0 ? (offers.length === 0 ? "" : empty("No provider keys yet", { note: none })) : keyTable(keys, mayChange ? visitor : null)}
     !${offers.length === 0 ? empty("No provider keys accepted", { note: "No model of this service currently accepts your own key." }) : offerTable(offers)}
@@ -55,10 +55,8 @@ function keyTable(keys: readonly ProviderKey[], owner: Member | null): string {
         <span>!${clipped(provider)}<span class="sub">!${clipped(origin)}</span></span>
       </th>
       <td data-label="Key"><code>${masked(lastFour)}</code></td>
-      <td data-label="Status">
-        <span
-          ><span class="badge ${badge}">${words}</span>!${note === "" ? "" : html`<span class="sub wrap">${note}</span>`}</span
-        >
+      <td data-label="Status" class="${note === "" ? "" : "phrase"}">
+        <span><span class="badge ${badge}">${words}</span>!${note === "" ? "" : html`<span class="sub">${note}</span>`}</span>
       </td>
       <td data-label="If unavailable">${fallsBack ? "Model's price" : "Requests refused"}</td>
       <td data-label="Added" class="minor">!${day(replacedAt ?? createdAt)}</td>
@@ -104,7 +102,7 @@ function offerTable(offers: readonly ProviderOffer[]): string {
           <td data-label="Provider">
             <span>!${clipped(provider)}<span class="sub">!${clipped(origin)}</span></span>
           </td>
-          <td data-label="Fee" class="wrap">${feeOf(model)}</td>
+          <td data-label="Fee" class="phrase">${feeOf(model)}</td>
         </tr>`,
     ),
   );

@@ -128,7 +128,7 @@ function charge(request: ListedRequest): string {
         <td data-label="Cost" class="number">${costs[index] ?? ""}</td>
       </tr>`,
   );
-  return html`!${responsiveTable([head, { number: "Count" }, { number: priceHead }, { number: "Cost" }], rows, "narrow")}
+  return html`!${responsiveTable([head, { number: "Count" }, { number: priceHead }, { number: "Cost" }], rows, "narrow exact")}
     !${feeNote(request)}
     <p>
       Charged: <strong class="nowrap">$${grouped(formatNanoUsd(request.chargeNanoUsd))}</strong>, rounded to a billionth of a

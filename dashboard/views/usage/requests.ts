@@ -147,9 +147,13 @@ function select({ name, label, all, options, chosen }: Select): string {
   >`;
 }
 
+/** From here on, an amount takes the room of two columns. */
+const LONG_NANO_USD = 1_000_000_000_000n;
+
 /** What no request on the page has takes no column. */
 function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, string>): string {
   const hasLabels = requests.some(({ labels }) => labels.length > 0);
+  const hasLong = requests.some(({ chargeNanoUsd }) => chargeNanoUsd >= LONG_NANO_USD);
   return responsiveTable(
     [
       "Time (UTC)",
@@ -164,7 +168,7 @@ function table(requests: readonly LabelledRequest[], names: ReadonlyMap<string, 
       { number: "Cost" },
     ],
     requests.map((request) => row(request, { names, hasLabels })),
-    hasLabels ? "widest tagged" : "widest",
+    `widest${hasLabels ? " tagged" : ""}${hasLong ? " whole" : ""}`,
   );
 }
 
