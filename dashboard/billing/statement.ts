@@ -6,6 +6,7 @@ import { ENTRY_KINDS } from "../views/entry-kinds.ts";
 import { unitColumns } from "../views/unit-columns.ts";
 import { exactAmounts } from "./amounts.ts";
 import { partiesOf, type Parties } from "./parties.ts";
+import { counted } from "../counted.ts";
 
 const AMOUNT = { name: "Amount (USD)", share: 3, isNumber: true } as const;
 
@@ -49,7 +50,7 @@ function summary({ openingNanoUsd, closingNanoUsd, credits: totals, usageTotal }
   const lines: [string, bigint][] = [
     ["Opening balance", openingNanoUsd],
     ...totals.map(({ kind, amountNanoUsd }): [string, bigint] => [ENTRY_KINDS[kind], amountNanoUsd]),
-    [`Usage, ${usageTotal.requests.toLocaleString("en-US")} requests`, -usageTotal.chargeNanoUsd],
+    [`Usage, ${counted(usageTotal.requests, "request")}`, -usageTotal.chargeNanoUsd],
     ["Closing balance", closingNanoUsd],
   ];
   const amounts = exactAmounts(lines.map(([, amount]) => amount));

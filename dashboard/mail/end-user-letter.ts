@@ -3,6 +3,7 @@ import { toPersonName } from "../../ledger/people/person-name.ts";
 import { showUsd } from "../money.ts";
 import { monthName } from "../billing/statement.ts";
 import type { Letter } from "./letter.ts";
+import { counted } from "../counted.ts";
 
 /** Which end users have spent a part of the budget that the account sets for each. */
 export function endUserLetter({ to, report, link }: { to: string; report: EndUserLetter; link: string }): Letter {
@@ -14,7 +15,7 @@ export function endUserLetter({ to, report, link }: { to: string; report: EndUse
   if (total > endUsers.length) lines.push(`- and ${total - endUsers.length} more`);
   return {
     to,
-    subject: `${name}: ${total === 1 ? "1 end user" : `${total} end users`} reached a threshold of the monthly budget`,
+    subject: `${name}: ${counted(total, "end user")} reached a threshold of the monthly budget`,
     text: `Hello,
 
 These end users of the account “${name}” on Model Gateway have reached 50, 80 or 100% of the monthly budget of ${showUsd(amountNanoUsd)} for each end user in ${monthName(month.slice(0, 7))} (UTC):

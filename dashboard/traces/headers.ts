@@ -27,11 +27,11 @@ function problemOf(headers: readonly TraceHeader[]): string | undefined {
   const own = names.find((name) => OWN.test(name));
   if (own !== undefined) return `The gateway sets ${own} itself. Leave it out.`;
   const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) return `The header ${repeated} is there twice.`;
+  if (repeated !== undefined) return `The header ${repeated} appears twice.`;
   const [bad] = headers.find(([, value]) => value.length > MAX_VALUE || !/^[\x20-\x7e]+$/.test(value)) ?? [];
   return bad === undefined
     ? undefined
-    : `The value of ${bad} must have 1 to ${MAX_VALUE} characters: letters, digits, spaces and punctuation of ASCII.`;
+    : `The value of ${bad} must have 1 to ${MAX_VALUE} ASCII characters: letters, digits, spaces and punctuation.`;
 }
 
 /** Lines of a form. */

@@ -1,3 +1,5 @@
+import { counted } from "../counted.ts";
+
 const DAYS = 7n;
 /** Forecasts beyond this are useless. */
 const MAX_DAYS = 999n;
@@ -15,5 +17,5 @@ export function daysLeft(balanceNanoUsd: bigint, lastSevenDaysNanoUsd: bigint): 
 /** The same in words. */
 export function runway(days: number): string {
   if (days > 730) return "more than two years";
-  return days === 1 ? "1 day" : `${days} days`;
+  return counted(days, "day");
 }

@@ -12,7 +12,7 @@ export function parseTools(text) {
   } catch (error) {
     throw new Error(`This is not JSON: ${error.message}`, { cause: error });
   }
-  if (!Array.isArray(list)) throw new Error("Write a list: [ … ].");
+  if (!Array.isArray(list)) throw new Error("Enter a JSON list: [ … ]");
   return list.map((each, index) => parseTool(each?.function ?? each, index + 1));
 }
 

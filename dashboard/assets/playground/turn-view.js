@@ -38,7 +38,7 @@ export function assistantView({ model, prices, onResults, onRetry }) {
   const facts = element("p", "muted small facts-line");
   thinking.hidden = true;
   problem.hidden = true;
-  const waiting = element("p", "muted small waiting", "Waiting for the first token …");
+  const waiting = element("p", "muted small waiting", "Waiting for the first token…");
   const root = element(
     "article",
     "turn assistant",

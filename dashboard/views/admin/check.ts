@@ -5,6 +5,7 @@ import { adminPage } from "./admin.ts";
 import { csrfField } from "../csrf-field.ts";
 import { moment } from "../time.ts";
 import { responsiveTable } from "../responsive-table.ts";
+import { counted } from "../../counted.ts";
 
 const PATH = "/dashboard/admin/check";
 
@@ -51,7 +52,7 @@ function result(check: CheckResult): string {
       </tr>`,
   );
   return html`<p class="problem">
-      ${differences === 1 ? "1 difference" : `${differences} differences`}, !${moment(endedAt)}.
+      ${counted(differences, "difference")}, !${moment(endedAt)}.
       ${found.length < differences ? `Showing the first ${found.length}.` : ""} Amounts are in nano-USD.
     </p>
     !${responsiveTable(["Check", "Subject", { number: "Expected" }, { number: "Found" }], rows)}`;

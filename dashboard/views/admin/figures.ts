@@ -9,6 +9,7 @@ import { clipped, responsiveTable } from "../responsive-table.ts";
 import { namedRanges } from "../usage/range-picker.ts";
 import { unitColumns } from "../unit-columns.ts";
 import { adminPage } from "./admin.ts";
+import { counted } from "../../counted.ts";
 
 const PATH = "/dashboard/admin/figures";
 
@@ -44,10 +45,6 @@ export function adminFiguresPage({ visitor, range, figures }: AdminFiguresView):
     <h2>Top accounts</h2>
     !${topAccounts.length === 0 ? empty("No requests in this period") : accountTable(topAccounts)}`;
   return adminPage({ title: "Service", visitor, path: PATH, body });
-}
-
-function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function picker(range: DayRange): string {

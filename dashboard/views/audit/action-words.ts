@@ -67,7 +67,7 @@ const WORDS: Readonly<Record<ActionName, string>> = {
   "person.confirmed_email": "Confirmed email address",
   "person.ended_session": "Signed out a session",
   "person.ended_sessions": "Signed out all other sessions",
-  "person.linked": "Linked a sign-in service",
+  "person.linked": "Linked a sign-in provider",
   "person.made_admin": "Granted administrator access",
   "person.passkey_added": "Added a passkey",
   "person.passkey_removed": "Removed a passkey",

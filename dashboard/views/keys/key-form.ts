@@ -87,9 +87,8 @@ function projectChoice(projects: readonly NamedProject[], form: FormState, key: 
   return choice({ name: "project", label: "Project", options, help }, form);
 }
 
-function modelChoice(models: readonly ListedModel[], { values, problems }: FormState): string {
-  const problem = problems["models"];
-  const chosen = (values["models"] ?? "").split(",").filter((name) => name !== "");
+function modelChoice(models: readonly ListedModel[], form: FormState): string {
+  const chosen = (form.values["models"] ?? "").split(",").filter((name) => name !== "");
   // A model that is no longer served stays selected until somebody removes it.
   const names = [...new Set([...models.map(({ model }) => model.name), ...chosen])];
   const boxes = names.map(
@@ -102,7 +101,7 @@ function modelChoice(models: readonly ListedModel[], { values, problems }: FormS
     <legend>Allowed models</legend>
     <p class="help">Select none to allow all models.</p>
     <div class="grid">!${boxes.join("")}</div>
-    !${problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`}
+    !${formProblem(form, "models")}
   </fieldset>`;
 }
 

@@ -6,6 +6,7 @@ import { confirmPage } from "../confirm.ts";
 import { shownOnce } from "../shown-once.ts";
 import { chooseModels } from "./choose-models.ts";
 import { copyable, snippets } from "./snippets.ts";
+import { counted } from "../../counted.ts";
 
 export interface KeyValue {
   title: string;
@@ -58,7 +59,7 @@ export function confirmDisablePage({ visitor, keys }: { visitor: Member; keys: r
   return confirmPage({
     visitor,
     path: KEYS,
-    title: keys.length === 1 ? "Disable 1 key?" : `Disable ${keys.length} keys?`,
+    title: `Disable ${counted(keys.length, "key")}?`,
     body: html`<ul>
         !${items.join("")}
       </ul>

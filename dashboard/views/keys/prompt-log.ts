@@ -6,12 +6,9 @@ import { isAllowed } from "../../../ledger/people/permissions.ts";
 import type { Member } from "../../session/visitor.ts";
 import { choice, type Option } from "../choice.ts";
 import { confirmPage } from "../confirm.ts";
+import { counted } from "../../counted.ts";
 
 const OFFERED = [PROMPT_LOG_DAYS.min, 3, PROMPT_LOG_DAYS.usual, 14, PROMPT_LOG_DAYS.max];
-
-function daysInWords(days: number): string {
-  return days === 1 ? "1 day" : `${days} days`;
-}
 
 export interface PromptLogChoice {
   visitor: Member;
@@ -31,7 +28,7 @@ export function promptLogChoice({ visitor, form, key, isOffered }: PromptLogChoi
     days === null
       ? "Prompts and answers are not recorded. Owners of this account can turn that on."
       : isOffered
-        ? `Prompts and answers are recorded. Owners of this account can read them for ${daysInWords(days)}.`
+        ? `Prompts and answers are recorded. Owners of this account can read them for ${counted(days, "day")}.`
         : "Prompts and answers are not recorded: the operator of this service has turned the prompt log off.";
   return html`<div class="field">
     <p class="label">Prompt log</p>
@@ -47,7 +44,7 @@ const FIELD = {
 
 function optionsWith(current: number | null): Option[] {
   const days = [...new Set([...OFFERED, ...(current === null ? [] : [current])])].toSorted((a, b) => a - b);
-  return [["", "Off"], ...days.map((each): Option => [String(each), `Keep for ${daysInWords(each)}`])];
+  return [["", "Off"], ...days.map((each): Option => [String(each), `Keep for ${counted(each, "day")}`])];
 }
 
 /** Below the form of a key that records prompts, or has; for owners. */

@@ -3,6 +3,7 @@ import { isAllowed } from "../../../ledger/people/permissions.ts";
 import { usd } from "../figures.ts";
 import { snippets } from "../keys/snippets.ts";
 import type { Overview } from "./overview-view.ts";
+import { counted } from "../../counted.ts";
 
 /** Steps to the first response; hidden once there was one. */
 export function onboarding(overview: Overview): string {
@@ -26,7 +27,7 @@ export function onboarding(overview: Overview): string {
       </li>
       <li class="${keys > 0 ? "done" : ""}">
         <h3>Create an API key</h3>
-        <p>${keys > 0 ? `You have ${keys === 1 ? "1 key" : `${keys} keys`}.` : "You will see its full value once."}</p>
+        <p>${keys > 0 ? `You have ${counted(keys, "key")}.` : "You will see its full value once."}</p>
         !${
           isAllowed(role, "manageKeys")
             ? html`<p><a class="button ${isKeyNext ? "primary" : ""}" href="/dashboard/keys/new">Create key</a></p>`

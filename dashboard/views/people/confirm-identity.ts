@@ -40,7 +40,7 @@ export function confirmIdentityPage({ visitor, next, form, proofs, challenge, pr
     <button class="${challenge === null ? "primary" : ""}">${proofs.first === "elsewhere" ? "Sign in again" : "Continue"}</button>
   </form>`;
   const elsewhere = html`<div class="card stack">
-    <p>You sign in with another service. Sign in there again to continue.</p>
+    <p>You sign in with another provider. Sign in there again to continue.</p>
     !${providerButtons({ verb: "Sign in again", providers, next })}
   </div>`;
   const body = html`<h1>Confirm that it is you</h1>
@@ -54,7 +54,7 @@ export function confirmIdentityPage({ visitor, next, form, proofs, challenge, pr
 }
 
 function fieldsFor({ first, isCodeAsked }: Proofs, { person }: Member, form: FormState): string {
-  if (first === "elsewhere") return html`<p>You sign in with another service. Sign in there again to continue.</p>`;
+  if (first === "elsewhere") return html`<p>You sign in with another provider. Sign in there again to continue.</p>`;
   const password = html`<input type="email" name="username" value="${person.email}" autocomplete="username" hidden />
     !${field({ name: "current", label: "Password", type: "password", autocomplete: "current-password", isRequired: true }, form)}`;
   const help = person.hasTotp

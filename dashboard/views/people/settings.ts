@@ -15,6 +15,7 @@ import { empty } from "../empty.ts";
 import { moment } from "../time.ts";
 import { labelsSection } from "./labels.ts";
 import type { AccountLabels } from "../../../ledger/labels/account-labels.ts";
+import { counted } from "../../counted.ts";
 
 const PATH = "/dashboard/settings";
 
@@ -109,7 +110,7 @@ export function confirmEndOthersPage({ visitor, others }: { visitor: Member; oth
     path: PATH,
     title: "Sign out everywhere else?",
     body: html`<p>
-      ${others === 1 ? "1 other session ends" : `${others} other sessions end`} immediately. You stay signed in in this browser.
+      ${counted(others, "other session")} ${others === 1 ? "ends" : "end"} immediately. You stay signed in in this browser.
     </p>`,
     action: `${PATH}/sessions/end-others`,
     button: "Sign out everywhere else",

@@ -14,6 +14,7 @@ import { limitBar } from "../limits/limit-bar.ts";
 import { rowMenu } from "../menu.ts";
 import { clipped, responsiveTable } from "../responsive-table.ts";
 import { day } from "../time.ts";
+import { counted } from "../../counted.ts";
 
 export const PROJECTS_PATH = "/dashboard/projects";
 
@@ -100,7 +101,7 @@ function createForm({ csrf }: Member, projects: readonly ListedProject[], form: 
 export function projectPage({ visitor, project, form }: { visitor: Member; project: ListedProject; form: FormState }): string {
   const { id, name, keys, spentThisMonthNanoUsd } = project;
   const { role } = visitor.membership;
-  const keysLink = html`<a href="/dashboard/keys?project=${id}">${keys === 1 ? "1 key" : `${grouped(String(keys))} keys`}</a>`;
+  const keysLink = html`<a href="/dashboard/keys?project=${id}">${counted(keys, "key")}</a>`;
   const rename = html`<form method="post" action="${PROJECTS_PATH}/${id}" class="card stack">
     <h2>Rename</h2>
     !${formProblem(form)} !${csrfField(visitor.csrf)} !${field({ name: "name", label: "Name", isRequired: true }, form)}

@@ -1,8 +1,8 @@
 import { html } from "ghtml";
 import type { Part, Turn } from "../../prompt-log/transcript/turn.ts";
 import type { Transcript } from "../../prompt-log/transcript/transcript.ts";
-import { grouped } from "../figures.ts";
 import { copyable } from "../keys/snippets.ts";
+import { counted } from "../../counted.ts";
 
 /** Longer texts are folded. */
 const FOLDED_CHARACTERS = 1_200;
@@ -81,7 +81,7 @@ function partOf({ kind, title, text }: Part, shown: string): string {
 }
 
 function characters(text: string): string {
-  return `${grouped(String(text.length))} characters`;
+  return counted(text.length, "character");
 }
 
 function toolList(tools: Transcript["tools"]): string {
@@ -95,7 +95,7 @@ function toolList(tools: Transcript["tools"]): string {
         </li>`,
     );
   return html`<details>
-    <summary>${tools.length === 1 ? "1 tool" : `${grouped(String(tools.length))} tools`} offered</summary>
+    <summary>${counted(tools.length, "tool")} offered</summary>
     <ul>
       !${items.join("")}
     </ul>

@@ -11,6 +11,7 @@ import { factTerms } from "../facts.ts";
 import { layout } from "../layout.ts";
 import { dueMoment, exactMoment, moment } from "../time.ts";
 import { count, KIND_WORDS, langfuseFields, otlpFields, statusBadge, TRACES_PATH } from "./destinations.ts";
+import { counted } from "../../counted.ts";
 
 export interface DestinationView {
   visitor: Member;
@@ -60,7 +61,9 @@ function notes({ kind, disabledBy, failingSince, problem, remark, nextAttemptAt,
       ? [html`The server accepted the last traces with a warning: ${remark}`]
       : []),
     ...(skipped > 0n
-      ? [html`${count(skipped)} requests were skipped, because too many were waiting, or for more than three days.`]
+      ? [
+          `${counted(skipped, "request")} ${skipped === 1n ? "was" : "were"} skipped, because too many were waiting or they had waited for more than three days.`,
+        ]
       : []),
   ];
   return texts.map((text) => html`<p class="alert">!${text}</p>`).join("");

@@ -52,7 +52,7 @@ export function performancePage(view: PerformanceView): string {
     </div>
     !${usageTabs(PATH, range)} !${rangePicker(PATH, range, choiceQuery(choice))}
     <div class="cards">
-      !${figure({ name: "Error rate", value: show("errors", valueOf("errors", all, "p50")), note: html`of !${compact(answeredOf(all))} requests` })}
+      !${figure({ name: "Error rate", value: show("errors", valueOf("errors", all, "p50")), note: html`of !${compact(answeredOf(all))} ${answeredOf(all) === 1 ? "request" : "requests"}` })}
       !${percentiles("latency", all)} !${percentiles("first-token", all)}
       !${figure({ name: METRICS.speed.name, value: show("speed", valueOf("speed", all, "p50")), note: "p50, after the first token" })}
     </div>
