@@ -20,7 +20,10 @@ let isAsking = false;
 async function ask(address, opener) {
   if (isAsking) return;
   isAsking = true;
+  // A slow answer looks as if the click had been lost.
+  opener.setAttribute("aria-busy", "true");
   const page = await load(address);
+  opener.removeAttribute("aria-busy");
   isAsking = false;
   const form = page?.querySelector("main form[method=post]");
   if (form == null) location.assign(address);

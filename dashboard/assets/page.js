@@ -47,10 +47,8 @@ for (const toast of document.querySelectorAll(".toast")) {
   button.addEventListener("click", () => toast.remove());
 }
 
-// The first field with an error, which may be far below, or what is wrong with the form as a whole.
-const problem =
-  document.querySelector("main form .field [aria-invalid]") ?? document.querySelector("main form > .problem[role=alert]");
-problem?.focus();
+// The first field with an error, which may be far below, or what is wrong with a group of boxes or the form as a whole.
+document.querySelector("main form :is(.field [aria-invalid], .problem[tabindex])")?.focus();
 
 // Input typed before a session ended.
 const draft = document.querySelector("[data-draft]");

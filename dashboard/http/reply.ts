@@ -9,7 +9,13 @@ export function sendPage(reply: FastifyReply, page: string, status = 200) {
  * @param toast the result; the page shows it once.
  */
 export function goTo(reply: FastifyReply, path: string, toast?: string) {
-  if (toast !== undefined) reply.request.toast = toast;
+  if (toast !== undefined) reply.request.toast = { text: toast };
+  return reply.redirect(path, 303);
+}
+
+/** The same after a form that changed nothing. @param reason shown as a problem. */
+export function turnAway(reply: FastifyReply, path: string, reason: string) {
+  reply.request.toast = { text: reason, isProblem: true };
   return reply.redirect(path, 303);
 }
 

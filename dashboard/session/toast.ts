@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import type { Member } from "./visitor.ts";
+import type { Member, Toast } from "./visitor.ts";
 import { signedNote } from "./signed-note.ts";
 
 /** A page slower than this does not show old news. */
 const SHOWN_FOR_MS = 60_000;
-const toastSchema = z.strictObject({ personId: z.uuid(), text: z.string().max(300) });
+const toastSchema = z.strictObject({ personId: z.uuid(), text: z.string().max(300), isProblem: z.literal(true).optional() });
 
 /** The result of a form, shown on the page that follows: it survives the redirect in a signed cookie, which that page clears. */
 export interface Toasts {
   /** Of the request's cookie; null if there is none for this person. */
-  read(request: FastifyRequest, person: Member["person"]): string | null;
+  read(request: FastifyRequest, person: Member["person"]): Toast | null;
 }
 
 export function createToasts(app: FastifyInstance, { publicBaseUrl, pepper }: { publicBaseUrl: string; pepper: Buffer }): Toasts {
@@ -24,7 +24,7 @@ export function createToasts(app: FastifyInstance, { publicBaseUrl, pepper }: { 
     const { toast, visitor } = request;
     const isPage = String(reply.getHeader("content-type")).startsWith("text/html");
     if (toast !== null && visitor !== null) {
-      const note = { personId: visitor.person.id, text: toast.slice(0, 300) };
+      const note = { personId: visitor.person.id, ...toast, text: toast.text.slice(0, 300) };
       void reply.setCookie(name, notes.write(note), { ...options, maxAge: SHOWN_FOR_MS / 1000 });
     } else if (isPage && request.cookies[name] !== undefined) void reply.clearCookie(name, options);
   });
@@ -32,7 +32,7 @@ export function createToasts(app: FastifyInstance, { publicBaseUrl, pepper }: { 
   return {
     read(request, { id }) {
       const note = notes.read(request.cookies[name] ?? "");
-      return note?.personId === id ? note.text : null;
+      return note?.personId === id ? note : null;
     },
   };
 }
@@ -40,6 +40,6 @@ export function createToasts(app: FastifyInstance, { publicBaseUrl, pepper }: { 
 declare module "fastify" {
   interface FastifyRequest {
     /** For the page that the answer leads to. */
-    toast: string | null;
+    toast: Toast | null;
   }
 }

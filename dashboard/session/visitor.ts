@@ -4,6 +4,13 @@ import type { Membership } from "../../ledger/people/members.ts";
 import type { Person } from "../../ledger/people/persons.ts";
 import type { Session } from "../../ledger/sign-in/sessions.ts";
 
+/** The result of a form, on the page that follows. */
+export interface Toast {
+  text: string;
+  /** Nothing was changed: it is the reason. */
+  isProblem?: true | undefined;
+}
+
 /** A signed-in person, with the account in view. */
 export interface Member {
   person: Person;
@@ -19,7 +26,7 @@ export interface Member {
   /** For forms. */
   csrf: string;
   /** The result of the form that led here; null if none. */
-  toast: string | null;
+  toast: Toast | null;
   /** Their input on this page before they had to sign in again; null if none. */
   draft: Draft | null;
 }

@@ -66,8 +66,8 @@ export function textArea(
   </div>`;
 }
 
-/** An error of the form as a whole. */
-export function formProblem({ problems }: FormState): string {
-  const problem = problems[""];
+/** An error of the form as a whole, or of a group of check boxes. It gets the focus (assets/page.js). */
+export function formProblem({ problems }: FormState, name = ""): string {
+  const problem = problems[name];
   return problem === undefined ? "" : html`<p class="problem" role="alert" tabindex="-1">${problem}</p>`;
 }

@@ -1,7 +1,7 @@
 import { html } from "ghtml";
 import { asset } from "../assets.ts";
 import type { Draft } from "../session/draft.ts";
-import type { Member } from "../session/visitor.ts";
+import type { Member, Toast } from "../session/visitor.ts";
 import { csrfField } from "./csrf-field.ts";
 import { guestNavigation, memberNavigation } from "./navigation.ts";
 import { themeSwitch } from "./theme-switch.ts";
@@ -49,8 +49,8 @@ export function layout({ title, visitor, path, body, isNarrow = false }: Page): 
 }
 
 /** The result of a form. It stays until it is dismissed, or the next page is loaded. */
-function toast(text: string): string {
-  return html`<p class="toast" role="status">
+function toast({ text, isProblem }: Toast): string {
+  return html`<p class="toast !${isProblem ? "unchanged" : ""}" role="status">
     <span>${text}</span><button type="button" class="quiet" aria-label="Dismiss" hidden>×</button>
   </p>`;
 }

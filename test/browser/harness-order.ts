@@ -21,10 +21,19 @@ const DISORDER = `(() => {
     const tops = new Set(figures.slice(0, 3).map((cell) => cell.getBoundingClientRect().top));
     if (tops.size > 1) found.push("has figures of a card below one another: " + card.innerText);
   }
+  // Who speaks to the browser says what is to be seen. Menus' items are not in sight yet.
+  const plain = (text) => text.toLowerCase().replace(/[^\\p{L}\\p{N}]+/gu, " ").trim();
+  for (const element of document.querySelectorAll(":is(a, button, summary)[aria-label]")) {
+    const words = plain(element.textContent);
+    if (!plain(element.getAttribute("aria-label")).includes(words)) found.push("has " + words + " called " + element.getAttribute("aria-label"));
+  }
   return found;
 })()`;
 
-/** What makes a page hard to read, or to know what to do on it: headings, primary buttons and figures out of order. */
+/**
+ * What makes a page hard to read, or to know what to do on it: headings, primary buttons and figures out of order, and
+ * controls whose name is not what is written on them.
+ */
 export async function disorderOf(page: Page): Promise<string[]> {
   return z.array(z.string()).parse(await page.evaluate(DISORDER));
 }

@@ -165,6 +165,21 @@ test("the first field with an error is focused and in sight, and every kind of f
   expect(complaints.filter((complaint) => !complaint.includes("400"))).toEqual([]);
 });
 
+test("an error of a group of boxes, far below, has the focus and is in sight", async () => {
+  const { page } = await open();
+  await page.goto("/dashboard/webhook-endpoints");
+  await page.getByLabel("Endpoint URL").fill("https://example.com/hooks");
+  for (const box of await page.getByRole("group", { name: "Events" }).getByRole("checkbox").all()) await box.uncheck();
+  await page.setViewportSize({ width: 390, height: 400 });
+  await page.getByRole("button", { name: "Add webhook" }).click();
+  const problem = page.getByText("Choose at least one event.");
+  await problem.waitFor();
+  expect(await problem.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+  const { y = NaN, height = NaN } = (await problem.boundingBox()) ?? {};
+  expect(y).toBeGreaterThanOrEqual(0);
+  expect(y + height).toBeLessThanOrEqual(400);
+});
+
 test("a chart explains its columns to keyboard, mouse and touch, and its legend shows one series alone", async () => {
   const { page, context, database, accountId, look, complaints } = await open();
   await publishModels(

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { beginCheckRun, finishCheckRun, readLastCheckRun, readLastNightlyCheck } from "../../../ledger/upkeep/check-runs.ts";
 import { noteAction } from "../../../ledger/people/audit.ts";
 import type { AppDeps } from "../../app-deps.ts";
-import { goTo, sendPage } from "../../http/reply.ts";
+import { goTo, sendPage, turnAway } from "../../http/reply.ts";
 import { adminOf } from "../../session/guard.ts";
 import { adminCheckPage } from "../../views/admin/check.ts";
 
@@ -24,6 +24,7 @@ export function adminCheckRoutes(app: FastifyInstance, { database, log }: AppDep
       await noteAction(database, { accountId: null, personId: person.id, action: "ledger.checked", subject: id });
       running = finishCheckRun(database, id).catch((error: unknown) => log.error({ err: error }, "failed to check the ledger"));
     }
-    return goTo(reply, "/dashboard/admin/check", id === undefined ? "A check is already running." : "Check started.");
+    if (id === undefined) return turnAway(reply, "/dashboard/admin/check", "A check is already running.");
+    return goTo(reply, "/dashboard/admin/check", "Check started.");
   });
 }

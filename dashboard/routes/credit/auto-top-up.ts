@@ -9,7 +9,7 @@ import { showUsd } from "../../money.ts";
 import { parseAutoTopUpForm } from "../../payments/auto-top-up-form.ts";
 import type { PaymentProvider } from "../../payments/provider.ts";
 import { removeCard } from "../../payments/remove-card.ts";
-import { goTo, sendPage } from "../../http/reply.ts";
+import { goTo, sendPage, turnAway } from "../../http/reply.ts";
 import { allowFormsTo } from "../../http/security-headers.ts";
 import { memberOf } from "../../session/guard.ts";
 import { checkFresh } from "../../session/fresh.ts";
@@ -82,7 +82,8 @@ export function autoTopUpRoutes(app: FastifyInstance, deps: AppDeps, provider: P
     checkFresh(visitor, "/dashboard/credit");
     const isFromBilling = readQuery(request, "page") === "billing";
     const card = await findSavedCard(database, { accountId: visitor.membership.accountId, provider: provider.name });
-    if (card === undefined) return goTo(reply, isFromBilling ? "/dashboard/billing" : "/dashboard/credit", "No card is saved.");
+    if (card === undefined)
+      return turnAway(reply, isFromBilling ? "/dashboard/billing" : "/dashboard/credit", "No card is saved.");
     return sendPage(reply, confirmCardPage({ visitor, card, isFromBilling }));
   });
 

@@ -12,7 +12,7 @@ import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, readQuery, submitForm } from "../../http/form.ts";
 import { createKeyActions, type KeyActor, type NewKeySettings } from "../../keys/key-actions.ts";
 import { parseKeyForm, writeKeyForm } from "../../keys/key-form.ts";
-import { goTo, sendPage } from "../../http/reply.ts";
+import { goTo, sendPage, turnAway } from "../../http/reply.ts";
 import { listProjectChoices } from "../../projects/project-choices.ts";
 import { checkPromptLog, hasPromptLog } from "../../prompt-log/service-switch.ts";
 import { isAllowed } from "../../../ledger/people/permissions.ts";
@@ -21,8 +21,10 @@ import type { Member } from "../../session/visitor.ts";
 import { keyFormPage } from "../../views/keys/key-form.ts";
 import { KEYS_PAGE, keysPage } from "../../views/keys/keys.ts";
 import { confirmDisablePage, confirmKeyPage, keyValueDialog } from "../../views/keys/key-value.ts";
+import { counted } from "../../counted.ts";
 
 type KeyRequest = FastifyRequest<{ Params: { publicId: string } }>;
+const NONE_SELECTED = "Select at least one key to disable.";
 /** The last page of the maximum number of keys. */
 const MAX_PAGE = 300;
 const listQuery = z.object({
@@ -81,21 +83,16 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
     const actor = actorOf(visitor);
     const publicIds = selectionSchema.parse(request.query ?? {}).keys;
     const found = await Promise.all(publicIds.map((publicId) => keys.find(actor, publicId)));
-    if (found.length === 0) return goTo(reply, "/dashboard/keys", "Select the keys to disable first.");
+    if (found.length === 0) return turnAway(reply, "/dashboard/keys", NONE_SELECTED);
     return sendPage(reply, confirmDisablePage({ visitor, keys: found }));
   });
 
   app.post("/dashboard/keys/disable", async (request, reply) => {
     const actor = actorOf(memberOf(request, "manageKeys"));
     const publicIds = (readForm(request)["keys"] ?? "").split(",").filter(isPublicId).slice(0, KEYS_PAGE);
+    if (publicIds.length === 0) return turnAway(reply, "/dashboard/keys", NONE_SELECTED);
     const disabled = await keys.disable(actor, publicIds);
-    const words =
-      publicIds.length === 0
-        ? "Select the keys to disable first."
-        : disabled === 1
-          ? "1 key disabled."
-          : `${disabled} keys disabled.`;
-    return goTo(reply, "/dashboard/keys", words);
+    return goTo(reply, "/dashboard/keys", `${counted(disabled, "key")} disabled.`);
   });
 
   /** What a form of a key offers. */
@@ -182,7 +179,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
       const visitor = memberOf(request, "manageKeys");
       const key = await keys.find(actorOf(visitor), request.params.publicId);
       if ((key.status === "disabled") === isDisabled)
-        return goTo(reply, "/dashboard/keys", `Key “${key.name}” is already ${action}d.`);
+        return turnAway(reply, "/dashboard/keys", `Key “${key.name}” is already ${action}d.`);
       await keys.change(actorOf(visitor), key.publicId, { isDisabled });
       return goTo(reply, "/dashboard/keys", `Key “${key.name}” ${action}d.`);
     });

@@ -18,6 +18,7 @@ import { memberOf } from "../../session/guard.ts";
 import { checkEmailProved } from "../../session/requirements.ts";
 import type { Member } from "../../session/visitor.ts";
 import { memberAccessPage, removeMemberPage } from "../../views/people/member-access.ts";
+import { aRole } from "../../views/role-names.ts";
 import { confirmInvitationPage, invitedPage, membersPage } from "../../views/people/members.ts";
 
 type InvitationRequest = FastifyRequest<{ Params: { id: string } }>;
@@ -109,7 +110,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     return goTo(
       reply,
       isLess ? `/dashboard/members/${member.personId}/access` : "/dashboard/members",
-      `${member.name} is now a ${role}.`,
+      `${member.name} is now ${aRole(role)}.`,
     );
   });
 
@@ -134,7 +135,7 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
       await lockForChange(transaction, { accountId, personId: byPersonId }, "manageMembers");
       await revokeMadeThingsIn(transaction, { accountId, personId, byPersonId });
     });
-    return goTo(reply, "/dashboard/members", "Keys and tokens revoked.");
+    return goTo(reply, "/dashboard/members", "Keys deleted and tokens revoked.");
   });
 
   app.post("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {

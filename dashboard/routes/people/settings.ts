@@ -15,7 +15,7 @@ import { EMPTY_FORM, readForm, readQuery, refuseForm, submitForm, type FormState
 import { createNotifier } from "../../mail/notifier.ts";
 import { newPasswordLetter } from "../../mail/security-letters.ts";
 import { checkProvider } from "../../oidc/provider-domains.ts";
-import { goTo, sendPage } from "../../http/reply.ts";
+import { goTo, sendPage, turnAway } from "../../http/reply.ts";
 import { memberOf, PERSONAL } from "../../session/guard.ts";
 import type { Member } from "../../session/visitor.ts";
 import { activityPage } from "../../views/people/activity.ts";
@@ -132,7 +132,7 @@ export function settingsRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.get("/dashboard/settings/sessions/end-others", async (request, reply) => {
     const visitor = memberOf(request);
     const others = (await listSessions(database, visitor.person.id)).length - 1;
-    if (others < 1) return goTo(reply, "/dashboard/settings", "You are signed in nowhere else.");
+    if (others < 1) return turnAway(reply, "/dashboard/settings", "You are not signed in anywhere else.");
     return sendPage(reply, confirmEndOthersPage({ visitor, others }));
   });
 

@@ -4,7 +4,7 @@ import { findProject, listProjects } from "../../../ledger/projects/project-list
 import type { ProjectActor } from "../../../ledger/projects/projects.ts";
 import type { AppDeps } from "../../app-deps.ts";
 import { EMPTY_FORM, readForm, refuseForm, submitForm, type FormState } from "../../http/form.ts";
-import { goTo, sendPage } from "../../http/reply.ts";
+import { goTo, sendPage, turnAway } from "../../http/reply.ts";
 import { createProjectActions } from "../../projects/project-actions.ts";
 import { projectForm } from "../../projects/project-form.ts";
 import { memberOf } from "../../session/guard.ts";
@@ -57,7 +57,8 @@ export function projectRoutes(app: FastifyInstance, { database }: AppDeps): void
   app.get(`${PROJECTS_PATH}/:id/delete`, async (request: ProjectRequest, reply) => {
     const visitor = memberOf(request, "manageProjects");
     const project = await find(visitor, request);
-    if (project.keys > 0) return goTo(reply, `/dashboard/keys?project=${project.id}`, "Move or delete its keys first.");
+    if (project.keys > 0)
+      return turnAway(reply, `/dashboard/keys?project=${project.id}`, `Move or delete the keys of “${project.name}” first.`);
     return sendPage(reply, confirmProjectPage({ visitor, project }));
   });
 

@@ -3,6 +3,7 @@ import { IMPACTS, INCIDENT_STATUSES, type Incident } from "../../../ledger/incid
 import { msOfId } from "../../../ledger/usage/request-id-time.ts";
 import type { FormState } from "../../http/form.ts";
 import type { Member } from "../../session/visitor.ts";
+import { choice, type Option } from "../choice.ts";
 import { csrfField } from "../csrf-field.ts";
 import { empty } from "../empty.ts";
 import { field, formProblem, textArea } from "../field.ts";
@@ -30,7 +31,7 @@ export function adminIncidentsPage({ visitor, incidents, form, next }: AdminInci
       !${formProblem(form)} !${csrfField(visitor.csrf)}
       !${field({ name: "title", label: "Title", placeholder: "Slow responses from modelx-v4-pro", isRequired: true }, form)}
       <div class="grid">
-        !${select({ name: "impact", label: "Impact", names: IMPACT_NAMES, values: IMPACTS }, form)} !${statusSelect(form)}
+        !${choice({ name: "impact", label: "Impact", options: namedOptions(IMPACTS, IMPACT_NAMES) }, form)} !${statusSelect(form)}
       </div>
       !${textArea({ name: "message", label: "Message", rows: 4, isRequired: true }, form)}
       <button class="primary">Publish</button>
@@ -57,24 +58,11 @@ export function adminIncidentPage({ visitor, incident, form }: { visitor: Member
 }
 
 function statusSelect(form: FormState): string {
-  return select({ name: "status", label: "Status", names: STATUS_NAMES, values: INCIDENT_STATUSES }, form);
+  return choice({ name: "status", label: "Status", options: namedOptions(INCIDENT_STATUSES, STATUS_NAMES) }, form);
 }
 
-function select<Value extends string>(
-  { name, label, names, values }: { name: string; label: string; names: Record<Value, string>; values: readonly Value[] },
-  { values: chosen, problems }: FormState,
-): string {
-  const options = values.map(
-    (value) => html`<option value="${value}" !${chosen[name] === value ? "selected" : ""}>${names[value]}</option>`,
-  );
-  const problem = problems[name];
-  return html`<div class="field">
-    <label for="${name}">${label}</label>
-    <select id="${name}" name="${name}">
-      !${options.join("")}
-    </select>
-    !${problem === undefined ? "" : html`<p class="problem" id="${name}-problem">${problem}</p>`}
-  </div>`;
+function namedOptions<Value extends string>(values: readonly Value[], names: Record<Value, string>): Option[] {
+  return values.map((value) => [value, names[value]]);
 }
 
 function table(incidents: readonly Incident[]): string {

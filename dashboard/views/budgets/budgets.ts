@@ -51,7 +51,7 @@ function table(budgets: readonly Budget[], maySet: boolean): string {
       href="${BUDGETS_PATH}/${budget.id}/delete"
       data-dialog
       aria-label="Delete the budget of ${name}"
-      >Delete budget</a
+      >Delete</a
     >`;
     return html`<tr>
       <th scope="row" data-label="Covers">

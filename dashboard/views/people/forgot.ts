@@ -52,8 +52,7 @@ export function resetPage({ form, visitor, token, isAsking }: ResetView): string
   return layout({ title: "Choose a new password", visitor: null, body, isNarrow: true });
 }
 
-function whoSignedUp({ problems, values }: FormState): string {
-  const problem = problems["signed-up"];
+function whoSignedUp(form: FormState): string {
   const option = (value: string, words: string) =>
     html`<label class="check"
       ><input
@@ -61,13 +60,12 @@ function whoSignedUp({ problems, values }: FormState): string {
         name="signed-up"
         value="${value}"
         required
-        !${values["signed-up"] === value ? "checked" : ""}
+        !${form.values["signed-up"] === value ? "checked" : ""}
       />${words}</label
     >`;
   return html`<fieldset>
     <legend>Did you create this account?</legend>
     <p class="help">Keys or tokens were created before this email address was confirmed.</p>
-    !${option("me", "Yes: keep them")} !${option("stranger", "No: delete them all")}
-    !${problem === undefined ? "" : html`<p class="problem">${problem}</p>`}
+    !${option("me", "Yes: keep them")} !${option("stranger", "No: delete them all")} !${formProblem(form, "signed-up")}
   </fieldset>`;
 }

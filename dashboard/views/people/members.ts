@@ -53,7 +53,7 @@ function memberTable(members: readonly AccountMember[], visitor: Member, isOwner
       href="${PATH}/${personId}/remove"
       data-dialog
       aria-label="${isSelf ? "Leave the account" : `Remove ${name}`}"
-      >${isSelf ? "Leave the account" : "Remove from the account"}</a
+      >${isSelf ? "Leave the account" : "Remove"}</a
     >`;
     return html`<tr>
       <th scope="row" data-label="Member">
@@ -139,7 +139,7 @@ function invitationTable(invitations: readonly Invitation[]): string {
 
 function revokeLink(id: string, email: string): string {
   return html`<a class="danger" href="${PATH}/invitations/${id}/revoke" data-dialog aria-label="Revoke the invitation of ${email}"
-    >Revoke invitation</a
+    >Revoke</a
   >`;
 }
 

@@ -25,7 +25,7 @@ export function signUpPage({ form, invitation, invitedTo, proof, email, provider
     email === null
       ? field({ name: "email", label: "Email", type: "email", autocomplete: "username", isRequired: true }, form)
       : html`<p>Your email address is <strong>${email}</strong>.</p>
-          !${form.problems["email"] === undefined ? "" : html`<p class="problem" role="alert">${form.problems["email"]}</p>`}`;
+          !${formProblem(form, "email")}`;
   const body = html`<h1>Sign up</h1>
     <p class="muted">
       ${invitedTo === null ? "One account and one key for every model, in any tool that takes a base URL." : `You are joining ${invitedTo}.`}

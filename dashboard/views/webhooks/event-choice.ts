@@ -1,6 +1,7 @@
 import { html } from "ghtml";
 import { EVENT_TYPES, TEST_EVENT, type EventType } from "../../../ledger/webhooks/event-types.ts";
 import type { FormState } from "../../http/form.ts";
+import { formProblem } from "../field.ts";
 
 const WORDS: Readonly<Record<EventType, string>> = {
   "budget.threshold_reached": "Spend reaches 50, 80 or 100% of a budget",
@@ -28,9 +29,8 @@ export function eventWords(name: string): string {
 }
 
 /** Check boxes of all events. */
-export function eventChoice({ values, problems }: FormState): string {
-  const chosen = (values["events"] ?? "").split(",");
-  const problem = problems["events"];
+export function eventChoice(form: FormState): string {
+  const chosen = (form.values["events"] ?? "").split(",");
   const boxes = EVENT_TYPES.map(
     (name) =>
       html`<label class="check" title="${name}"
@@ -40,6 +40,6 @@ export function eventChoice({ values, problems }: FormState): string {
   return html`<fieldset>
     <legend>Events</legend>
     <div class="grid">!${boxes.join("")}</div>
-    !${problem === undefined ? "" : html`<p class="problem" role="alert">${problem}</p>`}
+    !${formProblem(form, "events")}
   </fieldset>`;
 }

@@ -164,6 +164,19 @@ test("a member is not invited again, in whatever letters their address is typed"
   expect(outbox.letters).toEqual([]);
 });
 
+test.for([
+  ["owner", "is now an owner."],
+  ["viewer", "is now a viewer."],
+] as const)("a member who becomes %s is named with the role's article", async ([role, words]) => {
+  const { owner, inAccount } = await open();
+  const ann = await owner("ann@example.com");
+  const bob = await inAccount(ann.accountId, "member", "bob@example.com");
+  const changed = await ann.post(`/dashboard/members/${bob.personId}/role`, { role });
+  const toast = /toast=[^;]+/.exec(String(changed.headers["set-cookie"]))?.[0] ?? "";
+  const next = await ann.get("/dashboard/members", { headers: { cookie: `${ann.cookie}; ${toast}` } });
+  expect(next.body).toContain(words);
+});
+
 test("someone without any account joins the one that they are invited to by signing in", async () => {
   const { database, owner, outbox, guest } = await open({ signUp: { isOpen: false, domains: null } });
   const ann = await owner("ann@example.com");
