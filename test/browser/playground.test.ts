@@ -54,6 +54,9 @@ test.for(["Messages", "Chat completions", "Responses"])(
     const second = await send(page, "[[sim echo]] What is my name?");
     // The echo is the request: the turns before it are in it.
     expect(await page.locator(".turn.assistant").last().innerText()).toContain("My name is Ada.");
+    // The line between the turns of a recorded prompt is not for a conversation.
+    const lines = "[...document.querySelectorAll('.turn')].map((turn) => getComputedStyle(turn).borderTopWidth)";
+    expect(await page.evaluate(lines)).toEqual(["0px", "0px", "0px", "0px"]);
     const total = await page.locator("#first [data-part=total]").innerText();
     await stack().idle();
     const charged = await stack().database.query({
