@@ -126,6 +126,12 @@ test("the operator renews certificates before they expire, with the same usages,
   expect(await renew(61 * 24)).toEqual([]);
 });
 
+test("certificates that the operator issued while its clock was ahead are replaced once it is right again", async () => {
+  expect(await renew(0)).toEqual([...PARTS].sort().map((part) => `${secretOf(part)}: it was issued by a clock that was ahead`));
+  await expectTrust();
+  expect(await renew(0)).toEqual([]);
+});
+
 test("a damaged certificate is replaced", async () => {
   const patch = JSON.stringify({ data: { "tls.crt": Buffer.from("nonsense").toString("base64") } });
   await api().kubectl(["patch", "secret", secretOf("dashboard"), "--namespace", NAMESPACE, "--type=merge", "--patch", patch]);
