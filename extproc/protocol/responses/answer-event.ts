@@ -19,6 +19,8 @@ const delta = z
   .string()
   .nullish()
   .transform((value) => value ?? "");
+/** It repeats the pieces, of a server that sends any. */
+const repeated = delta.catch("");
 
 const whole = { output_index: outputIndex, item: z.unknown() };
 const piece = { output_index: outputIndex, item_id: z.string().nullish().catch(null) };
@@ -40,6 +42,8 @@ const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response.reasoning_summary_text.delta"), ...piece, summary_index: partIndex, delta }),
   z.object({ type: z.literal("response.reasoning_text.delta"), ...inContent, delta }),
   z.object({ type: z.literal("response.function_call_arguments.delta"), ...piece, delta }),
+  z.object({ type: z.literal("response.output_text.done"), ...inContent, text: repeated }),
+  z.object({ type: z.literal("response.function_call_arguments.done"), ...piece, arguments: repeated }),
   z.object({ type: z.literal("response.completed"), response: ended }),
   z.object({ type: z.literal("response.incomplete"), response: ended }),
   z.object({ type: z.literal("response.failed"), response: ended }),

@@ -20,6 +20,7 @@ import {
   completeBlock,
   chargedCounts,
   completeMessage,
+  hidesCalls,
   isReason,
   missingMembers,
   ownMessageId,
@@ -185,9 +186,11 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   function endMessage({ delta, usage }: JsonObject, counted: () => Usage): EventChange | null {
     const given = isObject(delta) ? delta : {};
     const { stop_reason: reason, stop_sequence: sequence } = given;
-    if (typeof reason === "string" && reason !== "")
+    const isHidden = hidesCalls(reason, hasCalls);
+    if (isHidden) stop = unsaidStop(hasCalls);
+    else if (typeof reason === "string" && reason !== "")
       stop = { stop_reason: reason, stop_sequence: typeof sequence === "string" ? sequence : null };
-    const missing = isReason(reason) ? undefined : (stop ?? (reason === "" ? NO_STOP : undefined));
+    const missing = isReason(reason) && !isHidden ? undefined : (stop ?? (reason === "" ? NO_STOP : undefined));
     const counts = endUsage(usage, counted);
     const edits = {
       ...(!isObject(delta) && { delta: write(missing ?? NO_STOP) }),

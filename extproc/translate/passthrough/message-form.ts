@@ -34,10 +34,14 @@ export function completeMessage(message: JsonObject, facts: MessageFacts, charge
  * @returns null for one that has it.
  */
 export function completeStop({ content, stop_reason: reason }: JsonObject): MemberEdits | null {
-  if (isReason(reason)) return null;
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
   const hasCalls = blocks.some((block) => isObject(block) && block["type"] === "tool_use");
-  return writeAll(unsaidStop(hasCalls));
+  return isReason(reason) && !hidesCalls(reason, hasCalls) ? null : writeAll(unsaidStop(hasCalls));
+}
+
+/** Some servers end every message in the same way. */
+export function hidesCalls(reason: unknown, hasCalls: boolean): boolean {
+  return hasCalls && reason === "end_turn";
 }
 
 /** Some servers write an empty text for none. */

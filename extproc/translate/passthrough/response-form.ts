@@ -10,7 +10,10 @@ import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
 import { completeItemEnd, completeItemStart, completePartText, renamed } from "./item-form.ts";
 import { completeCallText } from "./response-call.ts";
 import { CALLS, EMPTY_ITEMS, pieceOf, TEXT_MEMBERS, type Piece } from "./response-piece.ts";
+import { createNumbering } from "./event-numbers.ts";
+import { withOmitted, type StreamedItem } from "./omitted-items.ts";
 import { createResponseHead, type ResponseFacts } from "./response-head.ts";
+import { isCutOff, missingStatus, STATUSES } from "./response-status.ts";
 import { completeResponseUsage } from "./response-usage.ts";
 import { createResponseItems, type ItemParts, type ResponseItem } from "../responses/response-items.ts";
 import { piecesOf } from "./streamed-response.ts";
@@ -73,22 +76,38 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
   }
 
   function completeResponse(response: JsonObject, type: string): CompletedEvent | null {
-    const status = statusOf(response, STATUSES.get(type));
+    const status = missingStatus(response, STATUSES.get(type));
     const missing = { ...head.missing(response), ...status };
     const output = elementsOf(response["output"]);
     const known = items.match(output);
     const isEnd = FINAL_EVENTS.includes(type);
-    const isCut = (status["status"] ?? response["status"]) !== "completed";
+    const isCut = isCutOff(response, status);
     const ends = isEnd ? endItems(output, known, isCut) : [];
     const members = mergeEdits(headEdits(missing), completeResponseUsage(response, isEnd ? counted : null));
-    const completeOutput = (item: JsonObject, at: number) => {
+    const completeItemAt = (item: JsonObject, at: number) => {
       const begun = known[at];
       if (begun !== undefined && isEnd) return endEdits(begun, item, { isFirst: !hasEnded, isCut });
       return renamed(item, begun ?? items.nameOf(item, at));
     };
-    const edits = mergeEdits(members, outputEdits(output, completeOutput));
+    const listed = outputEdits(output, completeItemAt);
+    const edits = mergeEdits(members, isEnd && !hasEnded ? completeOutput(listed, known) : listed);
     hasEnded ||= isEnd;
     return edits === null && ends.length === 0 ? null : { values: {}, inside: { response: edits ?? {} }, missing: ends };
+  }
+
+  function completeOutput(listed: MemberEdits | null, known: readonly (ResponseItem | undefined)[]): MemberEdits | null {
+    // What to do with none at all is the caller's.
+    const omitted = known.length === 0 ? [] : items.others(known);
+    if (omitted.length === 0) return listed;
+    const positions = known.map((item) => item?.position);
+    return {
+      output: (written = NOTHING) => withOmitted(listed?.["output"]?.(written) ?? written, positions, omitted.map(writtenSoFar)),
+    };
+  }
+
+  function writtenSoFar({ position }: ResponseItem): StreamedItem {
+    const item = contentOf(position);
+    return { position, written: item === undefined ? null : encodeForeign(item) };
   }
 
   /** Some servers never end their items, and LiteLLM, for those that do not stream, sends calls at the end alone. */
@@ -209,37 +228,25 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
 
 /** The same of a complete answer. */
 export function completeWholeResponse(response: JsonObject, facts: ResponseFacts, counted: () => Usage): MemberEdits | null {
-  const status = statusOf(response, isObject(response["incomplete_details"]) ? "incomplete" : "completed");
+  const status = missingStatus(response, isObject(response["incomplete_details"]) ? "incomplete" : "completed");
   const missing = { ...createResponseHead(facts).missing(response), ...status };
-  const isCut = (status["status"] ?? response["status"]) !== "completed";
+  const isCut = isCutOff(response, status);
   const items = createResponseItems(facts.requestId);
   const elements = elementsOf(response["output"]);
   const output = outputEdits(elements, (item, at) =>
     mergeEdits(
-      renamed(item, items.nameOf(item, at)),
+      renamed(item, items.begin(at, item) ?? items.nameOf(item, at)),
       completeItemEnd(item, { written: () => undefined, isCut: isCut && at === elements.length - 1 }),
     ),
   );
   return mergeEdits(mergeEdits(headEdits(missing), completeResponseUsage(response, counted)), output);
 }
 
-/** @param status that its event, or a complete answer, stands for. */
-function statusOf({ status: given }: JsonObject, status: string | undefined): JsonObject {
-  return isGiven(given) || status === undefined ? {} : { status };
-}
-
-const STATUSES: ReadonlyMap<string, string> = new Map([
-  ["response.created", "in_progress"],
-  ["response.in_progress", "in_progress"],
-  ["response.completed", "completed"],
-  ["response.incomplete", "incomplete"],
-  ["response.failed", "failed"],
-]);
-
 function headEdits(missing: JsonObject): MemberEdits | null {
   return Object.keys(missing).length === 0 ? null : writeAll(missing);
 }
 
+const NOTHING = Buffer.alloc(0);
 const NO_ITEM: JsonObject = {};
 
 /** Anything else in its place keeps it. */
@@ -375,16 +382,4 @@ function beginParts(parts: ItemParts, list: unknown): void {
 
 function positionOf(index: number | null, { position }: ResponseItem): JsonObject {
   return index === position ? {} : { output_index: position };
-}
-
-/** The number of an event, or of the first of those before it that its server left out, in the order in which the client gets them. */
-function createNumbering(): (json: JsonObject, missing: number) => number {
-  let next = 0;
-  let inserted = 0;
-  return ({ sequence_number: given }, missing) => {
-    const first = isCount(given) ? Math.max(given + inserted, next) : next;
-    inserted += missing;
-    next = first + missing + 1;
-    return first;
-  };
 }

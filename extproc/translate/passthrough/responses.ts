@@ -132,7 +132,7 @@ function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
 
 function passAnswer(body: Buffer, meter: Meter, { facts, edits, createCount, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? withoutMark(body) : responseOf(events, reader);
+  const answer = events === null ? withoutMark(body) : responseOf(events, reader, facts.requestId);
   const json = parseResponse(answer, reader);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});

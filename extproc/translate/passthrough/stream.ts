@@ -188,7 +188,7 @@ export function createPassthroughStream(rules: StreamRules): StreamTranslation {
 
   function readEvent(event: SseEvent, json: JsonObject | null): EventEdit {
     if (isClosed || event.data.trim() === "") return "hide";
-    if (json !== null && rules.isTyped === true && json["type"] === undefined && event.event !== null)
+    if (json !== null && rules.isTyped === true && (json["type"] ?? "") === "" && event.event !== null)
       return readNamed(event, { ...json, type: event.event });
     if (json !== null || event.data.trim() === "[DONE]") return rules.read(event, json);
     if (rules.outcome() !== "open") return "hide";

@@ -49,8 +49,9 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
   for (const { event, data } of events) {
     const json = parseEvent(data);
     const written = Buffer.from(data);
-    if (json["type"] === "error" || event === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader);
-    switch (json["type"]) {
+    const type: unknown = json["type"] ?? event;
+    if (type === "error" || event === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader);
+    switch (type) {
       case "message_start": {
         const start = rawMember(written, "message") ?? NOTHING;
         message.clear();

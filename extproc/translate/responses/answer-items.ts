@@ -15,6 +15,9 @@ export interface AnswerItems {
   cite(position: PartPosition, annotation: unknown): AnswerEvent[];
   think(position: ThoughtPosition, delta: string): AnswerEvent[];
   addArguments(item: number, delta: string): AnswerEvent[];
+  /** The whole text of a part, or of a call's arguments, of which no piece came before. */
+  fillText(position: PartPosition, text: string): AnswerEvent[];
+  fillArguments(item: number, text: string): AnswerEvent[];
   /** The item in its final form: content missing from its events is filled in. Further calls add nothing. */
   finish(item: number, written: unknown): AnswerEvent[];
   /** Closes what is open. */
@@ -152,6 +155,17 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     return [...grown, ...close(call)];
   }
 
+  function fillText(position: PartPosition, text: string): AnswerEvent[] {
+    const message = items.get(position.item);
+    const isBegun = message?.type === "message" && message.parts.has(position.part);
+    return isBegun ? [] : addText(position, text);
+  }
+
+  function fillArguments(item: number, text: string): AnswerEvent[] {
+    const call = items.get(item);
+    return call?.type === "function_call" && !call.hasArguments ? addArguments(item, text) : [];
+  }
+
   function finish(item: number, written: unknown): AnswerEvent[] {
     if (items.get(item)?.type === "over") return [];
     const parsed = parseItem(written);
@@ -249,6 +263,8 @@ export function createAnswerItems({ meter, names, thinker, requestId, usedCallId
     cite,
     think,
     addArguments,
+    fillText,
+    fillArguments,
     finish,
     end() {
       const closed = [...items.values()].flatMap(close);

@@ -48,6 +48,8 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
         return started(items.finish(finishItem(event), event.item));
       case "response.output_text.delta":
         return started(items.addText({ kind: "text", ...partOf(event, "message") }, event.delta));
+      case "response.output_text.done":
+        return started(items.fillText({ kind: "text", ...partOf(event, "message") }, event.text));
       case "response.refusal.delta":
         return started(items.addText({ kind: "refusal", ...partOf(event, "message") }, event.delta));
       case "response.output_text.annotation.added":
@@ -60,6 +62,8 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
         return started(items.think({ source: "content", ...partOf(event, "reasoning") }, event.delta));
       case "response.function_call_arguments.delta":
         return started(items.addArguments(itemOf(event, "function_call"), event.delta));
+      case "response.function_call_arguments.done":
+        return started(items.fillArguments(itemOf(event, "function_call"), event.arguments));
       case "response.failed":
         // The client pays for what it got, by the server's own count.
         meter.report(responsesUsage(member(event.response, "usage")) ?? {});
@@ -110,12 +114,14 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
   function finish(answer: ResponsesAnswer): AnswerEvent[] {
     const { id, status, reason, output, usage } = answer;
     if (status !== "completed" && status !== "incomplete") throw incomplete();
-    const opened = isStarted ? [] : start(id);
+    const isWhole = !isStarted;
+    const opened = isWhole ? start(id) : [];
     // The value for members that no event has set.
     const written = output.map((item) => (isObject(item) ? item : NO_ITEM));
     const begun = known.match(written);
     const rest = output.flatMap((item, at) =>
-      items.finish(begun[at]?.position ?? positionOf(null, written[at] ?? NO_ITEM), item),
+      // In a complete answer, items of one name are items all the same.
+      items.finish(begun[at]?.position ?? positionOf(isWhole ? at : null, written[at] ?? NO_ITEM), item),
     );
     const closed = items.end();
     // Calls without arguments contain no text.
@@ -141,7 +147,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
       // The protocol has no such line, but proxies end every stream with it.
       if (data.trim() === "[DONE]") return [];
       const json = parseUpstreamJson(data);
-      const type = json["type"] ?? event;
+      const type = json["type"] === "" ? event : (json["type"] ?? event);
       // Proxies in front of a server send errors in their own shapes, without a type.
       if (type === "error" || (typeof type !== "string" && isObject(json["error"])))
         readAnswer({ ...json, type: "error" }, context);

@@ -1,5 +1,6 @@
 import { checkBlocks, MAX_BLOCKS } from "../../protocol/answer-bounds.ts";
 import { textOf, type JsonObject } from "../../protocol/json/object.ts";
+import { createCallIds } from "../conversation/call-ids.ts";
 import { mintItemId } from "../conversation/ids.ts";
 import { callIdOf, namesOf } from "./item-names.ts";
 
@@ -12,6 +13,8 @@ export interface ItemNames {
 
 /** An item of a response as its client knows it: with a position and names of its own. */
 export interface ResponseItem extends ItemNames {
+  /** What its server calls it. */
+  readonly given: readonly string[];
   readonly position: number;
   readonly kind: unknown;
   readonly content: ItemParts;
@@ -49,6 +52,8 @@ export interface ResponseItems {
   nameOf(item: JsonObject, position: number): ItemNames;
   /** The items of the whole output that have begun, in its order. */
   match(output: readonly JsonObject[]): (ResponseItem | undefined)[];
+  /** Those that have begun and are not among these. */
+  others(matched: readonly (ResponseItem | undefined)[]): readonly ResponseItem[];
   /** Those that have not ended. */
   open(): readonly ResponseItem[];
   /** Where a piece of an unknown item belongs. */
@@ -56,7 +61,10 @@ export interface ResponseItems {
 }
 
 export function createResponseItems(requestId: string): ResponseItems {
-  const byName = new Map<string, ResponseItem>();
+  /** In the order in which they began: some servers give one name to several calls. */
+  const byName = new Map<string, ResponseItem[]>();
+  const ids = new Set<string>();
+  const callIds = createCallIds(requestId);
   /** By the server's own positions, the latest of each. */
   const byIndex = new Map<number, ResponseItem>();
   const taken = new Set<number>();
@@ -70,17 +78,22 @@ export function createResponseItems(requestId: string): ResponseItems {
   function begin(index: number | null, item: JsonObject): ResponseItem | null {
     const names = namesOf(item);
     const id = item["id"];
-    const known = typeof id === "string" && id !== "" ? byName.get(id) : undefined;
-    if (known !== undefined && known.id === id && (index === null || byIndex.get(index) === known)) return null;
+    const known = typeof id === "string" ? byName.get(id)?.at(-1) : undefined;
+    const isSame = known !== undefined && known.given[0] === id && (index === null || byIndex.get(index) === known);
+    if (isSame && !isOtherCall(item, known)) return null;
     count += 1;
     checkBlocks(count);
     // Far beyond all items of an answer, numbers are no longer exact: several items would get one position.
     const position = index === null || index >= MAX_BLOCKS || taken.has(index) ? next : index;
-    const ownId = names[0] ?? mintItemId({ requestId, position });
+    const [name = ""] = names;
+    const ownId = name === "" || ids.has(name) ? mintItemId({ requestId, position }) : name;
+    ids.add(ownId);
+    const callId = callIdOf(item, ownId);
     const begun = {
       position,
       id: ownId,
-      callId: callIdOf(item, ownId),
+      callId: callId === null ? null : callIds(callId, position),
+      given: names,
       kind: item["type"],
       isDone: false,
       isShown: false,
@@ -92,22 +105,19 @@ export function createResponseItems(requestId: string): ResponseItems {
     taken.add(position);
     next = Math.max(next, position + 1);
     if (index !== null) byIndex.set(index, begun);
-    for (const name of names) byName.set(name, begun);
-    ofKind(begun.kind).push(begun);
+    for (const given of names) listAt(byName, given).push(begun);
+    listAt(byKind, begun.kind).push(begun);
     open.push(begun);
     latest = begun;
     return begun;
   }
 
-  function ofKind(kind: unknown): ResponseItem[] {
-    const same = byKind.get(kind) ?? [];
-    byKind.set(kind, same);
-    return same;
-  }
-
-  function named(names: readonly string[]): ResponseItem | undefined {
+  /** The latest of a name, unless the position tells another one of that name. */
+  function named(names: readonly string[], index: number | null): ResponseItem | undefined {
+    const there = index === null ? undefined : byIndex.get(index);
+    if (there !== undefined && names.some((name) => there.given.includes(name))) return there;
     for (const name of names) {
-      const item = byName.get(name);
+      const item = byName.get(name)?.at(-1);
       if (item !== undefined) return item;
     }
     return undefined;
@@ -118,23 +128,24 @@ export function createResponseItems(requestId: string): ResponseItems {
    * without end: each takes time by what it has itself, not by what came before.
    */
   function match(output: readonly JsonObject[]): (ResponseItem | undefined)[] {
-    const matched = output.map((item) => named(namesOf(item)));
-    const isMatched = new Set(matched);
-    const others = new Map<unknown, Iterator<ResponseItem>>();
-
-    function nextOf(kind: unknown): ResponseItem | undefined {
-      const same = others.get(kind) ?? (byKind.get(kind) ?? []).values();
-      others.set(kind, same);
-      for (let each = same.next(); each.done !== true; each = same.next()) if (!isMatched.has(each.value)) return each.value;
+    const isMatched = new Set<ResponseItem>();
+    const ofName = createTurns(byName, isMatched);
+    const ofKind = createTurns(byKind, isMatched);
+    const matched = output.map((item) => {
+      // Of calls that share an id, by the names of the calls.
+      for (const name of namesOf(item).toReversed()) {
+        const found = ofName(name);
+        if (found !== undefined) return found;
+      }
       return undefined;
-    }
-    return output.map((item, at) => matched[at] ?? nextOf(item["type"]));
+    });
+    return output.map((item, at) => matched[at] ?? ofKind(item["type"]));
   }
 
   return {
     begin,
     find({ index, names, kind }) {
-      const known = named(names);
+      const known = named(names, index);
       if (known !== undefined) return known;
       const candidate = index === null ? latest : byIndex.get(index);
       if (candidate === undefined || (kind !== null && candidate.kind !== kind)) return undefined;
@@ -142,6 +153,10 @@ export function createResponseItems(requestId: string): ResponseItems {
       return candidate.isDone && names.length > 0 ? undefined : candidate;
     },
     match,
+    others(matched) {
+      const isMatched = new Set(matched);
+      return [...byKind.values()].flat().filter((item) => !isMatched.has(item));
+    },
     nameOf(item, position) {
       const id = textOf(item["id"]) || (namesOf(item)[0] ?? mintItemId({ requestId, position }));
       return { id, callId: callIdOf(item, id) };
@@ -149,6 +164,33 @@ export function createResponseItems(requestId: string): ResponseItems {
     open: () => (open = open.filter(({ isDone }) => !isDone)),
     latest: () => latest?.position ?? 0,
   };
+}
+
+/** Some servers give all calls of a response one id and one position. */
+function isOtherCall(item: JsonObject, { isDone, given }: ResponseItem): boolean {
+  const callId = textOf(item["call_id"]);
+  return isDone && callId !== "" && given.length > 1 && !given.includes(callId);
+}
+
+/** The items of one key, each once: every call takes the next that is not matched, and matches it. */
+function createTurns<Key>(lists: ReadonlyMap<Key, ResponseItem[]>, isMatched: Set<ResponseItem>) {
+  const turns = new Map<Key, Iterator<ResponseItem>>();
+  return (key: Key): ResponseItem | undefined => {
+    const list = turns.get(key) ?? (lists.get(key) ?? []).values();
+    turns.set(key, list);
+    for (let each = list.next(); each.done !== true; each = list.next()) {
+      if (isMatched.has(each.value)) continue;
+      isMatched.add(each.value);
+      return each.value;
+    }
+    return undefined;
+  };
+}
+
+function listAt<Key>(lists: Map<Key, ResponseItem[]>, key: Key): ResponseItem[] {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  return list;
 }
 
 function partsOf(): Pick<ResponseItem, "content" | "summary"> {

@@ -126,6 +126,9 @@ const ODD: Record<string, () => string> = {
   "null for the reason of its end": each(({ type, delta }) => {
     if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = null;
   }),
+  "the reason of a message without calls": each(({ type, delta }) => {
+    if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = "end_turn";
+  }),
   "an empty text for the reason of its end": each(({ type, delta }) => {
     if (type === "message_delta" && delta !== undefined) delta["stop_reason"] = "";
   }),
@@ -313,7 +316,8 @@ test.each([
   ["tool_use", [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }]],
 ])("a complete message without the reason of its end gets %s", async (reason, content) => {
   const message = JSON.stringify({ ...emptyMessage(5), content, stop_reason: null });
-  expect(JSON.parse(complete(message.replace('"stop_reason":null', '"stop_reason":""')))).toMatchObject({ stop_reason: reason });
+  for (const given of ["", "end_turn"])
+    expect(JSON.parse(complete(message.replace("null", JSON.stringify(given))))).toMatchObject({ stop_reason: reason });
   expect(JSON.parse(complete(message))).toMatchObject({ stop_reason: reason, stop_sequence: null });
   // As a stream, which its client requested.
   const { text } = play(REQUEST, [Buffer.from(message)], { protocol: "messages" });

@@ -15,8 +15,14 @@ const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tok
 const messageArbitrary = anyMessage.map((message) => ({
   ...message,
   content: message.content.map((block) => (block.type === "tool_use" && block.id === "" ? { ...block, id: "toolu_3" } : block)),
-  stop_reason: message.stop_reason ?? "end_turn",
+  stop_reason: reasonOf(message),
 }));
+
+/** One that does not hide calls. */
+function reasonOf({ content, stop_reason: reason }: { content: readonly { type: string }[]; stop_reason: string | null }) {
+  const given = reason ?? "end_turn";
+  return given === "end_turn" && content.some(({ type }) => type === "tool_use") ? "tool_use" : given;
+}
 
 describe("bytes pass unchanged", () => {
   test("a messages stream, split anywhere, comes out as it went in", () => {

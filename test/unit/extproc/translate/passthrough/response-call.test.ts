@@ -58,9 +58,10 @@ test.for([{ status: "incomplete" }, {}])(
     expect(text).toMatch(/^event: response.output_item.done\n.*"arguments":""/m);
     expect(text).not.toContain("{}");
     const call: Json = { id: "fc_1", type: "function_call", call_id: "call_1", name: "weather", arguments: "" };
-    expect(JSON.parse(complete(JSON.stringify({ ...end, output: [call, call] })))).toMatchObject({
+    const last = { ...call, id: "fc_2", call_id: "call_2" };
+    expect(JSON.parse(complete(JSON.stringify({ ...end, output: [call, last] })))).toMatchObject({
       status: "incomplete",
-      output: [{ ...call, arguments: "{}" }, call],
+      output: [{ ...call, arguments: "{}" }, last],
     });
   },
 );
@@ -100,7 +101,7 @@ test("what an item lacks at its end is filled in once, however often a server re
 
 test("a complete call without arguments gets those of none, unless it was cut off", () => {
   const call = { id: "fc_1", type: "function_call", call_id: "call_1", name: "weather", arguments: "" };
-  const cut = { ...call, status: "incomplete" };
+  const cut = { ...call, id: "fc_2", call_id: "call_2", status: "incomplete" };
   expect(JSON.parse(complete(JSON.stringify({ output: [call, cut] })))).toMatchObject({
     output: [{ ...call, arguments: "{}" }, cut],
   });
