@@ -142,18 +142,12 @@ export async function endLeasesOf(database: Database, holder: string): Promise<b
 }
 
 /**
- * Ends leases that have not been renewed until `graceMs` after their deadline. Charges that their holders settle later are
- * charged to the balance.
+ * Ends leases whose deadline was before `before`, by Postgres' clock. Charges that their holders settle later are charged to the
+ * balance.
  * @returns the freed amount, nano-USD.
  */
-export async function reapLeases(database: Database, { graceMs }: { graceMs: number }): Promise<bigint> {
-  return endWhere(database, {
-    leavesHeld: true,
-    name: "lease-reap",
-    where: "expires_at < clock_timestamp() - $2 * interval '1 millisecond'",
-    value: graceMs,
-    reason: "expired",
-  });
+export async function reapLeases(database: Database, { before }: { before: Date }): Promise<bigint> {
+  return endWhere(database, { leavesHeld: true, name: "lease-reap", where: "expires_at < $2", value: before, reason: "expired" });
 }
 
 interface Ending {

@@ -34,19 +34,24 @@ export function createReaper({ database, ttlMs, clock = MONOTONIC }: ReaperDeps)
   let steadySinceMs = clock.nowMs();
   let aheadMs: number | undefined;
 
-  async function watchClock(): Promise<void> {
+  /** @returns the time by Postgres' clock. */
+  async function watchClock(): Promise<number> {
     const [row] = await database.query({ ...SHORTEN, values: [ttlMs * MAX_TERMS], row: nowRow });
     if (row === undefined) throw new Error("Postgres did not say what time it is.");
     const nowMs = clock.nowMs();
-    const now = Number(row.nowMs) - nowMs;
+    const postgresMs = Number(row.nowMs);
+    const now = postgresMs - nowMs;
     if (aheadMs !== undefined && Math.abs(now - aheadMs) > SET_BY_MS) steadySinceMs = nowMs;
     aheadMs = now;
+    return postgresMs;
   }
 
   return {
     async reap() {
-      await watchClock();
-      if (clock.nowMs() - steadySinceMs >= renewedWithinMs) await reapLeases(database, { graceMs: GRACE_MS });
+      const postgresMs = await watchClock();
+      // By the time that was checked: the clock may be set before the next statement.
+      if (clock.nowMs() - steadySinceMs >= renewedWithinMs)
+        await reapLeases(database, { before: new Date(postgresMs - GRACE_MS) });
     },
   };
 }

@@ -126,7 +126,7 @@ test("a renewed lease stays; a reaped one is replaced by the next request", asyn
   const leaseId = "SELECT FROM credit_lease WHERE ended_at IS NULL";
   expect(await on.database.execute(leaseId)).toBe(1);
   await on.database.execute("UPDATE credit_lease SET expires_at = now() - interval '1 hour'");
-  await reapLeases(on.database, { graceMs: 10_000 });
+  await reapLeases(on.database, { before: new Date(Date.now() - 10_000) });
   expect(await on.database.execute(leaseId)).toBe(0);
   for (let number = 0; number < 30; number++) expect(await request(replica, customer, CHARGE)).toBe("served");
   await replica.settler.drain(10_000);

@@ -175,8 +175,8 @@ test("a lease that is not renewed is reaped after its grace period; its late set
   const [dead, alive] = [uuidv7(), uuidv7()];
   await growLease(database, request(dead, 0n, "one"), EXPIRED);
   await growLease(database, request(alive, 0n, "two"), RULES);
-  expect(await reapLeases(database, { graceMs: 600_000 })).toBe(0n);
-  expect(await reapLeases(database, { graceMs: 10_000 })).toBe(400_000n);
+  expect(await reapLeases(database, { before: new Date(Date.now() - 600_000) })).toBe(0n);
+  expect(await reapLeases(database, { before: new Date(Date.now() - 10_000) })).toBe(400_000n);
   expect(await renewLeases(database, [dead, alive], RULES)).toEqual(new Map([[alive, "renewed"]]));
 
   await settle(database, [settlementOf(customer, { leaseId: dead })]);
@@ -190,7 +190,7 @@ test("a renewed lease is not reaped", async () => {
   const leaseId = uuidv7();
   await growLease(database, request(leaseId), EXPIRED);
   await renewLeases(database, [leaseId], RULES);
-  expect(await reapLeases(database, { graceMs: 0 })).toBe(0n);
+  expect(await reapLeases(database, { before: new Date() })).toBe(0n);
 });
 
 test("the leases of an ended process end together", async () => {
@@ -219,7 +219,7 @@ test("concurrent growing, settling, renewing, returning and reaping leave no dif
     await Promise.all([
       settle(database, [settlementOf(customer, { leaseId }), settlementOf(customer)]),
       renewLeases(database, [leaseId], RULES),
-      reapLeases(database, { graceMs: 0 }),
+      reapLeases(database, { before: new Date() }),
     ]);
     if (index % 3 === 0) await returnLeases(database, [{ leaseId, accountId: "acme" }]);
     if (index % 11 === 0) await endLeasesOf(database, holder);
@@ -287,7 +287,7 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
   }
   const release = await hold(connect("holder"), "SELECT FROM account_balance WHERE account_id = 'acme' FOR UPDATE");
 
-  expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  expect(await reapLeases(database, { before: new Date(Date.now() - 10_000) })).toBeGreaterThan(0n);
   const operations: readonly ((accountId: string) => Promise<unknown>)[] = [
     (accountId: string) => grow(grown, accountId),
     (accountId: string) => bank.shrink({ leaseId: idOf(grown, accountId), accountId, nanoUsd: 1n }),
@@ -302,7 +302,7 @@ test("while somebody holds an account's balance, leases of others grow, shrink, 
 
   await release();
   for (const operation of operations) await operation("acme");
-  expect(await reapLeases(database, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  expect(await reapLeases(database, { before: new Date(Date.now() - 10_000) })).toBeGreaterThan(0n);
   expect(await checkLedger(database)).toEqual([]);
 });
 
@@ -362,7 +362,7 @@ test("while somebody holds a lease, others are renewed and reaped, and it stays 
       [free, "renewed"],
     ]),
   );
-  await reapLeases(database, { graceMs: 10_000 });
+  await reapLeases(database, { before: new Date(Date.now() - 10_000) });
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(800_000n);
 
   await release();
@@ -383,10 +383,10 @@ test("of expired leases, one that somebody holds ends when it is free", async ()
   await growLease(database, request(uuidv7(), 0n, "dead"), EXPIRED);
   const release = await hold(connect("holder"), "SELECT FROM credit_lease WHERE lease_id = $1 FOR UPDATE", [held]);
   const reaper = connect("reaper", { statementTimeoutMs: 1_000 });
-  const others = await reapLeases(reaper, { graceMs: 10_000 });
+  const others = await reapLeases(reaper, { before: new Date(Date.now() - 10_000) });
   expect(others).toBeGreaterThan(0n);
   await release();
-  expect(await reapLeases(reaper, { graceMs: 10_000 })).toBeGreaterThan(0n);
+  expect(await reapLeases(reaper, { before: new Date(Date.now() - 10_000) })).toBeGreaterThan(0n);
   expect((await readBalance(database, "acme")).leasedNanoUsd).toBe(0n);
   expect(await checkLedger(database)).toEqual([]);
 });

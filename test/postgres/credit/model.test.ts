@@ -71,7 +71,7 @@ test(
 
     async function expireLeases(): Promise<void> {
       taken += await on.database.execute("UPDATE credit_lease SET expires_at = now() - interval '1 hour' WHERE ended_at IS NULL");
-      await reapLeases(on.database, { graceMs: 10_000 });
+      await reapLeases(on.database, { before: new Date(Date.now() - 10_000) });
     }
 
     async function verify(): Promise<void> {
