@@ -2,6 +2,7 @@ import * as z from "zod";
 import { PROMPT_LOG_VARIABLES } from "../contract/prompt-log.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
+import { trustExtraRoots } from "../runtime/extra-roots.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
 import { startDashboard } from "./dashboard.ts";
@@ -47,6 +48,7 @@ const providers = providerConfigs(environment);
 const counted = createCountedLog({ process: "dashboard", level: environment.LOG_LEVEL });
 const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
+trustExtraRoots(process.env, (sentence) => counted.log.warn(sentence));
 
 await startDashboard(
   {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { deprecatedInUse, orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
+import { trustExtraRoots } from "../runtime/extra-roots.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createGatheringLog } from "../runtime/log.ts";
 import { TRUSTED_PROXY_VARIABLES, trustedProxies } from "../runtime/trusted-proxies.ts";
@@ -60,6 +61,8 @@ const admin = { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT };
 const counted = createGatheringLog({ process: "extproc", level: environment.LOG_LEVEL, worker });
 const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
+// Each worker reads them; one process tells.
+trustExtraRoots(process.env, (sentence) => worker === undefined && counted.log.warn(sentence));
 if (worker === undefined) {
   for (const { name, deprecatedName } of deprecatedInUse(process.env, DEPRECATED_NAMES))
     counted.log.warn({ variable: deprecatedName, replacement: name }, "deprecated environment variable");

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { PROVIDER_KEY_STATES, type ProviderKeyState } from "../contract/provider-key.ts";
 import type { PublishResult } from "../ledger/models/catalogue.ts";
+import { describeUnusableRoot, type UnusableRoot } from "../runtime/extra-roots.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createOutage } from "../runtime/outage.ts";
 import { describeRefusal, type Refusal } from "./source/source.ts";
@@ -22,6 +23,8 @@ export interface OperatorEvents {
   configurationRejected(rejection: { node: string; typeUrl: string; message: string }): void;
   envoysLate(envoys: { nodes: readonly string[]; waitedMs: number }): void;
   published(result: PublishResult & { version: string; models: number; envoys: number }): void;
+  /** Those of the administrator's trusted authorities that model servers are not verified against. Logged when it changes. */
+  rootsUnusable(roots: readonly UnusableRoot[]): void;
   /** The TLS files of this server cannot be used. */
   certificatesUnusable(failure: { error: unknown }): void;
   certificatesRenewed(): void;
@@ -64,6 +67,11 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     help: "Configuration pushes that an Envoy did not acknowledge in time.",
     registers,
   });
+  const unusableRoots = new Gauge({
+    name: "gateway_operator_unusable_roots",
+    help: "Certificates in NODE_EXTRA_CA_CERTS (the chart's trustedCa) that model servers are not verified against.",
+    registers,
+  });
   const models = new Gauge({ name: "gateway_operator_models", help: "Models in the published catalogue.", registers });
   const rollouts = new Counter({
     name: "gateway_operator_rollouts_total",
@@ -101,6 +109,7 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
     over: "accounts' provider keys are readable again",
   });
   let keyCounts = "";
+  let knownRoots: readonly string[] = [];
 
   return {
     resourceRefused(refusal) {
@@ -141,6 +150,12 @@ export function createOperatorEvents({ log, metrics }: { log: Logger; metrics: R
       rollouts.inc({ outcome: "published" });
       models.set(result.models);
       log.info({ ...result }, "resources applied");
+    },
+    rootsUnusable(roots) {
+      unusableRoots.set(roots.length);
+      const sentences = roots.map(describeUnusableRoot);
+      for (const sentence of sentences) if (!knownRoots.includes(sentence)) log.warn(sentence);
+      knownRoots = sentences;
     },
     certificatesUnusable({ error }) {
       log.error({ err: error }, "invalid certificates; keeping the last valid ones");

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { DATABASE_VARIABLES, databaseUrl } from "../ledger/postgres/database-url.ts";
 import { cidrsVariable } from "../runtime/address/cidr.ts";
 import { orExit, portVariable, readEnvOrExit } from "../runtime/env.ts";
+import { trustExtraRoots } from "../runtime/extra-roots.ts";
 import { createLifecycle, exitOnSignals } from "../runtime/lifecycle.ts";
 import { createCountedLog } from "../runtime/log.ts";
 import { parseMetadataHost } from "./address/google.ts";
@@ -82,6 +83,9 @@ const environment = readEnvOrExit(
 const counted = createCountedLog({ process: "operator", level: environment.LOG_LEVEL });
 const lifecycle = createLifecycle(counted.log);
 exitOnSignals(lifecycle);
+const added = new Set(getCACertificates("extra"));
+const publicRoots = getCACertificates("default").filter((pem) => !added.has(pem));
+const extraRoots = trustExtraRoots(process.env);
 
 await startOperator(
   {
@@ -89,10 +93,10 @@ await startOperator(
     source: orExit(readSource),
     xds: orExit(readDiscovery),
     admin: { host: environment.ADMIN_HOST, port: environment.ADMIN_PORT },
-    // Node's own list, with the additions of NODE_EXTRA_CA_CERTS: the same on every machine, whatever Envoy's image contains.
     pepper: environment.KEY_PEPPER === undefined ? undefined : Buffer.from(environment.KEY_PEPPER, "base64"),
     providerKeys: orExit(readProviderKeys),
-    rootsPem: getCACertificates("default").join("\n"),
+    // Node's own list: the same on every machine, whatever Envoy's image contains.
+    roots: { pem: publicRoots.join("\n"), extra: extraRoots },
     backends: {
       allowPrivate: environment.BACKEND_ALLOW_PRIVATE,
       allowCidrs: environment.BACKEND_ALLOW_CIDRS,

@@ -21,6 +21,7 @@ import { createAddressPolicy, type AddressPolicyOptions } from "./address/policy
 import { createOperatorEvents, type OperatorEvents } from "./events.ts";
 import { startKubeOperator, type KubeOperatorConfig, type KubeOperatorDeps } from "./kube/kube-operator.ts";
 import { startLoop } from "./loop.ts";
+import type { TrustedRoots } from "./model/usable-roots.ts";
 import { NO_PEERS, type Peers } from "./peers.ts";
 import { createProviderKeys, type ProviderKeyConfig, type ProviderKeys } from "./provider-keys/provider-keys.ts";
 import { createRollout } from "./rollout.ts";
@@ -41,8 +42,8 @@ export interface OperatorConfig {
         tlsDirectory: string;
       });
   admin: SocketAddress;
-  /** Certificates in PEM for verifying public model servers. */
-  rootsPem: string;
+  /** For verifying model servers whose Model names no authority. */
+  roots: TrustedRoots;
   /** Allowed locations of backends. */
   backends: AddressPolicyOptions;
   /** The secret that keys are hashed with. Without it extproc cannot recognise a credential that a model server repeats. */
@@ -78,8 +79,17 @@ export async function startOperator(
   const database = createDatabase({ url: config.databaseUrl, applicationName: "operator", log });
 
   const { listen, tls } = await secureDiscovery(config.xds, events);
-  const xds = await startXdsServer(listen, { events });
   let wake: () => void = () => undefined;
+  const xds = await startXdsServer(listen, {
+    events: {
+      ...events,
+      envoyConnected(envoy) {
+        events.envoyConnected(envoy);
+        // It may reject what others have, and it is in the Models' statuses.
+        wake();
+      },
+    },
+  });
   const { source, peers, isLeader, registerShutdown } = await startSource(config.source, {
     database,
     log,
@@ -109,7 +119,7 @@ export async function startOperator(
     publish,
     events,
     clock,
-    rootsPem: config.rootsPem,
+    roots: config.roots,
     policy: createAddressPolicy(config.backends),
     fingerprintsOf: fingerprinter(config.pepper),
     names: createNames({ lookup: lookupAll, clock: MONOTONIC }),

@@ -24,10 +24,10 @@ export interface RolloutDeps {
   readApplied(): Promise<AppliedClusters>;
   /** Makes the catalogue exactly these models; null if another replica should, and has not yet. */
   publish(models: readonly PublishedModel[]): Promise<PublishResult | null>;
-  events: Pick<OperatorEvents, "envoysLate" | "published">;
+  events: Pick<OperatorEvents, "envoysLate" | "published" | "rootsUnusable">;
   clock: { nowMs(): number };
   /** See ReconcileInput. */
-  rootsPem: string;
+  roots: ReconcileInput["roots"];
   /** Allowed locations of backends. */
   policy: AddressPolicy;
   names: Names;
@@ -85,15 +85,17 @@ export function createRollout(deps: RolloutDeps): Rollout {
     const addresses = await deps.names.resolve(namesOf(set, deps.policy));
     const missingHosts = deps.names.missing();
     const applied = hasUnknownSecrets(set) ? await deps.readApplied() : undefined;
+    let mayProbe = true;
     for (let round = 1; ; round++) {
       const nowMs = clock.nowMs();
       const before = rejected.size;
       const refused = new Map([...deps.peers.rejected(), ...rejected]);
-      const { rootsPem, policy, fingerprintsOf } = deps;
+      const { roots, policy, fingerprintsOf } = deps;
       const models = reconcile({
         set,
         nowMs,
-        rootsPem,
+        roots,
+        mayProbe,
         policy,
         addresses,
         missingHosts,
@@ -107,6 +109,11 @@ export function createRollout(deps: RolloutDeps): Rollout {
       const snapshot = buildSnapshot(retiredKeys.addTo(kept, { serving: servingKeys, nowMs }));
       xds.push(snapshot);
       const outcome = await answerTo(plan, snapshot);
+      // Nobody has answered the probe: the next run may ask again.
+      if (plan.isProbe && outcome.kind !== "rejected") {
+        mayProbe = false;
+        continue;
+      }
       switch (outcome.kind) {
         case "rejected": {
           const named = namedParts(plan, outcome.message);
@@ -146,6 +153,7 @@ export function createRollout(deps: RolloutDeps): Rollout {
 
   /** Envoy has it: from now on extproc may send requests there. */
   async function settle(plan: WholePlan, snapshot: Snapshot, envoys: number): Promise<RolloutResult> {
+    events.rootsUnusable(plan.unusableRoots);
     const result = await publish(plan.catalogue);
     const nowMs = clock.nowMs();
     // Clusters still in the catalogue must stay in Envoy.
@@ -214,7 +222,7 @@ function earliest(...times: readonly (number | null)[]): number | null {
 /** What Envoy can reject by itself, with the name that it has in Envoy's message. */
 function partsOf({ snapshot: { clusters, secrets } }: Plan): ReadonlyMap<string, string> {
   const roots = [...secrets].flatMap(([name, content]) =>
-    content.kind === "roots" ? [[rootsVersion(name, content.pem), name] as const] : [],
+    content.kind === "roots" ? [[rootsVersion(name, content), name] as const] : [],
   );
   return new Map([...[...clusters.keys()].map((name) => [name, name] as const), ...roots]);
 }

@@ -1,6 +1,7 @@
 import process from "node:process";
 import { GatewayError } from "../../contract/errors.ts";
 import { readEnvOrExit } from "../../runtime/env.ts";
+import { trustExtraRoots } from "../../runtime/extra-roots.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase, type Database } from "../postgres/database.ts";
 import { describeDatabaseFailure } from "../postgres/failure.ts";
@@ -9,6 +10,7 @@ import { runAccountCommand } from "./command.ts";
 let database: Database | undefined;
 function connect(): Database {
   const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
+  trustExtraRoots(process.env, (sentence) => console.error(sentence));
   database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger account" });
   return database;
 }

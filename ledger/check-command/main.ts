@@ -1,6 +1,7 @@
 import process from "node:process";
 import { Command } from "commander";
 import { readEnvOrExit } from "../../runtime/env.ts";
+import { trustExtraRoots } from "../../runtime/extra-roots.ts";
 import { checkLedger } from "../upkeep/check.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
@@ -11,6 +12,7 @@ new Command("ledger/check-command")
   .allowExcessArguments(false)
   .parse();
 const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
+trustExtraRoots(process.env, (sentence) => console.error(sentence));
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger check" });
 try {
   const differences = await checkLedger(database);

@@ -1,6 +1,7 @@
 import process from "node:process";
 import { Command } from "commander";
 import { readEnvOrExit } from "../../runtime/env.ts";
+import { trustExtraRoots } from "../../runtime/extra-roots.ts";
 import { DATABASE_VARIABLES, databaseUrl } from "../postgres/database-url.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { migrate } from "../postgres/migrate.ts";
@@ -18,6 +19,7 @@ new Command("ledger/migrate-command")
   .allowExcessArguments(false)
   .parse();
 const environment = readEnvOrExit({ ...DATABASE_VARIABLES }, process.env);
+trustExtraRoots(process.env, (sentence) => console.error(sentence));
 const database = createDatabase({ url: databaseUrl(environment), applicationName: "ledger migration" });
 try {
   const onLocked = (name: string) => console.log(`${name} waits for a table that is in use`);

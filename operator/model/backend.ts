@@ -14,6 +14,7 @@ import { resolveCredential } from "./credential.ts";
 import { resolvePool } from "./pool-backend.ts";
 import { findSecret, type FindValue, type UnreadSecret } from "./secret-value.ts";
 import type { ConditionReason } from "./status.ts";
+import { SYSTEM_ROOTS } from "./usable-roots.ts";
 
 /** A backend with its Secrets resolved: ready to be a cluster, or why not. */
 export type ResolvedBackend =
@@ -51,15 +52,14 @@ export const INTERFACE_OF = {
 } as const satisfies Record<(typeof INTERFACES)[number], Interface>;
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 5_000;
-const SYSTEM_ROOTS = "roots/system";
 
 export interface ResolveInput {
   model: SourcedModel;
   secrets: ResourceSet["secrets"];
   unreadableSecrets: ResourceSet["unreadableSecrets"];
   pools: ResourceSet["pools"];
-  /** Certificates in PEM for verifying public servers. */
-  rootsPem: string;
+  /** For verifying servers whose Model names no authority. */
+  systemRoots: SecretContent;
   policy: AddressPolicy;
   /** Addresses of backends' hosts, by name. */
   addresses: ReadonlyMap<string, readonly string[]>;
@@ -76,7 +76,7 @@ export type AppliedClusters = ReadonlyMap<string, readonly Fingerprint[]>;
 
 export function resolveBackend(
   resource: BackendResource,
-  { model, secrets, unreadableSecrets, pools, rootsPem, policy, addresses, fingerprintsOf, rejected, applied }: ResolveInput,
+  { model, secrets, unreadableSecrets, pools, systemRoots, policy, addresses, fingerprintsOf, rejected, applied }: ResolveInput,
 ): ResolvedBackend {
   const { namespace } = model.resource.metadata;
   const unready = (reason: ConditionReason, message: string) => ({ kind: "unready", resource, reason, message }) as const;
@@ -129,7 +129,7 @@ export function resolveBackend(
       );
     }
     rootsSecret = `roots/${found.name}/${resource.tls.caSecretRef.key}`;
-    const version = found.kind === "found" ? rootsVersion(rootsSecret, found.value) : "";
+    const version = found.kind === "found" ? rootsVersion(rootsSecret, { pem: found.value }) : "";
     const words = rejected.get(version);
     if (words !== undefined)
       return { ...unready("InvalidCertificate", `Envoy rejects the certificates of ${words}`), rejected: [version] };
@@ -142,8 +142,7 @@ export function resolveBackend(
   const { server } = located;
   const tls = server.tls === null ? null : { serverName: resource.tls?.serverName ?? server.host, rootsSecret };
   const endpoint: Endpoint = { ...server, tls, credential };
-  for (const [, { tls }] of clustersOf("", endpoint))
-    if (tls?.rootsSecret === SYSTEM_ROOTS) used.set(SYSTEM_ROOTS, { kind: "roots", pem: rootsPem });
+  for (const [, { tls }] of clustersOf("", endpoint)) if (tls?.rootsSecret === SYSTEM_ROOTS) used.set(SYSTEM_ROOTS, systemRoots);
   const cluster = clusterName({ model: model.resource.spec.modelName, backend: resource.name, endpoint });
   const before = applied?.get(cluster);
   const [first] = unread;

@@ -1,7 +1,9 @@
 import type { PublishedModel } from "../../ledger/models/catalogue.ts";
+import type { UnusableRoot } from "../../runtime/extra-roots.ts";
 import type { AddressPolicy } from "../address/policy.ts";
 import type { ResourceSet, SourcedModel } from "../source/source.ts";
 import { clustersOf } from "../xds/endpoint.ts";
+import type { SecretContent } from "../xds/secret.ts";
 import type { SnapshotInput } from "../xds/snapshot.ts";
 import {
   hostsOf,
@@ -17,12 +19,15 @@ import { findNameConflicts, type NameConflicts } from "./names.ts";
 import { describeUnreadable } from "./secret-value.ts";
 import { serveModel, type ServedModel } from "./served-model.ts";
 import type { Condition, ModelStatus } from "./status.ts";
+import { SYSTEM_ROOTS, usableRoots, type TrustedRoots } from "./usable-roots.ts";
 
 export interface ReconcileInput {
   set: ResourceSet;
   nowMs: number;
-  /** Certificates in PEM for verifying public servers. */
-  rootsPem: string;
+  /** For verifying servers whose Model names no authority. */
+  roots: TrustedRoots;
+  /** See usableRoots. */
+  mayProbe: boolean;
   /** Allowed locations of backends. */
   policy: AddressPolicy;
   /** Addresses of the names in `namesOf`. */
@@ -50,6 +55,10 @@ export interface Plan {
   statuses: ReadonlyMap<string, ModelStatus>;
   /** Every cluster and version of certificates that the resources need, as far as an Envoy can have rejected it. */
   wantedParts: ReadonlySet<string>;
+  /** Of the administrator's roots. */
+  unusableRoots: readonly UnusableRoot[];
+  /** An Envoy is only asked which roots it can read: the plan must not come into force. */
+  isProbe: boolean;
   /** When time alone changes the plan: a sunset. Null for never. */
   nextMs: number | null;
 }
@@ -65,7 +74,11 @@ export function namesOf({ models }: ResourceSet, policy: AddressPolicy): Set<str
 /** The desired state, and each Model's status. Pure: all inputs are arguments. */
 export function reconcile(input: ReconcileInput): Plan {
   const conflicts = findNameConflicts(input.set.models, namesServedBy(input));
-  const decisions = input.set.models.map((model) => ({ model, ...decide(model, conflicts, input) }));
+  const roots = usableRoots(input.roots, input);
+  const decisions = input.set.models.map((model) => ({
+    model,
+    ...decide(model, conflicts, { ...input, systemRoots: roots.content }),
+  }));
   const served = new Map(decisions.flatMap(({ model, served }) => (served === null ? [] : [[model.key, served] as const])));
   return {
     served,
@@ -77,9 +90,11 @@ export function reconcile(input: ReconcileInput): Plan {
       providerKeyFee,
       cost,
     })),
-    snapshot: snapshotOf(served, decisions),
+    snapshot: snapshotOf(served, decisions, roots.content),
     statuses: new Map(decisions.map(({ model, status }) => [model.key, status])),
-    wantedParts: new Set(decisions.flatMap(({ wanted }) => wanted)),
+    wantedParts: new Set([...decisions.flatMap(({ wanted }) => wanted), ...roots.rejectedVersions]),
+    unusableRoots: roots.unusable,
+    isProbe: roots.content.isProbe === true,
     nextMs: nextSunsetMs(input),
   };
 }
@@ -114,7 +129,7 @@ interface Decision {
   isStandIn: boolean;
 }
 
-function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileInput): Decision {
+function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileInput & { systemRoots: SecretContent }): Decision {
   const { suspended, deprecation } = model.resource.spec;
   const conflict = conflicts.models.get(model.key);
   const lostAliases = conflicts.aliases.get(model.key);
@@ -124,14 +139,14 @@ function decide(model: SourcedModel, conflicts: NameConflicts, input: ReconcileI
     return unserved(accepted(false, "Sunset", `spec.deprecation.sunsetTime ${sunset} has passed; the Model is no longer served`));
   }
 
-  const { set, rootsPem, policy, addresses, fingerprintsOf, rejected, applied } = input;
+  const { set, systemRoots, policy, addresses, fingerprintsOf, rejected, applied } = input;
   const servers = serversOf(model.resource.spec).map((server) =>
     resolveBackend(server, {
       model,
       secrets: set.secrets,
       unreadableSecrets: set.unreadableSecrets,
       pools: set.pools,
-      rootsPem,
+      systemRoots,
       policy,
       addresses,
       fingerprintsOf,
@@ -182,13 +197,17 @@ function isStillUsable({ clusters }: ServedModel, { rejected, policy, addresses 
   );
 }
 
-function snapshotOf(served: ReadonlyMap<string, ServedModel>, decisions: readonly Decision[]): SnapshotInput {
+function snapshotOf(
+  served: ReadonlyMap<string, ServedModel>,
+  decisions: readonly Decision[],
+  systemRoots: SecretContent,
+): SnapshotInput {
   // A replacement has its Secrets as they were; if a current Model has the same one, that value is newer.
   const order = decisions.toSorted((first, second) => Number(second.isStandIn) - Number(first.isStandIn));
-  return {
-    clusters: new Map([...served.values()].flatMap(({ clusters }) => [...clusters])),
-    secrets: new Map(order.flatMap(({ served: model }) => [...(model?.secrets ?? [])])),
-  };
+  const secrets = new Map(order.flatMap(({ served: model }) => [...(model?.secrets ?? [])]));
+  // Those of a replacement may have been rejected since.
+  if (secrets.has(SYSTEM_ROOTS)) secrets.set(SYSTEM_ROOTS, systemRoots);
+  return { clusters: new Map([...served.values()].flatMap(({ clusters }) => [...clusters])), secrets };
 }
 
 function unserved(condition: Condition): Decision {

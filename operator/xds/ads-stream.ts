@@ -12,6 +12,7 @@ import {
 } from "../../runtime/gen/envoy/service/discovery/v3/discovery_pb.js";
 import { createJudgedCertificates, type NamedResource } from "./judged-certificates.ts";
 import { withoutSecrets } from "./rejection.ts";
+import { isAnswerOfProbe } from "./roots-version.ts";
 import { versionOf, type Snapshot } from "./snapshot.ts";
 
 export const CLUSTER_TYPE = `type.googleapis.com/${ClusterSchema.typeName}`;
@@ -94,7 +95,8 @@ export function createAdsStream({ send, onRejected }: AdsStreamDeps): AdsStream 
     if (alone === undefined) return undefined;
     const message = error === null ? null : `${alone.name}: ${error}`;
     judged.add(alone, message);
-    if (message !== null) onRejected({ node, typeUrl: SECRET_TYPE, message });
+    // A probe that could be read is no fault.
+    if (message !== null && !isAnswerOfProbe(message)) onRejected({ node, typeUrl: SECRET_TYPE, message });
     return alone;
   }
 

@@ -7,10 +7,13 @@ import { SecretSchema } from "../../runtime/gen/envoy/extensions/transport_socke
 export type SecretContent =
   /** A header's whole value, including `Bearer ` if the header needs it; or a client's secret alone. */
   | { kind: "credential"; headerValue: string }
-  /** Certificates in PEM for verifying upstreams. */
-  | { kind: "roots"; pem: string }
+  /** Certificates in PEM for verifying upstreams. With a probe, an Envoy shows whether it can read them, and never uses them. */
+  | { kind: "roots"; pem: string; isProbe?: boolean }
   /** A filter with keys. */
   | { kind: "signer"; signer: AwsSigner };
+
+/** Envoy reads it after the certificates, and rejects the secret. Text without any list would be taken for no revocations. */
+const BROKEN_CRL = "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n";
 
 export function packSecret(name: string, content: SecretContent): Any {
   switch (content.kind) {
@@ -21,7 +24,7 @@ export function packSecret(name: string, content: SecretContent): Any {
           name,
           type: {
             case: "genericSecret",
-            value: { secret: { specifier: { case: "inlineString", value: content.headerValue } } },
+            value: { secret: inline(content.headerValue) },
           },
         }),
       );
@@ -32,11 +35,15 @@ export function packSecret(name: string, content: SecretContent): Any {
           name,
           type: {
             case: "validationContext",
-            value: { trustedCa: { specifier: { case: "inlineString", value: content.pem } } },
+            value: { trustedCa: inline(content.pem), ...(content.isProbe === true && { crl: inline(BROKEN_CRL) }) },
           },
         }),
       );
     case "signer":
       return packSigner(name, content.signer);
   }
+}
+
+function inline(value: string) {
+  return { specifier: { case: "inlineString", value } } as const;
 }

@@ -1,20 +1,23 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { rootCertificates } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { MAX_REQUEST_BYTES } from "../../../contract/headers.ts";
 import { catalogueModelSchema } from "../../../contract/catalogue.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { freePort } from "../../../local/process/ports.ts";
+import type { TrustedRoots } from "../../../operator/model/usable-roots.ts";
 import { startOperator } from "../../../operator/operator.ts";
 import { buildBootstrap } from "../../../operator/bootstrap/bootstrap.ts";
+import { parseExtraRoots } from "../../../runtime/extra-roots.ts";
 import { createLifecycle } from "../../../runtime/lifecycle.ts";
 import { createLog } from "../../../runtime/log.ts";
 import { startEnvoyProcess } from "../../support/stacks/envoy-process.ts";
 import { eventually } from "../../support/eventually.ts";
 import { useOwnPostgres } from "../../support/billing/postgres.ts";
-import { makeCertificates, withLongLength } from "../../support/servers/tls-certificates.ts";
+import { makeCertificates, withBadDate, withLongLength } from "../../support/servers/tls-certificates.ts";
 import { startRecordingUpstream } from "../../support/servers/recording-upstream.ts";
 import { startScriptedExtproc, type Script } from "../../support/servers/scripted-extproc.ts";
 
@@ -36,7 +39,7 @@ metadata: { name: provider }
 stringData: { api-key: ${key} }
 `;
 
-async function startStage() {
+async function startStage({ roots = { pem: "", extra: { usable: [], unusable: [] } } }: { roots?: TrustedRoots } = {}) {
   const { database, url: databaseUrl } = await postgres.migrated();
   const directory = await mkdtemp(join(tmpdir(), "gateway-operator-"));
   const logLines: string[] = [];
@@ -55,7 +58,7 @@ async function startStage() {
       source: { kind: "folder", manifests: directory, localUpstreams: {} },
       xds: { path: xdsSocket },
       admin: { host: "127.0.0.1", port: 0 },
-      rootsPem: "",
+      roots,
       backends: { allowPrivate: false, allowCidrs: ["127.0.0.0/8", "::1/128"], allowNamespaces: [] },
       graceMs: 300,
     },
@@ -188,6 +191,39 @@ data: { ca.crt: ${Buffer.from(pem).toString("base64")} }
   await eventually(async () => expect((await catalogue(database))[0]?.backends[0]?.cluster).toBe(first));
   await save(changed + withPrivate(ca));
   await eventually(async () => expect(await names()).toEqual(["modelx 1", "private 1"]));
+});
+
+test("an added root that Envoy cannot read takes away no other one, stops no Model, and is named", async () => {
+  const certificates = await Promise.all(["one", "two", "three", "four"].map((name) => makeCertificates(name)));
+  const [first = "", second = "", third = "", fourth = ""] = certificates.map(({ ca }) => ca);
+  const extra = parseExtraRoots(
+    [first, withBadDate(second), third, "-----BEGIN CERTIFICATE-----\ncut off", withBadDate(fourth)].join("\n"),
+  );
+  const { database, envoy, logLines, adminUrl, upstream, save } = await startStage({
+    roots: { pem: rootCertificates.join("\n"), extra },
+  });
+  await save(manifest(`https://127.0.0.1:${upstream.port}/v1`, "first-key"));
+  await eventually(() => {
+    expect(logLines.join("")).toMatch(
+      /NODE_EXTRA_CA_CERTS: certificate 2 \(line \d+, CN=test authority\) is not used: Envoy rejects it: Failed to load/,
+    );
+    expect(logLines.join("")).toMatch(
+      /NODE_EXTRA_CA_CERTS: certificate 5 \(line \d+, CN=test authority\) is not used: Envoy rejects it: Failed to load/,
+    );
+    expect(logLines.join("")).toMatch(/NODE_EXTRA_CA_CERTS: certificate 4 \(line \d+\) is not used: error:/);
+  });
+  expect(logLines.join("")).not.toContain("CRL");
+  for (const at of [1, 3]) expect(logLines.join("")).not.toContain(`certificate ${at} (`);
+  await eventually(async () =>
+    expect(await (await fetch(`${adminUrl}/metrics`)).text()).toContain("gateway_operator_unusable_roots 3"),
+  );
+  const hostOf = async () => (await catalogue(database))[0]?.backends[0]?.cluster;
+  const before = await hostOf();
+  await save(manifest(`https://localhost:${upstream.port}/v1`, "first-key"));
+  await eventually(async () => expect(await hostOf()).not.toBe(before));
+  const held =
+    (await envoy.admin("/config_dump?resource=dynamic_active_secrets")).split("-----BEGIN CERTIFICATE-----").length - 1;
+  expect(held).toBe(rootCertificates.length + 2);
 });
 
 test("a manifest with an internal backend is rejected with a message unless it is allowed (docs/security.md)", async () => {

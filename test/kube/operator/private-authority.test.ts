@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { useKubeApi } from "../../support/kube/use-kube-api.ts";
-import { makeAuthority } from "../../support/servers/tls-certificates.ts";
+import { makeAuthority, withBadDate } from "../../support/servers/tls-certificates.ts";
 import { installAccess } from "./install.ts";
 import { apiKey, model } from "./resources.ts";
 import { PATIENCE, startStage, type Stage } from "./stage.ts";
@@ -47,7 +47,9 @@ beforeAll(async () => {
   directory = await mkdtemp(path.join(tmpdir(), "gateway-roots-"));
   const [company, stranger] = [await startServer(), await startServer()];
   const bundle = path.join(directory, "ca.crt");
-  await writeFile(bundle, company.ca);
+  // Neither of the first two may take the third away: Node.js cannot read the one, Envoy the other.
+  const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  await writeFile(bundle, `${broken}${withBadDate(stranger.ca)}${company.ca}`);
   await installAccess(api());
   stage = await startStage({ api: api(), operatorEnvironment: { NODE_EXTRA_CA_CERTS: bundle } });
   await stage.team.apply(apiKey("client"), model("company", { url: company.url }), model("stranger", { url: stranger.url }));

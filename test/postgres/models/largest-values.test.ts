@@ -81,7 +81,8 @@ test("Models with the largest values and the oddest texts are published", async 
   const plan = reconcile({
     set,
     nowMs: 0,
-    rootsPem: "",
+    roots: { pem: "", extra: { usable: [], unusable: [] } },
+    mayProbe: true,
     policy: createAddressPolicy({ allowPrivate: false, allowCidrs: [], allowNamespaces: [], google: null }),
     addresses: new Map(),
     missingHosts: new Set(),

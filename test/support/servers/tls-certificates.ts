@@ -98,3 +98,12 @@ export function withLongLength(pem: string): string {
   const long = Buffer.concat([Buffer.from([0x30, 0x83, 0, content.length >> 8, content.length & 0xff]), content]);
   return `-----BEGIN CERTIFICATE-----\n${long.toString("base64").replaceAll(/.{64}/g, "$&\n")}\n-----END CERTIFICATE-----\n`;
 }
+
+/** The same certificate with a date in which the time zone is missing: Node.js reads it, but Envoy's BoringSSL does not. */
+export function withBadDate(pem: string): string {
+  const der = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ""), "base64");
+  const zone = /\d{12}Z/.exec(der.toString("latin1"));
+  if (zone === null) throw new Error("The certificate has no date.");
+  der[zone.index + 12] = 0x30;
+  return `-----BEGIN CERTIFICATE-----\n${der.toString("base64").replaceAll(/.{64}/g, "$&\n")}\n-----END CERTIFICATE-----\n`;
+}

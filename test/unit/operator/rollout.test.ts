@@ -34,9 +34,9 @@ beforeEach(() => {
       steps.push(`publish ${models.map(describeModel).join(" ")}`);
       return { added: [], changed: [], withdrawn: [], repriced: [] };
     },
-    events: { envoysLate: () => void steps.push("late"), published: () => undefined },
+    events: { envoysLate: () => void steps.push("late"), published: () => undefined, rootsUnusable: () => undefined },
     clock: { nowMs: () => nowMs },
-    rootsPem: "",
+    roots: { pem: "", extra: { usable: [], unusable: [] } },
     policy,
     names: { resolve: async () => new Map(), missing: () => new Set() },
     maxProviderClusters: 0,
@@ -67,7 +67,8 @@ async function run(wanted: Record<string, string>) {
   const plan = reconcile({
     set,
     nowMs,
-    rootsPem: "",
+    roots: { pem: "", extra: { usable: [], unusable: [] } },
+    mayProbe: true,
     policy,
     addresses: new Map(),
     missingHosts: new Set(),

@@ -35,7 +35,8 @@ function planFor(pools: ReadonlyMap<string, SourcedPool> | undefined, protocol =
   const plan = reconcile({
     set: { ...set, models, ...(pools === undefined ? {} : { pools }) },
     nowMs: 0,
-    rootsPem: "",
+    roots: { pem: "", extra: { usable: [], unusable: [] } },
+    mayProbe: true,
     policy,
     addresses: new Map(),
     missingHosts: new Set(),

@@ -49,7 +49,8 @@ const addresses = new Map([["inside.example", ["10.1.2.3"]]]);
 
 const nothingYet = {
   nowMs: Date.parse("2026-11-21T00:00:00Z"),
-  rootsPem: "the public roots",
+  roots: { pem: "the public roots", extra: { usable: [], unusable: [] } },
+  mayProbe: true,
   policy: policyOf({}),
   addresses: new Map(),
   missingHosts: new Set<string>(),
