@@ -63,6 +63,7 @@ export interface ResponseItems {
 export function createResponseItems(requestId: string): ResponseItems {
   /** In the order in which they began: some servers give one name to several calls. */
   const byName = new Map<string, ResponseItem[]>();
+  const byNames = new Map<string, ResponseItem[]>();
   const ids = new Set<string>();
   const callIds = createCallIds(requestId);
   /** By the server's own positions, the latest of each. */
@@ -106,6 +107,7 @@ export function createResponseItems(requestId: string): ResponseItems {
     next = Math.max(next, position + 1);
     if (index !== null) byIndex.set(index, begun);
     for (const given of names) listAt(byName, given).push(begun);
+    listAt(byNames, keyOf(begun.kind, names)).push(begun);
     listAt(byKind, begun.kind).push(begun);
     open.push(begun);
     latest = begun;
@@ -129,17 +131,24 @@ export function createResponseItems(requestId: string): ResponseItems {
    */
   function match(output: readonly JsonObject[]): (ResponseItem | undefined)[] {
     const isMatched = new Set<ResponseItem>();
+    const ofNames = createTurns(byNames, isMatched);
     const ofName = createTurns(byName, isMatched);
     const ofKind = createTurns(byKind, isMatched);
-    const matched = output.map((item) => {
-      // Of calls that share an id, by the names of the calls.
-      for (const name of namesOf(item).toReversed()) {
+
+    function firstOf(names: readonly string[]): ResponseItem | undefined {
+      for (const name of names) {
         const found = ofName(name);
         if (found !== undefined) return found;
       }
       return undefined;
+    }
+    // Those with all of its names first: calls may share an id or a `call_id`, and a call its `call_id` with its result.
+    const exact = output.map((item) => {
+      const names = namesOf(item);
+      return names.length === 0 ? undefined : ofNames(keyOf(item["type"], names));
     });
-    return output.map((item, at) => matched[at] ?? ofKind(item["type"]));
+    const named = output.map((item, at) => exact[at] ?? firstOf(namesOf(item).toReversed()));
+    return output.map((item, at) => named[at] ?? ofKind(item["type"]));
   }
 
   return {
@@ -185,6 +194,10 @@ function createTurns<Key>(lists: ReadonlyMap<Key, ResponseItem[]>, isMatched: Se
     }
     return undefined;
   };
+}
+
+function keyOf(kind: unknown, names: readonly string[]): string {
+  return JSON.stringify([kind, ...names]);
 }
 
 function listAt<Key>(lists: Map<Key, ResponseItem[]>, key: Key): ResponseItem[] {

@@ -120,6 +120,29 @@ describe.for(Object.entries(SHARED))("calls that share %s", ([, { names, at }]) 
   });
 });
 
+test.for(["one id", "one call_id", "one id and one position"])(
+  "calls that share %s keep their names in a last response with the second alone",
+  async (shared) => {
+    const { names = [{}, {}], at } = SHARED[shared] ?? {};
+    const calls = [weather("Oslo", names[0]), weather("Rome", names[1])];
+    const sent = stream(calls, { output: calls.slice(1), ...(at && { at }) });
+    const { text: passed } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+    expect((await replayResponses(passed)).output).toMatchObject([oslo, rome]);
+    expect(playWhole(sent)).toMatchObject({ output: [oslo, rome] });
+    expect((await playChat(sent))?.tool_calls).toMatchObject([{ function: oslo }, { function: rome }]);
+  },
+);
+
+test("a result that names its call is not that call, even if the last response leaves the call out", () => {
+  const shell = { id: "sh_1", type: "shell_call", call_id: "call_1", action: { commands: ["ls"] } };
+  const result = { id: "sh_2", type: "shell_call_output", call_id: "call_1", output: [] };
+  const sent = stream([shell, result], { output: [result] });
+  expect(playWhole(sent)).toMatchObject({ output: [shell, result] });
+  const { text: passed } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+  const last = /"type":"response.completed".*/.exec(passed)?.[0] ?? "";
+  expect(last.match(/"(?:sh_\d)"/g)).toEqual(['"sh_1"', '"sh_2"']);
+});
+
 test.for([null, ""])("an event whose type is %j is what its name says", async (type) => {
   const sent = events()
     .map((event) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, type })}\n\n`)
