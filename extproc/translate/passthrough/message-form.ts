@@ -69,7 +69,8 @@ function completeCounts(usage: unknown, charged: Usage | null): JsonObject {
 export function chargedCounts(usage: JsonObject, charged: Usage): JsonObject | null {
   const { iterations } = usage;
   if (Array.isArray(iterations) && iterations.length > 0) return null;
-  const counts = Object.entries(encodeMessagesUsage(charged));
+  const details = { output_tokens_details: { thinking_tokens: charged.reasoningTokens } };
+  const counts = Object.entries({ ...details, ...encodeMessagesUsage(charged) });
   // Servers without a cache or reasoning leave these out.
   const given = counts.filter(([name, tokens]) => tokens !== 0 || name in NO_TOKENS || isGiven(usage[name]));
   return chargedMembers(usage, Object.fromEntries(given));

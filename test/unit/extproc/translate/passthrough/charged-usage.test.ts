@@ -105,7 +105,7 @@ describe("messages", () => {
   ];
   const content = [{ type: "text", text: TEXT }];
 
-  test.for(cases)("streams: %s", async ([, start, end, expected, options]) => {
+  function playStream(start: object, end: unknown, options?: Partial<InputOptions>) {
     const text = [
       { type: "message_start", message: { ...emptyMessage(1), usage: start } },
       { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
@@ -114,7 +114,11 @@ describe("messages", () => {
       { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: end },
       { type: "message_stop" },
     ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-    const run = play(MESSAGES, [Buffer.from(text.join(""))], { protocol: "messages", ...options });
+    return play(MESSAGES, [Buffer.from(text.join(""))], { protocol: "messages", ...options });
+  }
+
+  test.for(cases)("streams: %s", async ([, start, end, expected, options]) => {
+    const run = playStream(start, end, options);
     expect(charged(run.metered.usage)).toEqual(expected);
     expect(messagesUsageOf(await replayMessages(run.text))).toEqual(expected);
   });
@@ -124,6 +128,15 @@ describe("messages", () => {
     const run = playWhole("messages", MESSAGES, message, options);
     expect(charged(run.usage)).toEqual(expected);
     expect(messagesUsageOf(run.answer)).toEqual(expected);
+  });
+
+  test.for([500, -1, ""])("reasoning of %j tokens, none of which is charged, is not shown either", async (reported) => {
+    const usage = { ...begin, output_tokens: 5, output_tokens_details: { thinking_tokens: reported } };
+    const whole = playWhole("messages", MESSAGES, { ...emptyMessage(1), content, stop_reason: "end_turn", usage });
+    const run = playStream(begin, usage);
+    expect([whole.usage.reasoningTokens, run.metered.usage.reasoningTokens]).toEqual([0, 0]);
+    for (const answer of [whole.answer, await replayMessages(run.text)])
+      expect(answer).toMatchObject({ usage: { output_tokens: 5, output_tokens_details: { thinking_tokens: 0 } } });
   });
 
   test("steps that the server took on its own are left to clients to add up", () => {
