@@ -31,9 +31,8 @@ function isOneAddress(text: string): boolean {
   const url = URL.parse(text) ?? URL.parse(text.replace(/\/\/[^/]*@\//, "///"));
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) return false;
   // `user:12#3@host`: the user becomes the host, and the password its port and a fragment, path or query.
-  const afterHost = text.replace(/^[^:]*:\/\/[^/?#]*/, "");
-  const isCutOff =
-    url.pathname.includes("@") || (url.username === "" && !url.searchParams.has("user") && afterHost.includes("@"));
+  const hasPort = /^[^:]*:\/\/[^/?#@]*:\d*[/?#].*@/.test(text);
+  const isCutOff = url.pathname.includes("@") || (url.username === "" && !url.searchParams.has("user") && hasPort);
   if (url.hash !== "" || isCutOff) return false;
   const hosts = url.searchParams.getAll("host");
   if (hosts.length === 0 && text.includes("@/")) return false;

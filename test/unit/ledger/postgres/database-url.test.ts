@@ -15,6 +15,7 @@ test.for([
   "postgres://gateway@/gateway?host=postgres&port=5433&sslmode=disable",
   "postgres://gateway:12%233@postgres/gateway?application_name=a@b",
   "postgres://postgres/gateway?user=gateway@server&password=secret",
+  "postgres://postgres/gateway?application_name=a@b",
   "socket:/var/run/postgresql?db=gateway",
   "/var/run/postgresql gateway",
 ])("%s is an address of a database", (url) => {
