@@ -92,6 +92,7 @@ export function keyRoutes(app: FastifyInstance, deps: AppDeps): void {
     const publicIds = (readForm(request)["keys"] ?? "").split(",").filter(isPublicId).slice(0, KEYS_PAGE);
     if (publicIds.length === 0) return turnAway(reply, "/dashboard/keys", NONE_SELECTED);
     const disabled = await keys.disable(actor, publicIds);
+    if (disabled === 0) return turnAway(reply, "/dashboard/keys", "The selected keys are already disabled or deleted.");
     return goTo(reply, "/dashboard/keys", `${counted(disabled, "key")} disabled.`);
   });
 

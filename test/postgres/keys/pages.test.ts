@@ -172,6 +172,10 @@ test("keys are found by name and by their masked form, sorted, shown with their 
   const actions = await listActions(database, { accountId, limit: 2 });
   expect(actions.map(({ action }) => action)).toEqual(["key.disabled", "key.disabled"]);
 
+  const again = await ann.send("/dashboard/keys/disable", { keys: `${zebra},${apple}` });
+  const [toast = ""] = /toast=[^;]+/.exec(String(again.headers["set-cookie"])) ?? [];
+  expect((await ann.open("/dashboard/keys", toast)).body).toMatch(/class="toast unchanged"[^]*already disabled or deleted\./);
+
   for (const [overlap, hours] of [
     ["1", 1],
     ["168", 168],
@@ -289,7 +293,8 @@ async function browse(database: Database, owner: { personId: string; accountId: 
   const token = await startSession(database, { ...owner, userAgent: "browser" });
   const headers = { cookie: `session=${token}`, origin: BASE_URL };
   return {
-    open: (url: string) => app.inject({ method: "GET", url, headers }),
+    open: (url: string, toast = "") =>
+      app.inject({ method: "GET", url, headers: { ...headers, cookie: `${headers.cookie}; ${toast}` } }),
     send: (url: string, form: Record<string, string>, changed: Record<string, string> = {}) =>
       app.inject({
         method: "POST",
