@@ -16,9 +16,7 @@ export interface ReaperDeps {
 
 /** How long after the deadline a holder may still renew. */
 const GRACE_MS = 10_000;
-/**
- * No lease lasts longer, in times of its validity: processes may differ in that while it is being changed.
- */
+/** A deadline can be this many validities away: while the validity is being changed, processes differ in it. */
 const MAX_TERMS = 10;
 /** Postgres' clock was set if it differs by more from what passed here; a slow answer looks the same. */
 const SET_BY_MS = 5_000;
