@@ -7,6 +7,7 @@ import { parseUpstreamJson } from "../json/upstream-json.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../upstream-error.ts";
 import { citationSchema, parseBlock, toCitation, type AnswerBlock, type Citation } from "./answer-block.ts";
 import type { MessagesAnswer } from "./answer.ts";
+import type { BlockPositions } from "./block-positions.ts";
 
 /** A step of a message's stream, as the protocol's events report it. */
 export type AnswerEvent =
@@ -28,7 +29,7 @@ export type AnswerDelta =
   /** Of a kind that the protocol does not have; `hasText`: it contains text nevertheless. */
   | { type: "other"; hasText: boolean };
 
-const index = z.int().nonnegative();
+const index = z.unknown().optional();
 const text = z.string().nullish();
 
 const eventSchema = z.discriminatedUnion("type", [
@@ -65,9 +66,13 @@ const DELTA_TYPES = namesOf(deltaSchema.options);
 
 /**
  * One event of an upstream's stream; null for what this gateway need not know (new event types, `[DONE]`).
+ * @param positions of the message's blocks, by which its events are numbered.
  * @throws GatewayError `upstream_error` when a known event is malformed.
  */
-export function parseEvent({ event, data }: Pick<SseEvent, "event" | "data">, reader: ErrorReader): AnswerEvent | null {
+export function parseEvent(
+  { event, data }: Pick<SseEvent, "event" | "data">,
+  { reader, positions }: { reader: ErrorReader; positions: BlockPositions },
+): AnswerEvent | null {
   if (data.trim() === "[DONE]") return null;
   const json = parseUpstreamJson(data);
   // Proxies in front of a server send errors in their own shapes, without a type.
@@ -75,7 +80,9 @@ export function parseEvent({ event, data }: Pick<SseEvent, "event" | "data">, re
   if (!TYPES.has(type)) return null;
   const parsed = eventSchema.safeParse({ ...json, type });
   if (!parsed.success) throw malformed(parsed.error);
-  return toEvent(parsed.data, data, reader);
+  return parsed.data.type === "error"
+    ? { type: "error", error: readUpstreamErrorPayload(json, reader) }
+    : toEvent(parsed.data, data, positions);
 }
 
 /** A whole message as the events that would have streamed it. */
@@ -93,18 +100,22 @@ export function eventsOf(answer: MessagesAnswer): AnswerEvent[] {
   ];
 }
 
-function toEvent(event: WireEvent, data: string, reader: ErrorReader): AnswerEvent {
+function toEvent(event: Exclude<WireEvent, { type: "error" }>, data: string, positions: BlockPositions): AnswerEvent {
   switch (event.type) {
     case "message_start":
       return { type: event.type, id: event.message.id ?? "", usage: event.message.usage };
     case "content_block_start":
       return {
         type: event.type,
-        index: event.index,
+        index: positions.begin(event.index),
         block: parseBlock(event.content_block, rawBlock(event.content_block, data)),
       };
     case "content_block_delta":
-      return { type: event.type, index: event.index, delta: parseDelta(event.delta) };
+      return {
+        type: event.type,
+        index: positions.find(event.index) ?? positions.begin(event.index),
+        delta: parseDelta(event.delta),
+      };
     case "message_delta":
       return {
         type: event.type,
@@ -114,9 +125,8 @@ function toEvent(event: WireEvent, data: string, reader: ErrorReader): AnswerEve
         explanation: event.delta?.stop_details?.explanation ?? null,
         usage: event.usage,
       };
-    case "error":
-      return { type: event.type, error: readUpstreamErrorPayload(JSON.parse(data), reader) };
     case "content_block_stop":
+      return { type: event.type, index: positions.find(event.index) ?? positions.begin(event.index) };
     case "message_stop":
     case "ping":
       return event;

@@ -1,19 +1,12 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../json/object.ts";
+import { positionIn } from "../json/position.ts";
 
 /** Of an item; llama.cpp leaves it out, and names the item by its id. */
-const outputIndex = z
-  .int()
-  .nonnegative()
-  .nullish()
-  .transform((value) => value ?? null);
+const outputIndex = z.unknown().optional().transform(positionIn);
 /** Of a part; where it is left out, there is one. */
-const partIndex = z
-  .int()
-  .nonnegative()
-  .nullish()
-  .transform((value) => value ?? 0);
+const partIndex = outputIndex.transform((value) => value ?? 0);
 /** Proxies that leave out empty members leave it out of an empty delta. */
 const delta = z
   .string()

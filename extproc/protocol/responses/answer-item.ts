@@ -21,7 +21,8 @@ const annotationSchema = z.object({
 const annotations = z.array(z.unknown()).nullish().catch(null);
 
 const partSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("output_text"), text: z.string(), annotations }),
+  // Some servers give a part the type that chat has for it.
+  z.object({ type: z.literal(["output_text", "text"]), text: z.string(), annotations }),
   z.object({ type: z.literal("refusal"), refusal: z.string() }),
 ]);
 

@@ -2,6 +2,7 @@ import { GatewayError } from "../../../contract/errors.ts";
 import type { AnswerBlock } from "../../protocol/messages/answer-block.ts";
 import { eventsOf, parseEvent, type AnswerDelta, type AnswerEvent as WireEvent } from "../../protocol/messages/answer-event.ts";
 import { parseAnswer } from "../../protocol/messages/answer.ts";
+import { createBlockPositions } from "../../protocol/messages/block-positions.ts";
 import type { AnswerReader, ReadAnswerContext } from "../conversation/answer.ts";
 import type { AnswerEvent } from "../conversation/answer-event.ts";
 import type { ToolNames } from "../conversation/names.ts";
@@ -27,6 +28,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
   const { meter, names } = context;
   const usage = createStreamUsage(meter, { isInclusive: context.isUsageInclusive });
   const unwrap = context.answerTool === null ? null : createAnswerUnwrapper(context.answerTool);
+  const positions = createBlockPositions();
   const open = new Map<number, OpenBlock>();
   let isStarted = false;
   let hasUnread = false;
@@ -171,7 +173,7 @@ export function createAnswerReader(context: MessagesAnswerContext): AnswerReader
     ...(unwrap === null && { skimming: { findText: findDeltaText, passed: meter.producedBytes } }),
     isFinished: () => false,
     read(event) {
-      const parsed = parseEvent(event, context);
+      const parsed = parseEvent(event, { reader: context, positions });
       return parsed === null ? [] : take(parsed);
     },
     readWhole: (json) => eventsOf(parseAnswer(Buffer.from(json), context)).flatMap(take),

@@ -1,7 +1,7 @@
-import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
 import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { createBlockPositions } from "../../protocol/messages/block-positions.ts";
 import { encodeMessagesEvent, messageStart, type BlockStart } from "../../protocol/messages/encode-event.ts";
 import {
   editMembers,
@@ -20,6 +20,7 @@ import {
   completeBlock,
   chargedCounts,
   completeMessage,
+  createMessageCallIds,
   hidesCalls,
   isReason,
   missingMembers,
@@ -29,6 +30,7 @@ import {
   type Counts,
   type MessageFacts,
 } from "./message-form.ts";
+import { createCallInputs } from "./call-inputs.ts";
 import type { EventChange, EventEdit } from "./stream.ts";
 
 /**
@@ -42,9 +44,9 @@ export interface EventForm {
    * @returns an error in place of another message's start: its pieces would be added to those of the first.
    */
   complete(step: Step, counted: () => Usage): EventEdit;
-  /** The blocks that have not ended, by position. */
-  open(): ReadonlySet<number>;
-  /** Of a report that waits for the end. */
+  /** The ends of the blocks that have not ended. */
+  closeBlocks(): string;
+  /** Of a report and of inputs that wait for an end. */
   heldBytes(): number;
 }
 
@@ -69,10 +71,10 @@ const PIECES: ReadonlyMap<unknown, string> = new Map([
 /** @param renamed what changes of every message; null for nothing. */
 export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null): EventForm {
   const startChange: EventChange | null = renamed === null ? null : { members: { message: within(renamed) } };
-  /** By the server's own numbers, the latest of each. */
-  const positions = new Map<unknown, number>();
+  const positions = createBlockPositions();
   const open = new Set<number>();
-  let blocks = 0;
+  const callId = createMessageCallIds(facts);
+  const inputs = createCallInputs();
   let hasBegun = false;
   let id: unknown;
   let promptCounts: Counts = {};
@@ -102,11 +104,11 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     const lead = hasBegun ? "" : beginMessage();
     switch (type) {
       case "content_block_start":
-        return withLead(lead, startBlock(json));
+        return withLead(lead, startBlock(step));
       case "content_block_delta":
         return extendBlock(json, lead);
       case "content_block_stop":
-        return withLead(lead, stopBlock(json));
+        return withLead(lead + endInput(json), stopBlock(json));
       case "message_delta":
         return withLead(lead + closeBlocks() + releaseHeld(counted), endMessage(json, counted));
       default:
@@ -136,22 +138,21 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
     return encodeMessagesEvent(messageStart({ id: ownMessageId(facts), model: facts.model, usage: NO_USAGE }));
   }
 
-  function startBlock({ index, content_block: block }: JsonObject): EventChange | null {
-    const known = positions.get(index);
+  function startBlock({ data, json: { index, content_block: block } }: Step): EventChange | null {
+    const known = positions.find(index);
     const position = beginBlock(index);
-    hasCalls ||= isObject(block) && block["type"] === "tool_use";
-    const inside = isObject(block) ? completeBlock(block, position, facts) : null;
+    const isCall = isObject(block) && block["type"] === "tool_use";
+    hasCalls ||= isCall;
+    const hasInput = isCall && inputs.begin(position, data);
+    const inside = isObject(block) ? mergeEdits(completeBlock(block, position, callId), hasInput ? NO_INPUT : null) : null;
     // Pieces with this number belong to another block from now on.
-    const isSingular = position !== index || (known !== undefined && known !== position);
+    const isSingular = hasInput || position !== index || (known !== undefined && known !== position);
     if (inside === null && !isSingular) return null;
     return { members: { ...numbered(index, position), ...(inside !== null && { content_block: within(inside) }) }, isSingular };
   }
 
   function beginBlock(index: unknown): number {
-    const position = blocks;
-    blocks += 1;
-    checkBlocks(blocks);
-    positions.set(index, position);
+    const position = positions.begin(index);
     open.add(position);
     return position;
   }
@@ -159,7 +160,7 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
   function extendBlock({ index, delta }: JsonObject, lead: string): EventChange | null {
     const kind = isObject(delta) ? delta["type"] : undefined;
     const missing = BEGUN.get(kind);
-    let position = positions.get(index);
+    let position = positions.find(index);
     let before = lead;
     if (missing !== undefined && (position === undefined || !open.has(position))) {
       before += closeBlocks();
@@ -167,16 +168,24 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
       before += encodeMessagesEvent({ type: "content_block_start", index: position, content_block: missing });
     }
     const edits = { ...(position !== undefined && numbered(index, position)), ...completeDelta(delta, kind) };
-    return withLead(before, Object.keys(edits).length === 0 ? null : { members: edits });
+    const change = Object.keys(edits).length === 0 ? null : { members: edits };
+    // An empty piece has the form of those that take the input's place.
+    const waits = position !== undefined && isObject(delta) && inputs.extend(position, delta["partial_json"]);
+    return withLead(before, waits ? { members: edits, isSingular: true } : change);
   }
 
   function isOpen({ index }: JsonObject): boolean {
-    const position = positions.get(index);
+    const position = positions.find(index);
     return position !== undefined && open.has(position);
   }
 
+  function endInput({ index }: JsonObject): string {
+    const position = positions.find(index);
+    return position === undefined ? "" : inputs.end(position);
+  }
+
   function stopBlock({ index }: JsonObject): EventChange | null {
-    const position = positions.get(index);
+    const position = positions.find(index);
     if (position === undefined) return null;
     open.delete(position);
     return position === index ? null : { members: numbered(index, position) };
@@ -246,12 +255,12 @@ export function createEventForm(facts: MessageFacts, renamed: MemberEdits | null
 
   /** Some servers never end a block. */
   function closeBlocks(): string {
-    const closed = [...open].map((index) => encodeMessagesEvent({ type: "content_block_stop", index }));
+    const closed = [...open].map((index) => inputs.end(index) + encodeMessagesEvent({ type: "content_block_stop", index }));
     open.clear();
     return closed.join("");
   }
 
-  return { complete, open: () => open, heldBytes: () => held?.data.length ?? 0 };
+  return { complete, closeBlocks, heldBytes: () => (held?.data.length ?? 0) + inputs.heldBytes() };
 }
 
 /** None of a server that counts the prompt only at the end: it begins with zeros. */
@@ -274,6 +283,8 @@ const OF_A_MESSAGE: ReadonlySet<unknown> = new Set([
   "message_delta",
   "message_stop",
 ]);
+
+const NO_INPUT: MemberEdits = { input: write({}) };
 
 const NO_REPORT: Step = { data: "{}", json: {} };
 

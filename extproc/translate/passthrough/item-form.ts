@@ -9,7 +9,7 @@ import { textArguments } from "./call-form.ts";
 export function completeItemStart(item: JsonObject): MemberEdits | null {
   const { list, text } = membersOf(item);
   return mergeEdits(
-    list === undefined || isGiven(item[list]) ? null : { [list]: write([]) },
+    list === undefined ? null : completeList(item, list, () => undefined),
     text === undefined || isGiven(item[text]) ? textArguments(item) : { [text]: write("") },
   );
 }
@@ -24,18 +24,24 @@ interface EndedItem {
 /** Of an item that has ended. */
 export function completeItemEnd(item: JsonObject, { written, isCut }: EndedItem): MemberEdits | null {
   const { list } = membersOf(item);
-  if (list !== undefined) return completeListEnd(item, list, written);
+  if (list !== undefined) return completeList(item, list, written);
   return completeCallEnd(item, { written, isCut: isCut || item["status"] === "incomplete" });
 }
 
-function completeListEnd(item: JsonObject, name: string, written: () => JsonObject | undefined): MemberEdits | null {
+function completeList(item: JsonObject, name: ListName, written: () => JsonObject | undefined): MemberEdits | null {
   const list = item[name];
-  if (!isGiven(list)) return { [name]: write(written()?.[name] ?? []) };
+  if (!isGiven(list) || list === "") return { [name]: write(written()?.[name] ?? []) };
+  if (typeof list === "string") return { [name]: write([partOf(list, name)]) };
   if (!Array.isArray(list)) return null;
-  const parts = list.map((part: unknown, at) =>
+  const edits = list.map((part: unknown, at) =>
     isObject(part) ? completePartText(part, (member) => textAt(written()?.[name], at, member)) : null,
   );
-  return parts.every((part) => part === null) ? null : { [name]: withinElements(parts) };
+  return edits.every((edit) => edit === null) ? null : { [name]: withinElements(edits) };
+}
+
+/** Some servers write a text where others have a list of parts, as chat does. */
+function partOf(text: string, list: ListName): JsonObject {
+  return list === "summary" ? { type: "summary_text", text } : { type: "output_text", text, annotations: [] };
 }
 
 function textAt(parts: unknown, position: number, member: string): string {
@@ -57,8 +63,21 @@ function completeCallEnd(item: JsonObject, { written, isCut }: EndedItem): Membe
 
 /** Proxies that leave out empty members leave out the text of a part that begins. @param written what its pieces had. */
 export function completePartText(part: JsonObject, written: (member: string) => string = () => ""): MemberEdits | null {
-  const member = PART_TEXTS.get(part["type"]);
-  return member === undefined || isGiven(part[member]) ? null : { [member]: write(written(member)) };
+  const type = partType(part);
+  const member = PART_TEXTS.get(type);
+  const text = member !== undefined && lacksText(part) ? { [member]: write(written(member)) } : null;
+  if (type === part["type"]) return text;
+  return { type: write(type), ...(!isGiven(part["annotations"]) && { annotations: write([]) }), ...text };
+}
+
+export function lacksText(part: JsonObject): boolean {
+  const member = PART_TEXTS.get(partType(part));
+  return member !== undefined && !isGiven(part[member]);
+}
+
+/** Some servers give a part the type that chat has for it. */
+export function partType({ type }: JsonObject): unknown {
+  return type === "text" ? "output_text" : type;
 }
 
 const PART_TEXTS: ReadonlyMap<unknown, string> = new Map<unknown, string>([
@@ -71,8 +90,10 @@ const PART_TEXTS: ReadonlyMap<unknown, string> = new Map<unknown, string>([
 /** The only text of no arguments that is JSON. */
 export const NO_ARGUMENTS = "{}";
 
+type ListName = "content" | "summary";
+
 interface ItemMembers {
-  list?: "content" | "summary";
+  list?: ListName;
   text?: "arguments" | "input";
 }
 

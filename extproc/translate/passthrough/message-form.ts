@@ -1,10 +1,11 @@
 import type { Usage } from "../../../contract/usage.ts";
 import { isCount } from "../../protocol/json/count.ts";
-import { isGiven, isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { isGiven, isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { withinElements, withinObject, write, writeAll, type MemberEdit, type MemberEdits } from "../../protocol/json/splice.ts";
 import { inputText } from "../../protocol/messages/answer-block.ts";
 import { encodeMessagesUsage } from "../../protocol/messages/encode-usage.ts";
-import { messageId, mintToolId } from "../conversation/ids.ts";
+import { createCallIds, type CallIds } from "../conversation/call-ids.ts";
+import { messageId } from "../conversation/ids.ts";
 import { chargedMembers } from "./charged-usage.ts";
 
 /** In place of what a server leaves out. */
@@ -89,25 +90,23 @@ export function writeUsage(usage: unknown, members: JsonObject): MemberEdit | nu
   return isGiven(usage) && !isObject(usage) ? write(members) : withinObject(writeAll(members));
 }
 
+/** The ids of a message's calls: clients cannot answer two that share one. */
+export function createMessageCallIds({ requestId }: Pick<MessageFacts, "requestId">): CallIds {
+  return createCallIds(requestId, "toolu_");
+}
+
 /** A content block, or the start of one. @param position in its message. */
-export function completeBlock(
-  block: JsonObject,
-  position: number,
-  { requestId }: Pick<MessageFacts, "requestId">,
-): MemberEdits | null {
+export function completeBlock(block: JsonObject, position: number, callId: CallIds): MemberEdits | null {
   switch (block["type"]) {
     case "text":
       return typeof block["text"] === "string" ? null : { text: write("") };
     case "thinking":
       return typeof block["thinking"] === "string" ? null : { thinking: write("") };
     case "tool_use": {
-      const { id, input } = block;
-      const isCalled = isGiven(id) && id !== "";
-      if (isCalled && isObject(input)) return null;
-      return {
-        ...(!isCalled && { id: write(mintToolId("toolu_", { requestId, index: position })) }),
-        ...(!isObject(input) && { input: asObject }),
-      };
+      const { id: given, input } = block;
+      const id = callId(textOf(given), position);
+      if (id === given && isObject(input)) return null;
+      return { ...(id !== given && { id: write(id) }), ...(!isObject(input) && { input: asObject }) };
     }
     default:
       return null;
@@ -115,7 +114,8 @@ export function completeBlock(
 }
 
 function completeBlocks(content: readonly unknown[], facts: MessageFacts): MemberEdit | null {
-  const edits = content.map((block, position) => (isObject(block) ? completeBlock(block, position, facts) : null));
+  const callId = createMessageCallIds(facts);
+  const edits = content.map((block, position) => (isObject(block) ? completeBlock(block, position, callId) : null));
   return edits.every((edit) => edit === null) ? null : withinElements(edits);
 }
 

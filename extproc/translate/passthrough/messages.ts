@@ -251,7 +251,7 @@ function createRules(meter: Meter, { model, isUsageInclusive, reader, facts }: A
     closing: () => "",
     limited: () =>
       [
-        ...[...form.open()].map((index) => encodeMessagesEvent({ type: "content_block_stop", index })),
+        form.closeBlocks(),
         encodeMessagesEvent({
           type: "message_delta",
           delta: { stop_reason: "max_tokens", stop_sequence: null },

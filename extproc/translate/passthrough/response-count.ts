@@ -1,5 +1,6 @@
 import type { Meter } from "../../meter/meter.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { positionIn } from "../../protocol/json/position.ts";
 import type { RequestBody } from "../../protocol/json/request-body.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { bytesOf, countOutput, messagesOutput, objectsIn, type Output } from "../readable-output.ts";
@@ -101,7 +102,7 @@ function partKey({ output_index: item, content_index: part, summary_index: summa
 }
 
 function numberOf(position: unknown): string {
-  return typeof position === "number" ? String(position) : "";
+  return String(positionIn(position) ?? "");
 }
 
 /** Text of a response; the parts that repeat its request are not part of the answer. */

@@ -1,13 +1,13 @@
 import type { GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { brokenOff } from "../../protocol/broken-answer.ts";
-import { isCount } from "../../protocol/json/count.ts";
 import { isGiven, isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
+import { positionIn } from "../../protocol/json/position.ts";
 import { encodeForeign } from "../../protocol/json/raw.ts";
 import { editMembers, mergeEdits, withinElements, write, writeAll, type MemberEdits } from "../../protocol/json/splice.ts";
 import { namesOf } from "../responses/item-names.ts";
 import { FINAL_EVENTS } from "../../protocol/responses/final-events.ts";
-import { completeItemEnd, completeItemStart, completePartText, renamed } from "./item-form.ts";
+import { completeItemEnd, completeItemStart, completePartText, lacksText, partType, renamed } from "./item-form.ts";
 import { completeCallText } from "./response-call.ts";
 import { CALLS, EMPTY_ITEMS, pieceOf, TEXT_MEMBERS, type Piece } from "./response-piece.ts";
 import { createNumbering } from "./event-numbers.ts";
@@ -143,14 +143,15 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     const { item } = json;
     const name = OF_AN_ITEM.exec(type)?.[1];
     if (name === undefined) return null;
-    const index = isCount(json["output_index"]) ? json["output_index"] : null;
+    const index = json["output_index"];
     if (name !== "output_item") return completePiece(json, { type, name, piece: pieceOf(name, json), index });
     if (!isObject(item)) return null;
     return type === "response.output_item.added" ? beginItem(item, index) : endItem(item, index);
   }
 
-  function beginItem(item: JsonObject, index: number | null): CompletedEvent | "hide" | null {
-    const begun = items.begin(index, item);
+  /** @param index as its server gave it. */
+  function beginItem(item: JsonObject, index: unknown): CompletedEvent | "hide" | null {
+    const begun = items.begin(positionIn(index), item);
     if (begun === null) return "hide";
     begun.isShown = true;
     begun.hasContent = !isEmpty(item);
@@ -159,33 +160,35 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     if (begun.hasContent) begun.content.heard.add(0);
     begun.hasPieces = begun.hasContent;
     const inside = mergeEdits(renamed(item, begun), completeItemStart(item));
-    return changed(positionOf(index, begun), inside === null ? {} : { item: inside });
+    return changed(numbered("output_index", index, begun.position), inside === null ? {} : { item: inside });
   }
 
-  function endItem(item: JsonObject, index: number | null): CompletedEvent | "hide" | null {
+  function endItem(item: JsonObject, index: unknown): CompletedEvent | "hide" | null {
     const names = namesOf(item);
-    const known = items.find({ index, names, kind: item["type"] });
+    const position = positionIn(index);
+    const known = items.find({ index: position, names, kind: item["type"] });
     if (known?.isDone === true && names.length > 0) return "hide";
-    const begun = known ?? items.begin(index, item);
+    const begun = known ?? items.begin(position, item);
     if (begun === null) return "hide";
     const edits = endEdits(begun, item, { isFirst: !begun.isDone });
     const missing = begun.hasContent ? [] : piecesBefore(begun, edited(item, edits));
     begun.isDone = true;
-    return changed(positionOf(index, begun), edits === null ? {} : { item: edits }, missing);
+    return changed(numbered("output_index", index, begun.position), edits === null ? {} : { item: edits }, missing);
   }
 
   function completePiece(json: JsonObject, { type, name, piece, index }: PieceOf): CompletedEvent | "hide" | null {
     const { item_id: id } = json;
     const names = namesOf({ id });
     if (isEndWithoutText(json, { type, name, piece })) return "hide";
-    const known = items.find({ index, names, kind: piece.kind });
+    const outputPosition = positionIn(index);
+    const known = items.find({ index: outputPosition, names, kind: piece.kind });
     const empty = known === undefined ? EMPTY_ITEMS.get(piece.kind) : undefined;
-    const begun = known ?? (empty === undefined ? null : items.begin(index, { ...empty, id }));
+    const begun = known ?? (empty === undefined ? null : items.begin(outputPosition, { ...empty, id }));
     // Nothing tells the name of a call that has not begun: its end has what its pieces had.
     if (begun === null && CALLS.has(piece.kind)) return "hide";
-    if (begun === null) return changed(index === null ? { output_index: items.latest() } : {});
+    if (begun === null) return changed(numbered("output_index", index, outputPosition ?? items.latest()));
     const missing = known === undefined ? [added(begun, { ...empty })] : [];
-    const values = { ...positionOf(index, begun), ...(id !== begun.id && { item_id: begun.id }) };
+    const values = { ...numbered("output_index", index, begun.position), ...(id !== begun.id && { item_id: begun.id }) };
     const text = CALLS.has(piece.kind) ? completeCall(json, { type, name, item: begun }) : null;
     if (text === "hide") return "hide";
     begun.isShown = true;
@@ -202,7 +205,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
 
   function completePart(json: JsonObject, { type, name, list, part, item, values, missing }: PartOf): CompletedEvent | null {
     const indexName = list === "content" ? "content_index" : "summary_index";
-    const index = isCount(json[indexName]) ? json[indexName] : null;
+    const index = positionIn(json[indexName]);
     const parts = item[list];
     const begins = isPart(type) && type.endsWith(".added");
     const known = begins ? undefined : parts.find(index);
@@ -214,7 +217,7 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     return changed(
       {
         ...values,
-        ...(index !== position && { [indexName]: position }),
+        ...numbered(indexName, json[indexName], position),
         ...(isTextWithoutLogprobs(json, type) && { logprobs: [] }),
         ...(type.startsWith("response.reasoning_part.") && { type: type.replace("reasoning_part", "content_part") }),
       },
@@ -319,7 +322,8 @@ interface EventOf {
 }
 
 interface PieceOf extends EventOf {
-  index: number | null;
+  /** As its server gave it. */
+  index: unknown;
 }
 
 interface PartOf extends Omit<EventOf, "piece"> {
@@ -347,7 +351,7 @@ function isTextWithoutLogprobs({ logprobs }: JsonObject, type: string): boolean 
 
 /** vLLM has an event of its own for parts of reasoning, and gives them the type of text. */
 function isOtherReasoning({ part }: JsonObject, type: string, { kind }: ResponseItem): boolean {
-  return kind === "reasoning" && isPart(type) && isObject(part) && part["type"] === "output_text";
+  return kind === "reasoning" && isPart(type) && isObject(part) && partType(part) === "output_text";
 }
 
 function partEdits(json: JsonObject, type: string, item: ResponseItem): CompletedEvent["inside"] {
@@ -361,7 +365,7 @@ function partEdits(json: JsonObject, type: string, item: ResponseItem): Complete
 function isEndWithoutText(json: JsonObject, { type, name, piece }: EventOf): boolean {
   if (!type.endsWith(".done") || CALLS.has(piece.kind)) return false;
   const { part } = json;
-  if (isPart(type)) return isObject(part) && completePartText(part) !== null;
+  if (isPart(type)) return isObject(part) && lacksText(part);
   const member = TEXT_MEMBERS.get(name);
   return member !== undefined && !isGiven(json[member]);
 }
@@ -377,9 +381,11 @@ function added({ position, id }: ResponseItem, item: JsonObject): JsonObject {
 }
 
 function beginParts(parts: ItemParts, list: unknown): void {
-  if (Array.isArray(list)) for (const index of list.keys()) parts.begin(index);
+  // A text becomes the only part.
+  const all: readonly unknown[] = Array.isArray(list) ? list : [list].filter((text) => typeof text === "string" && text !== "");
+  for (const index of all.keys()) parts.begin(index);
 }
 
-function positionOf(index: number | null, { position }: ResponseItem): JsonObject {
-  return index === position ? {} : { output_index: position };
+function numbered(name: string, given: unknown, position: number): JsonObject {
+  return given === position ? {} : { [name]: position };
 }

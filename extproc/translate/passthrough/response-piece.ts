@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
+import { partType } from "./item-form.ts";
 
 /** What an event says about its item. */
 export interface Piece {
@@ -44,6 +45,6 @@ export const TEXT_MEMBERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 export function pieceOf(name: string, { part }: JsonObject): Piece {
-  const described = name === "content_part" && isObject(part) ? part["type"] : name;
+  const described = name === "content_part" && isObject(part) ? partType(part) : name;
   return (typeof described === "string" ? PIECES.get(described) : undefined) ?? UNKNOWN;
 }

@@ -1,6 +1,7 @@
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
+import { inputText } from "../../protocol/messages/answer-block.ts";
 import { encodeSseEvent } from "../../protocol/sse.ts";
 
 /**
@@ -67,7 +68,7 @@ function partsOf(block: Buffer): { start: Encodable; deltas: Members[] } {
     case '"tool_use"':
       return {
         start: { ...rest, input: {} },
-        deltas: [{ type: "input_json_delta", partial_json: raw(block, "input")?.text ?? "{}" }],
+        deltas: [{ type: "input_json_delta", partial_json: inputText(rawMember(block, "input")) }],
       };
     default:
       return { start: new RawJson(block.toString("utf8")), deltas: [] };

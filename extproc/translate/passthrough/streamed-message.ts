@@ -1,10 +1,10 @@
 import { GatewayError } from "../../../contract/errors.ts";
-import { checkBlocks } from "../../protocol/answer-bounds.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isGiven, isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
+import { createBlockPositions } from "../../protocol/messages/block-positions.ts";
 import { encodeInput } from "../../protocol/messages/encode-message.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
@@ -44,8 +44,7 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
   const usage = new Map<string, Encodable>();
   let hasOutputCount = false;
   const blocks: StreamedBlock[] = [];
-  /** The last one of each index: some servers give all the same. */
-  const open = new Map<unknown, StreamedBlock>();
+  const positions = createBlockPositions();
   for (const { event, data } of events) {
     const json = parseEvent(data);
     const written = Buffer.from(data);
@@ -66,7 +65,7 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
         break;
       }
       case "content_block_delta":
-        addDelta(open.get(json["index"]) ?? beginMissing(json), json["delta"], written);
+        addDelta(blockOf(json), json["delta"], written);
         break;
       case "message_delta":
         // A later event that only reports usage takes back no reason.
@@ -83,10 +82,13 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
   }
   throw brokenOff();
 
+  function blockOf(json: JsonObject): StreamedBlock | undefined {
+    const position = positions.find(json["index"]);
+    return position === undefined ? beginMissing(json) : blocks[position];
+  }
+
   function begin(index: unknown, block: StreamedBlock): StreamedBlock {
-    blocks.push(block);
-    checkBlocks(blocks.length);
-    open.set(index, block);
+    blocks[positions.begin(index)] = block;
     return block;
   }
 

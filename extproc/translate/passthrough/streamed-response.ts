@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
-import { isCount } from "../../protocol/json/count.ts";
 import { isObject, parseObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
+import { positionIn } from "../../protocol/json/position.ts";
 import { encodeForeign, encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
@@ -42,7 +42,7 @@ interface EndedItem extends StreamedItem {
 
 /** None for one that has ended before. */
 function endedItem({ output_index: index, item }: JsonObject, data: string, items: ResponseItems): EndedItem[] {
-  const begun = isObject(item) ? items.begin(isCount(index) ? index : null, item) : null;
+  const begun = isObject(item) ? items.begin(positionIn(index), item) : null;
   if (begun === null) return [];
   begun.isDone = true;
   return [{ item: begun, position: begun.position, written: String(rawMember(Buffer.from(data), "item") ?? "null") }];

@@ -11,12 +11,18 @@ import { emptyMessage } from "../empty-message.ts";
 const MESSAGES = { ...CHAT, max_tokens: 10 };
 const USAGE = chunk({}, { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } });
 
-/** One that lacks nothing. */
-const messageArbitrary = anyMessage.map((message) => ({
-  ...message,
-  content: message.content.map((block) => (block.type === "tool_use" && block.id === "" ? { ...block, id: "toolu_3" } : block)),
-  stop_reason: reasonOf(message),
-}));
+/** One that lacks nothing, and whose calls have ids of their own. */
+const messageArbitrary = anyMessage.map((message) => {
+  const ids = message.content.map((block) => (block.type === "tool_use" ? block.id : ""));
+  const isTaken = (id: string, at: number) => id === "" || ids.indexOf(id) < at;
+  return {
+    ...message,
+    content: message.content.map((block, at) =>
+      block.type === "tool_use" && isTaken(block.id, at) ? { ...block, id: `toolu_3_${at}` } : block,
+    ),
+    stop_reason: reasonOf(message),
+  };
+});
 
 /** One that does not hide calls. */
 function reasonOf({ content, stop_reason: reason }: { content: readonly { type: string }[]; stop_reason: string | null }) {

@@ -163,3 +163,48 @@ test("text and arguments that come only with their ends reach clients of another
   ]);
   expect(await playChat(sent)).toMatchObject({ content: "Good day.", tool_calls: [{ function: oslo }] });
 });
+
+describe.for<[string, unknown]>([
+  ["a text", "Good day."],
+  ["a part of chat's type", [{ type: "text", text: "Good day." }]],
+])("a message whose content is %s", ([, content]) => {
+  const odd = { ...message, content };
+  const part = Array.isArray(content) ? { part: { type: "text", text: "Good day." } } : { part: text };
+  const ofPart = { item_id: "msg_1", output_index: 0, content_index: 0 };
+  const streams = {
+    "with pieces": write([
+      created,
+      { type: "response.output_item.added", output_index: 0, item: { ...odd, content: Array.isArray(content) ? [] : "" } },
+      { type: "response.content_part.added", ...ofPart, part: { ...part.part, text: "" } },
+      { type: "response.output_text.delta", ...ofPart, delta: "Good day." },
+      { type: "response.content_part.done", ...ofPart, ...part },
+      { type: "response.output_item.done", output_index: 0, item: odd },
+      ending([odd]),
+    ]),
+    "without pieces": write([created, { type: "response.output_item.done", output_index: 0, item: odd }, ending([odd])]),
+    "at its start": write([
+      created,
+      { type: "response.output_item.added", output_index: 0, item: odd },
+      { type: "response.output_item.done", output_index: 0, item: odd },
+      ending([odd]),
+    ]),
+  };
+  const whole = JSON.stringify(ending([odd]).response);
+  const proper = [{ type: "message", content: [{ type: "output_text", text: "Good day.", annotations: [] }] }];
+
+  test.for(Object.entries(streams))("has the part that clients read, streamed %s", async ([, sent]) => {
+    const { text: passed } = play(REQUEST, [Buffer.from(sent)], { protocol: "responses" });
+    const response = await replayResponses(passed);
+    expect(response.output).toMatchObject(proper);
+    expect(response.output_text).toBe("Good day.");
+    expect(passed).not.toMatch(/"type":"text"|"content":"/);
+    expect(await playChat(sent)).toMatchObject({ content: "Good day." });
+  });
+
+  test("has it in a complete response, as a stream as well", async () => {
+    expect(playWhole(whole)).toMatchObject({ output: proper });
+    const { text: passed } = play(REQUEST, [Buffer.from(whole)], { protocol: "responses" });
+    expect((await replayResponses(passed)).output_text).toBe("Good day.");
+    expect(await playChat(whole)).toMatchObject({ content: "Good day." });
+  });
+});
