@@ -33,10 +33,17 @@ function completeList(item: JsonObject, name: ListName, written: () => JsonObjec
   if (!isGiven(list) || list === "") return { [name]: write(written()?.[name] ?? []) };
   if (typeof list === "string") return { [name]: write([partOf(list, name)]) };
   if (!Array.isArray(list)) return null;
+  // A proper message has some; reasoning may have no summary.
+  if (list.length === 0 && name === "content") return withWritten(name, written());
   const edits = list.map((part: unknown, at) =>
     isObject(part) ? completePartText(part, (member) => textAt(written()?.[name], at, member)) : null,
   );
   return edits.every((edit) => edit === null) ? null : { [name]: withinElements(edits) };
+}
+
+function withWritten(name: ListName, written: JsonObject | undefined): MemberEdits | null {
+  const parts = written?.[name];
+  return Array.isArray(parts) && parts.length > 0 ? { [name]: write(parts) } : null;
 }
 
 /** Some servers write a text where others have a list of parts, as chat does. */
@@ -65,9 +72,16 @@ function completeCallEnd(item: JsonObject, { written, isCut }: EndedItem): Membe
 export function completePartText(part: JsonObject, written: (member: string) => string = () => ""): MemberEdits | null {
   const type = partType(part);
   const member = PART_TEXTS.get(type);
-  const text = member !== undefined && lacksText(part) ? { [member]: write(written(member)) } : null;
+  const text = member === undefined ? null : missingText(part, member, written);
   if (type === part["type"]) return text;
   return { type: write(type), ...(!isGiven(part["annotations"]) && { annotations: write([]) }), ...text };
+}
+
+/** Some servers repeat a part without its text where its item or the response ends. */
+function missingText(part: JsonObject, member: string, written: (member: string) => string): MemberEdits | null {
+  if ((part[member] ?? "") !== "") return null;
+  const text = written(member);
+  return text === part[member] ? null : { [member]: write(text) };
 }
 
 export function lacksText(part: JsonObject): boolean {

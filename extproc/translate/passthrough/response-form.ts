@@ -47,8 +47,8 @@ const OF_AN_ITEM = /^response\.([a-z_]+)\.(?:annotation\.)?(?:delta|done|added)$
 interface SoFar {
   /** What an item holds, by the client's position. */
   contentOf(position: number): JsonObject | undefined;
-  /** The gateway's count, for a server that reports none. */
-  counted(): Usage;
+  /** The gateway's count, for a server that reports none; null to leave usage as it is. */
+  counted: (() => Usage) | null;
 }
 
 export function createResponseForm(facts: ResponseFacts, { contentOf, counted }: SoFar): ResponseForm {
@@ -83,7 +83,8 @@ export function createResponseForm(facts: ResponseFacts, { contentOf, counted }:
     const isEnd = FINAL_EVENTS.includes(type);
     const isCut = isCutOff(response, status);
     const ends = isEnd ? endItems(output, known, isCut) : [];
-    const members = mergeEdits(headEdits(missing), completeResponseUsage(response, isEnd ? counted : null));
+    const usage = counted === null ? null : completeResponseUsage(response, isEnd ? counted : null);
+    const members = mergeEdits(headEdits(missing), usage);
     const completeItemAt = (item: JsonObject, at: number) => {
       const begun = known[at];
       if (begun !== undefined && isEnd) return endEdits(begun, item, { isFirst: !hasEnded, isCut });

@@ -25,18 +25,19 @@ import { encodeSseEvent, type SseEvent } from "../../protocol/sse.ts";
 import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
 import { refuseStored } from "../responses/stored.ts";
 import type { Translation, TranslationInput } from "../translation.ts";
+import { createCompletedResponse, editsInside } from "./completed-response.ts";
 import { errorReader } from "./error-reader.ts";
 import { limitEdits } from "./output-limit.ts";
 import { leaveUnknownReasoning } from "./own-reasoning.ts";
 import { refusePriceModifiers } from "./price-modifiers.ts";
 import { createResponseCount, type ResponseCount } from "./response-count.ts";
-import { completeWholeResponse, createResponseForm, type CompletedEvent } from "./response-form.ts";
+import { completeWholeResponse, type CompletedEvent } from "./response-form.ts";
 import type { ResponseFacts } from "./response-head.ts";
-import { createResponseSoFar } from "./response-so-far.ts";
 import { refuseSeveralAnswers } from "./single-answer.ts";
 import { createPassthroughStream, type EventEdit, type StreamRules } from "./stream.ts";
-import { eventsOfResponse, responseOf } from "./streamed-response.ts";
+import { eventsOfResponse } from "./streamed-response.ts";
 import { refuseUnpriced } from "./unpriced-features.ts";
+import { responseOf } from "./unstreamed-response.ts";
 import { parseWhole } from "./whole-answer.ts";
 import { incomplete } from "../../protocol/broken-answer.ts";
 
@@ -132,7 +133,7 @@ function parseEnvelope(body: RequestBody): z.infer<typeof envelopeSchema> {
 
 function passAnswer(body: Buffer, meter: Meter, { facts, edits, createCount, reader }: AnswerRules): Buffer {
   const events = eventsInBody(body);
-  const answer = events === null ? withoutMark(body) : responseOf(events, reader, facts.requestId);
+  const answer = events === null ? withoutMark(body) : responseOf(events, reader, facts);
   const json = parseResponse(answer, reader);
   createCount(meter).whole(json, answer.toString("utf8"));
   meter.report(responsesUsage(json["usage"]) ?? {});
@@ -153,8 +154,8 @@ function parseResponse(body: Buffer, reader: ErrorReader): JsonObject {
 
 function createRules(meter: Meter, { facts, edits, createCount, reader }: AnswerRules): StreamRules {
   const count = createCount(meter);
-  const soFar = createResponseSoFar(edits);
-  const form = createResponseForm(facts, { contentOf: soFar.item, counted: () => meter.final().usage });
+  const completed = createCompletedResponse(facts, { edits, counted: () => meter.final().usage });
+  const { soFar } = completed;
   let outcome: ReturnType<StreamRules["outcome"]> = "open";
 
   function read({ data, event }: SseEvent, json: JsonObject | null): EventEdit {
@@ -177,47 +178,22 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
     if (type === "response.failed") {
       outcome = "failed";
       const failed = { ...edits, error: write(encodeError(failureOf(response))) };
-      const completed = form.complete(json);
-      return completed === "hide" || completed instanceof GatewayError ? completed : changeOf(completed, failed);
+      const change = completed.complete(json);
+      return change === "hide" || change instanceof GatewayError ? change : changeOf(change, failed);
     }
     if (isFailure) {
       outcome = "failed";
       return failureOf(response);
     }
-    const wasOpen = outcome === "open";
-    if (wasOpen && ENDINGS.has(type)) outcome = "complete";
-    const completed = form.complete(json);
-    if (completed instanceof GatewayError) outcome = "failed";
-    if (completed === "hide" || completed instanceof GatewayError) return completed;
-    remember(json, data, completed);
-    // Once: a server could repeat a short event, and all items with it.
-    const isEnd = wasOpen && outcome === "complete";
-    const items = isObject(response) && isEnd && isEmptyList(response["output"]) ? { output: itemsSoFar() } : null;
-    return changeOf(completed, isObject(response) ? mergeEdits(edits, items) : null);
-  }
-
-  /** As the client gets it. */
-  function remember(json: JsonObject, data: string, completed: CompletedEvent | null): void {
-    if (completed === null) {
-      soFar.read(json, data);
-      return;
-    }
-    for (const event of completed.missing) soFar.read(event, encodeForeign(event));
-    const { values, inside } = completed;
-    // Of what is inside, only items and responses are kept; most events are pieces of text.
-    const isEdited = inside.item !== undefined || inside.response !== undefined;
-    soFar.read({ ...json, ...values }, isEdited ? editMembers(Buffer.from(data), editsInside(inside)).toString("utf8") : data);
+    if (outcome === "open" && ENDINGS.has(type)) outcome = "complete";
+    const change = completed.read(json, data);
+    if (change instanceof GatewayError) outcome = "failed";
+    return change === "hide" || change instanceof GatewayError ? change : changeOf(change, isObject(response) ? edits : null);
   }
 
   function failureOf(response: unknown): GatewayError {
     const isExplained = isObject(response) && isObject(response["error"]);
     return isExplained ? readUpstreamErrorPayload(response, reader) : incomplete();
-  }
-
-  /** Some servers send the items in their own events only: clients read the last response, and the gateway stores it. */
-  function itemsSoFar(): MemberEdit {
-    const output = Buffer.from(soFar.output());
-    return () => output;
   }
 
   function changeOf(completed: CompletedEvent | null, response: MemberEdits | null): EventEdit {
@@ -252,14 +228,6 @@ function createRules(meter: Meter, { facts, edits, createCount, reader }: Answer
       return eventsOfResponse(answer);
     },
   };
-}
-
-function editsInside(inside: CompletedEvent["inside"]): MemberEdits {
-  return Object.fromEntries(Object.entries(inside).map(([name, edits]) => [name, within(edits)]));
-}
-
-function isEmptyList(value: unknown): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
 const ENDINGS: ReadonlySet<unknown> = new Set(FINAL_EVENTS);

@@ -1,73 +1,10 @@
-import { GatewayError } from "../../../contract/errors.ts";
-import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
-import { isObject, parseObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
-import { positionIn } from "../../protocol/json/position.ts";
+import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeForeign, encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
 import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember, scanElements } from "../../protocol/json/scan.ts";
-import { editMembers } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
-import type { SseEvent } from "../../protocol/sse.ts";
-import { readUpstreamErrorPayload, type ErrorReader } from "../../protocol/upstream-error.ts";
-import { createResponseItems, type ResponseItem, type ResponseItems } from "../responses/response-items.ts";
-import { withOmitted, type StreamedItem } from "./omitted-items.ts";
-import { brokenOff } from "../../protocol/broken-answer.ts";
 
 const NOTHING = Buffer.alloc(0);
-
-/**
- * The response that a stream ends with, from servers that stream although JSON was requested.
- * @throws GatewayError `upstream_error` when the stream is cut off or is not a response; the upstream's own error when it holds
- * one.
- */
-export function responseOf(events: readonly SseEvent[], reader: ErrorReader, requestId: string): Buffer {
-  const items = createResponseItems(requestId);
-  const ended: EndedItem[] = [];
-  for (const { event, data } of events) {
-    if (data.trim() === "[DONE]") break;
-    const json = parseEvent(data);
-    const type = (isObject(json) ? textOf(json["type"]) : "") || event;
-    const isError = type === "error" || (isObject(json) && isObject(json["error"]));
-    if (isError) throw readUpstreamErrorPayload(json, reader);
-    if (type === "response.output_item.done" && isObject(json)) ended.push(...endedItem(json, data, items));
-    if (type === "response.completed" || type === "response.incomplete" || type === "response.failed")
-      return withItems(rawMember(Buffer.from(data), "response") ?? NOTHING, items, ended);
-  }
-  throw brokenOff();
-}
-
-interface EndedItem extends StreamedItem {
-  item: ResponseItem;
-}
-
-/** None for one that has ended before. */
-function endedItem({ output_index: index, item }: JsonObject, data: string, items: ResponseItems): EndedItem[] {
-  const begun = isObject(item) ? items.begin(positionIn(index), item) : null;
-  if (begun === null) return [];
-  begun.isDone = true;
-  return [{ item: begun, position: begun.position, written: String(rawMember(Buffer.from(data), "item") ?? "null") }];
-}
-
-/** Some servers send some items, or all of them, in their own events only. */
-function withItems(response: Buffer, items: ResponseItems, ended: readonly EndedItem[]): Buffer {
-  if (ended.length === 0) return response;
-  const output = rawMember(response, "output") ?? NOTHING;
-  const listed = scanElements(output).map((element) => parseObject(element.toString("utf8")) ?? {});
-  const known = items.match(listed);
-  const isOmitted = new Set(items.others(known));
-  const omitted = ended.filter(({ item }) => isOmitted.has(item));
-  if (omitted.length === 0) return response;
-  const positions = known.map((item) => item?.position);
-  return editMembers(response, { output: () => withOmitted(output, positions, omitted) });
-}
-
-function parseEvent(data: string): unknown {
-  try {
-    return parseWithin(data, EVENT_BOUNDS);
-  } catch (cause) {
-    throw new GatewayError("upstream_error", "The model server sent data that is not JSON.", { cause });
-  }
-}
 
 type Members = Record<string, Encodable>;
 
