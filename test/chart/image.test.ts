@@ -53,8 +53,9 @@ describe("the image", () => {
 
   test("contains the commands that the guide and the containers' hooks run", async () => {
     expect(await start(["dist/extproc-drain-command.mjs"])).toContain("Invalid environment: ENVOY_DRAIN_SECONDS");
-    for (const command of ["account", "admin", "check", "migrate"])
-      expect(await start([`dist/ledger-${command}-command.mjs`])).toContain("Invalid environment: DATABASE_URL");
+    const commands = { account: ["team-a"], admin: ["grant", "ada@example.com"], check: [], migrate: [] };
+    for (const [command, words] of Object.entries(commands))
+      expect(await start([`dist/ledger-${command}-command.mjs`, ...words])).toContain("Invalid environment: DATABASE_URL");
   });
 
   test("contains the packages that are not in the bundles", async () => {

@@ -180,8 +180,14 @@ function hasOutput({ content, tool_calls: calls, function_call: legacy }: JsonOb
   return (isGiven(content) && content !== "") || isGiven(calls) || isGiven(legacy);
 }
 
-/** The same of a complete answer. */
-export function completeCompletion(json: JsonObject, head: AnswerHead, requestId: string): MemberEdits | null {
+/**
+ * The same of a complete answer.
+ * @param answers that the client requested.
+ */
+export function completeCompletion(
+  json: JsonObject,
+  { head, requestId, answers }: { head: AnswerHead; requestId: string; answers: number },
+): MemberEdits | null {
   const { choices } = json;
   const list = Array.isArray(choices) ? completeElements(choices, completeChoice) : null;
   return mergeEdits(completeHead(json, "chat.completion", head), editsOf("choices", list));
@@ -190,7 +196,7 @@ export function completeCompletion(json: JsonObject, head: AnswerHead, requestId
     const { index, message } = choice;
     const shown = reasonShown(isObject(message) ? message : {}, "stop");
     const edits = mergeEdits(
-      isCount(index) ? null : { index: write(position) },
+      isCount(index) && (index === position || answers > 1) ? null : { index: write(position) },
       isFinished(choice) ? completeReason(choice, shown) : { finish_reason: write(shown) },
     );
     if (!isObject(message)) return edits;

@@ -109,7 +109,7 @@ function passAnswer(body: Buffer, meter: Meter, { wishes, profile, requestId, re
   countAll(json, { meter, findUnreadBytes: (piece) => findUnread(answer, piece) });
   meter.report(chatUsage(json, profile) ?? {});
   const usage = completeCompletionUsage(json, meter.final().usage);
-  const missing = mergeEdits(completeCompletion(json, head, requestId), usage);
+  const missing = mergeEdits(completeCompletion(json, { head, requestId, answers: wishes.answers }), usage);
   if (wishes.model === null && missing === null) return answer;
   return editMembers(answer, { ...(wishes.model !== null && { model: replace(wishes.model) }), ...missing });
 }

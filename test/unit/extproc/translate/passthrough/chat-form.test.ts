@@ -272,6 +272,13 @@ test("a complete answer gets what it lacks, and keeps its other bytes", () => {
   });
 });
 
+test("the only choice of a complete answer is the first, as in a stream", () => {
+  const written = JSON.stringify({
+    choices: [{ index: 1, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }],
+  });
+  expect(JSON.parse(complete(written))).toMatchObject({ choices: [{ index: 0, message: { content: "hi" } }] });
+});
+
 const THOUGHT = { type: "thinking", thinking: [{ type: "text", text: "Hmm. " }] };
 
 test("thinking among the parts of an answer becomes its reasoning", async () => {
