@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject } from "../json/object.ts";
+import { positionSchema } from "../json/position.ts";
 import { rawMember } from "../json/scan.ts";
 import type { SseEvent } from "../sse.ts";
 import { parseUpstreamJson } from "../json/upstream-json.ts";
@@ -29,7 +30,7 @@ export type AnswerDelta =
   /** Of a kind that the protocol does not have; `hasText`: it contains text nevertheless. */
   | { type: "other"; hasText: boolean };
 
-const index = z.unknown().optional();
+const index = positionSchema;
 const text = z.string().nullish();
 
 const eventSchema = z.discriminatedUnion("type", [

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { isObject, type JsonObject } from "../json/object.ts";
-import { positionIn } from "../json/position.ts";
+import { positionIn, positionSchema } from "../json/position.ts";
 
 /** Of an item; llama.cpp leaves it out, and names the item by its id. */
-const outputIndex = z.unknown().optional().transform(positionIn);
+const outputIndex = positionSchema.transform(positionIn);
 /** Of a part; where it is left out, there is one. */
 const partIndex = outputIndex.transform((value) => value ?? 0);
 /** Proxies that leave out empty members leave it out of an empty delta. */
