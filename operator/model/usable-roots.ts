@@ -21,7 +21,7 @@ export interface UsableRoots {
 
 /**
  * The roots without those that an Envoy cannot read. It rejects all of them together without naming one. Then it gets probes, which
- * it never uses: halves, until the faulty ones are known.
+ * it never uses: halves, until the faulty ones are known (docs/decisions/0094).
  * @param rejected what Envoys have rejected, with their messages.
  * @param mayProbe if not, what is not known to be readable is left out.
  */

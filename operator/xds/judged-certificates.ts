@@ -9,7 +9,7 @@ export interface NamedResource {
 /**
  * What one Envoy has said of the certificates that verify servers. A rejection loses the whole response and does not name them, and
  * Envoy accepts the same certificates when they are sent again, without using them: so they are sent alone, once, and the answer
- * is kept.
+ * is kept (docs/decisions/0094).
  */
 export interface JudgedCertificates {
   has(certificates: NamedResource): boolean;
