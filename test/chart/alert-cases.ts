@@ -178,6 +178,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { "none for an hour": { [series("gateway_operator_rejections_total", 'pod="a"')]: "4x90" } },
   },
   {
+    alert: "GatewayTrustedCaUnreadable",
+    labels: {},
+    fires: { [series("gateway_operator_unusable_roots", 'pod="a"')]: "0x40 2x50" },
+    quiet: { "all are used": { [series("gateway_operator_unusable_roots", 'pod="a"')]: NONE } },
+  },
+  {
     alert: "GatewayRolloutFailing",
     labels: {},
     fires: { [rollouts("failed")]: "0+1x90", [rollouts("published")]: "3x90" },
