@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
+import { eventType } from "../event-type.ts";
 import { isObject } from "../json/object.ts";
 import { positionSchema } from "../json/position.ts";
 import { rawMember } from "../json/scan.ts";
@@ -77,7 +78,7 @@ export function parseEvent(
   if (data.trim() === "[DONE]") return null;
   const json = parseUpstreamJson(data);
   // Proxies in front of a server send errors in their own shapes, without a type.
-  const type = json["type"] ?? event ?? (isObject(json["error"]) ? "error" : null);
+  const type = eventType(json["type"], event) ?? (isObject(json["error"]) ? "error" : null);
   if (!TYPES.has(type)) return null;
   const parsed = eventSchema.safeParse({ ...json, type });
   if (!parsed.success) throw malformed(parsed.error);

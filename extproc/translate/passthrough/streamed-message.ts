@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { eventType } from "../../protocol/event-type.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
 import { isGiven, isObject, textOf, type JsonObject } from "../../protocol/json/object.ts";
 import { encodeJson, RawJson, type Encodable } from "../../protocol/json/raw.ts";
@@ -48,7 +49,7 @@ export function messageOf(events: readonly SseEvent[], reader: ErrorReader): Buf
   for (const { event, data } of events) {
     const json = parseEvent(data);
     const written = Buffer.from(data);
-    const type: unknown = json["type"] ?? event;
+    const type = eventType(json["type"], event);
     if (type === "error" || event === "error" || isObject(json["error"])) throw readUpstreamErrorPayload(json, reader);
     switch (type) {
       case "message_start": {

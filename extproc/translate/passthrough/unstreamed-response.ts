@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { eventType } from "../../protocol/event-type.ts";
 import { EVENT_BOUNDS, parseWithin } from "../../protocol/json/bounds.ts";
-import { isObject, textOf } from "../../protocol/json/object.ts";
+import { isObject } from "../../protocol/json/object.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers } from "../../protocol/json/splice.ts";
 import type { SseEvent } from "../../protocol/sse.ts";
@@ -21,7 +22,7 @@ export function responseOf(events: readonly SseEvent[], reader: ErrorReader, fac
   for (const { event, data } of events) {
     if (data.trim() === "[DONE]") break;
     const json = parseEvent(data);
-    const type = (isObject(json) ? textOf(json["type"]) : "") || event;
+    const type = eventType(isObject(json) ? json["type"] : null, event);
     const isError = type === "error" || (isObject(json) && isObject(json["error"]));
     if (isError) throw readUpstreamErrorPayload(json, reader);
     const change = isObject(json) ? completed.read({ ...json, type }, data) : null;

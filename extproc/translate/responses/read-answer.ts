@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../contract/errors.ts";
+import { eventType } from "../../protocol/event-type.ts";
 import { member } from "../../protocol/json/count.ts";
 import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import { parseUpstreamJson } from "../../protocol/json/upstream-json.ts";
@@ -147,7 +148,7 @@ export function createAnswerReader(context: ResponsesAnswerContext): AnswerReade
       // The protocol has no such line, but proxies end every stream with it.
       if (data.trim() === "[DONE]") return [];
       const json = parseUpstreamJson(data);
-      const type = json["type"] === "" ? event : (json["type"] ?? event);
+      const type = eventType(json["type"], event);
       // Proxies in front of a server send errors in their own shapes, without a type.
       if (type === "error" || (typeof type !== "string" && isObject(json["error"])))
         readAnswer({ ...json, type: "error" }, context);
