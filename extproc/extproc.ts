@@ -174,7 +174,7 @@ export async function startExtproc(
     onRefused: events.limited,
     defer: deferBy,
   });
-  const limits = createLimits({ clock, turns: createLimitTurns(database, holder) });
+  const limits = createLimits({ clock, monotonic: MONOTONIC, turns: createLimitTurns(database, holder) });
   const runWatch = startRunWatch({ clock: MONOTONIC, log });
   const pepper = createSecretKey(config.pepper);
   const tickets = createTickets(pepper);

@@ -68,16 +68,20 @@ export interface Rounds {
   stop(): Promise<void>;
 }
 
-/** @param options.onFailure called after a failed round; the next round runs as usual. */
-export function startRounds(
-  round: () => Promise<void>,
-  { everyMs, onFailure }: { everyMs: number; onFailure: (error: unknown) => void },
-): Rounds {
+interface RoundsOptions {
+  everyMs: number;
+  /** Called after a failed round; the next round runs as usual. */
+  onFailure: (error: unknown) => void;
+  /** Waits between rounds, at most `everyMs`. */
+  rest?: WakeUp["wait"];
+}
+
+export function startRounds(round: () => Promise<void>, { everyMs, onFailure, rest = pause }: RoundsOptions): Rounds {
   const stopping = new AbortController();
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       await round().catch(onFailure);
-      await pause(everyMs, stopping.signal);
+      await rest(everyMs, stopping.signal);
     }
   }
   const ended = run();

@@ -22,21 +22,26 @@ export interface ReservationInput {
 }
 
 /**
- * Credit first: the limits count the held amount. A refusal by either leaves nothing taken.
+ * Credit first: the limits count the held amount. A refusal by either leaves nothing taken; while it waits for a limit, the credit
+ * stays held.
  * @throws GatewayError (or rejects with one) as Credit.admit and Limits.begin.
  */
 export function reserve(
   { limits, credit }: { limits: Limits; credit: Credit },
   { caller, protocol, size, signal }: ReservationInput,
 ): Reservation | Promise<Reservation> {
-  const begin = (hold: Hold): Reservation => {
+  const begin = (hold: Hold): Reservation | Promise<Reservation> => {
     const heldNanoUsd = hold.heldNanoUsd();
-    try {
-      const limited = limits.begin(caller, protocol, { tokens: size.promptTokens, nanoUsd: heldNanoUsd });
-      return { hold, outputTokens: size.outputTokens(heldNanoUsd), limited };
-    } catch (error) {
+    const begun = (limited: LimitedRequest): Reservation => ({ hold, outputTokens: size.outputTokens(heldNanoUsd), limited });
+    const refused = (error: unknown): never => {
       hold.release();
       throw error;
+    };
+    try {
+      const limited = limits.begin(caller, protocol, { tokens: size.promptTokens, nanoUsd: heldNanoUsd });
+      return limited instanceof Promise ? limited.then(begun, refused) : begun(limited);
+    } catch (error) {
+      return refused(error);
     }
   };
   const hold = credit.admit(caller.account, size, signal);

@@ -3,6 +3,7 @@ import { GatewayError } from "../../contract/errors.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { requestChanges } from "../headers.ts";
+import type { LimitedRequest } from "../limits/limits.ts";
 import { decodeIfPossible } from "../protocol/content-coding.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 import * as reply from "../reply.ts";
@@ -10,6 +11,7 @@ import type { Reply } from "../reply.ts";
 import { createResponsesCount } from "../translate/count-tokens/responses-count.ts";
 import { createTokenCount } from "../translate/count-tokens/token-count.ts";
 import { BROKEN_OFF } from "./answer-stream.ts";
+import { charged } from "./charged.ts";
 import { redactorOf, type ExchangeContext } from "./context.ts";
 import { answered, type Counting, type Step } from "./phase.ts";
 import { forPage } from "./refusal.ts";
@@ -26,9 +28,20 @@ export interface CountRequest {
 const NOTHING_USED = { tokens: 0, nanoUsd: 0n };
 
 /** A request to count tokens: free, and counted by the model server if it can (S16). */
-export function countTokens(context: ExchangeContext, request: CountRequest): Step {
+export function countTokens(context: ExchangeContext, request: CountRequest): Step | Promise<Step> {
+  const counting = context.deps.limits.begin(request.caller, context.protocol, NOTHING_USED);
+  return counting instanceof Promise
+    ? counting.then((begun) => charged(context, () => startCount(context, request, begun)))
+    : startCount(context, request, counting);
+}
+
+function startCount(context: ExchangeContext, request: CountRequest, counting: LimitedRequest): Step {
   const { deps, requestId } = context;
-  const counting = deps.limits.begin(request.caller, context.protocol, NOTHING_USED);
+  // The client left while the request waited for a turn of its limits.
+  if (context.client.aborted) {
+    counting.cancel();
+    return answered(reply.passBody());
+  }
   context.closers.push(() => counting.end(NOTHING_USED));
   const count = request.client === "responses" ? createResponsesCount(request) : createTokenCount(request);
   const { upstream } = count;

@@ -76,7 +76,7 @@ export function forward(context: ExchangeContext, admitted: Admitted, bytes: Buf
     }),
   );
 
-  function count(turn: StoredTurn): Step {
+  function count(turn: StoredTurn): Step | Promise<Step> {
     const backend = chooseBackend(model.backends, deps.random());
     return countTokens(context, { body: turn.body, headers, caller, backend, client: endpoint.protocol });
   }
@@ -145,13 +145,13 @@ function sendChecked(context: ExchangeContext, request: ReadRequest, reservation
   );
 }
 
-/** After a wait for credit, or for a check of the text. @throws as `stillAccepted`. */
+/** After a wait for credit or limits, or for a check of the text. @throws as `stillAccepted`. */
 function acceptOrRelease(context: ExchangeContext, request: ReadRequest, reservation: Reservation): void {
   orRelease(reservation, () => stillAccepted(context, request));
 }
 
 function send(context: ExchangeContext, request: ReadRequest, reservation: Reservation): Step {
-  // The client left while the request waited for credit: nothing runs, and nobody reads this reply.
+  // The client left while the request waited: nothing runs, and nobody reads this reply.
   if (context.client.aborted) {
     release(reservation);
     return answered(reply.passBody());

@@ -7,8 +7,14 @@ export interface Counter {
   readonly definition: Limit;
   /** A count, or nano-USD. */
   readonly limit: bigint;
-  /** Nothing more may begin. Running requests may exceed the limit: their usage is known only at the end. */
-  isSpent(nowMs: number): boolean;
+  /** Whether another request may begin. Running ones may exceed the limit: their usage is known only at the end. */
+  room(nowMs: number): Room;
+  /**
+   * A request waits for a turn.
+   * @returns false if those that wait would use up the limit already.
+   */
+  startWaiting(amount: bigint): boolean;
+  stopWaiting(amount: bigint): void;
   add(amount: bigint, nowMs: number): void;
   /** As known to this process. */
   remaining(nowMs: number): bigint;
@@ -30,6 +36,12 @@ export interface Counter {
   /** The turn counted. `grant` is undefined if its grant is unknown. */
   counted(report: CounterReport, outcome: { grant: LimitGrant | undefined; processes: number; nowMs: number }): void;
 }
+
+/**
+ * `left`: it may begin. `reserved`: what is left is reserved by other processes, and a turn may get part of it. `elsewhere`: at the
+ * last turn, others' running requests used it up. `none`: it is used up.
+ */
+export type Room = "left" | "reserved" | "elsewhere" | "none";
 
 /** `now`: requests would wait for it; `later`: within a term; `none`: it is not in use. */
 type TurnNeed = "now" | "later" | "none";
@@ -67,6 +79,8 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
   let reportedMs = 0;
   let usedMs = 0;
   let isWanted = false;
+  /** By requests that wait for a turn. */
+  let awaited = 0n;
 
   /** A period without any meeting yet is shared evenly. */
   function evenShare(): bigint {
@@ -113,14 +127,24 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
       if (period === null) return REPORT_RUNNING_WITHIN_MS;
       return last === null ? MEET_SOON_MS : REPORT_WITHIN_MS;
     },
-    isSpent(nowMs) {
+    room(nowMs) {
       roll(nowMs);
       usedMs = nowMs;
       const isUsedUp = used + others >= limit;
-      if (used < bound && !isUsedUp) return false;
+      if (used < bound && !isUsedUp) return "left";
       // Another turn may help, unless the period's use is final.
       isWanted ||= period === null || !isUsedUp;
+      if (!isUsedUp) return "reserved";
+      return period === null && used < limit ? "elsewhere" : "none";
+    },
+    startWaiting(amount) {
+      const usedByOthers = period === null ? 0n : others;
+      if (used + usedByOthers + awaited >= limit) return false;
+      awaited += amount;
       return true;
+    },
+    stopWaiting(amount) {
+      awaited -= amount;
     },
     add(amount, nowMs) {
       roll(nowMs);

@@ -5,8 +5,17 @@ import { startRounds, type Rounds } from "../../runtime/wait.ts";
 
 const EVERY_MS = 1_000;
 
-/** Synchronizes the counts of all processes. While the database is down each continues with its known state. */
-export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "share" | "shareAll">; log: Logger }): Rounds {
+/**
+ * Synchronizes the counts of all processes, at once if a request waits for it. While the database is down each continues with its
+ * known state.
+ */
+export function startLimitExchange({
+  limits,
+  log,
+}: {
+  limits: Pick<Limits, "share" | "shareAll" | "untilWanted">;
+  log: Logger;
+}): Rounds {
   const outage = createOutage({
     log,
     failing: "failed to share limits; each process counts its own requests",
@@ -17,7 +26,7 @@ export function startLimitExchange({ limits, log }: { limits: Pick<Limits, "shar
       await limits.share();
       outage.over();
     },
-    { everyMs: EVERY_MS, onFailure: (error) => outage.failed(error) },
+    { everyMs: EVERY_MS, onFailure: (error) => outage.failed(error), rest: limits.untilWanted },
   );
   return {
     async stop() {

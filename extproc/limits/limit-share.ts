@@ -16,8 +16,9 @@ export interface LimitShare {
   processes(): number;
 }
 
-/** This many are reported every second although they could wait: a small number of limits is always fresh. */
+/** This many are reported each second although they could wait: a small number of limits is always fresh. */
 const MIN_REPORTED = 50;
+const SECOND_MS = 1_000;
 
 interface Reported {
   counter: Counter;
@@ -41,9 +42,10 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
     const urgent = all.filter(({ need }) => need === "now");
     const later = all.filter(({ need }) => need === "later").sort((a, b) => dueMs(a.counter) - dueMs(b.counter));
     // Each turn reports the part of them that keeps all in time.
-    const passedMs = nowMs - takenMs;
+    const passedMs = Math.max(0, nowMs - takenMs);
     const part = later.reduce((sum, { counter }) => sum + passedMs / counter.reportWithinMs, 0);
-    return [...urgent, ...later.slice(0, Math.max(MIN_REPORTED, Math.ceil(part)))];
+    const least = MIN_REPORTED * Math.min(1, passedMs / SECOND_MS);
+    return [...urgent, ...later.slice(0, Math.ceil(Math.max(least, part)))];
   }
 
   function forget(nowMs: number): void {

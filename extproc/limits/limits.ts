@@ -4,8 +4,9 @@ import type { Interface } from "../../contract/protocol.ts";
 import type { LimitTurns } from "../../ledger/leases/limit-turns.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
-import { createCounter, type Counter } from "./counter.ts";
+import { createCounter, type Counter, type Room } from "./counter.ts";
 import { createLimitShare } from "./limit-share.ts";
+import { createNextTurn, type NextTurn } from "./next-turn.ts";
 import { describeLimits } from "./rate-limit-headers.ts";
 
 /** Limits on the use of keys and accounts (S23), decided from memory. */
@@ -13,10 +14,12 @@ export interface Limits {
   /** Before the body is read. @throws GatewayError `rate_limited` that names the limit and the retry time. */
   check(caller: Caller, protocol: Interface): void;
   /**
-   * Counts a request that begins, by its expected use until its real use is known.
-   * @throws GatewayError `rate_limited`.
+   * Counts a request that begins, by its expected use until its real use is known. It waits for a turn if that may admit it.
+   * @throws GatewayError (or rejects with one) `rate_limited`.
    */
-  begin(caller: Caller, protocol: Interface, expected: Use): LimitedRequest;
+  begin(caller: Caller, protocol: Interface, expected: Use): LimitedRequest | Promise<LimitedRequest>;
+  /** Waits until a request waits for a turn. */
+  untilWanted: NextTurn["untilWanted"];
   /** Reports this process's use to the others and receives theirs. */
   share(): Promise<void>;
   /** The same for everything that they do not know yet: the last time. */
@@ -40,6 +43,7 @@ export interface LimitedRequest {
 export interface LimitsDeps {
   /** Unix ms: periods are those of the clock. */
   clock: { nowMs(): number };
+  monotonic: { nowMs(): number };
   turns: LimitTurns;
 }
 
@@ -50,14 +54,26 @@ interface Subject {
   counters: readonly Counter[];
 }
 
+interface MetLimit {
+  noun: Subject["noun"];
+  counter: Counter;
+  room: Exclude<Room, "left">;
+}
+
 /** SDKs sleep until `retry-after`: nobody wants to wait longer than this for an answer, instead of for an error. */
 const MAX_WAIT_SECONDS = 600;
 
-export function createLimits({ clock, turns }: LimitsDeps): Limits {
+/** Within this time, every other process has taken a turn and given up what it does not use. */
+const TURNS_WITHIN_MS = 2_000;
+/** For a client whose request no turn admitted. */
+const NEXT_TURN_SECONDS = 1;
+
+export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
   const subjects = new Map<string, Map<LimitKind, Counter>>();
   /** Of each key and account, limited or not: a limit may be set, or removed and set again, while they run. */
   const running = new Map<string, number>();
   const { share, shareAll, processes } = createLimitShare({ clock, turns, subjects });
+  const nextTurn = createNextTurn(monotonic);
 
   function subjectsOf(caller: Caller): Subject[] {
     const [key, account] = namesOf(caller);
@@ -109,24 +125,30 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
     }
   }
 
-  function refuseSpent(limited: readonly Subject[], protocol: Interface): void {
-    const nowMs = clock.nowMs();
+  /** The first limit that does not let another request begin. */
+  function firstMet(limited: readonly Subject[], nowMs: number): MetLimit | undefined {
     for (const { noun, counters } of limited) {
-      for (const counter of counters) if (counter.isSpent(nowMs)) throw refusal(noun, counter);
+      for (const counter of counters) {
+        const room = counter.room(nowMs);
+        if (room !== "left") return { noun, counter, room };
+      }
     }
+    return undefined;
+  }
 
-    function refusal(noun: Subject["noun"], counter: Counter): GatewayError {
-      const waitSeconds = Math.max(1, Math.ceil((counter.resetsMs(nowMs) - nowMs) / 1000));
-      const isClosed = counter.limit === 0n;
-      const remedy = isClosed ? "It accepts no requests until the limit is raised" : `Try again in ${inWords(waitSeconds)}`;
-      return new GatewayError("rate_limited", `This ${noun} ${counter.definition.reached(counter.limit)} ${remedy}.`, {
-        headers: {
-          ...(isClosed ? {} : { "retry-after": String(waitSeconds) }),
-          ...(isClosed || waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
-          ...headersOf(limited, protocol),
-        },
-      });
-    }
+  function refusal({ noun, counter, room }: MetLimit, limited: readonly Subject[], protocol: Interface): GatewayError {
+    const nowMs = clock.nowMs();
+    const resetSeconds = Math.max(1, Math.ceil((counter.resetsMs(nowMs) - nowMs) / 1000));
+    const waitSeconds = room === "none" ? resetSeconds : NEXT_TURN_SECONDS;
+    const isClosed = counter.limit === 0n;
+    const remedy = isClosed ? "It accepts no requests until the limit is raised" : `Try again in ${inWords(waitSeconds)}`;
+    return new GatewayError("rate_limited", `This ${noun} ${counter.definition.reached(counter.limit)} ${remedy}.`, {
+      headers: {
+        ...(isClosed ? {} : { "retry-after": String(waitSeconds) }),
+        ...(isClosed || waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
+        ...headersOf(limited, protocol),
+      },
+    });
   }
 
   function headersOf(limited: readonly Subject[], protocol: Interface): Record<string, string> {
@@ -137,31 +159,64 @@ export function createLimits({ clock, turns }: LimitsDeps): Limits {
     );
   }
 
+  function count(caller: Caller, protocol: Interface, expected: Use, limited: readonly Subject[]): LimitedRequest {
+    // Counters with a period: those of running requests may have been replaced by the time that this one ends.
+    const counters = limited.flatMap((each) => each.counters.filter(({ definition }) => definition.period !== null));
+    const begunMs = clock.nowMs();
+    for (const counter of counters) counter.add(atBegin(counter.definition, expected), begunMs);
+    const names = namesOf(caller);
+    countRunning(names, 1);
+    return {
+      headers: limited.length === 0 ? {} : headersOf(limited, protocol),
+      end(used) {
+        countRunning(names, -1);
+        for (const counter of counters) counter.add(atEnd(counter, { expected, used, begunMs }), clock.nowMs());
+      },
+      cancel() {
+        countRunning(names, -1);
+        for (const counter of counters)
+          if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.definition, expected), clock.nowMs());
+      },
+    };
+  }
+
+  /** Waits for turns until one admits the request, or none can. */
+  async function beginLater(caller: Caller, protocol: Interface, expected: Use): Promise<LimitedRequest> {
+    const untilMs = monotonic.nowMs() + TURNS_WITHIN_MS;
+    for (let isKnown = false; ; isKnown = true) {
+      const limited = subjectsOf(caller);
+      const met = firstMet(limited, clock.nowMs());
+      if (met === undefined) return count(caller, protocol, expected, limited);
+      // The last turn has shown what others run.
+      const isFinal = met.room === "none" || (isKnown && met.room === "elsewhere");
+      const leftMs = untilMs - monotonic.nowMs();
+      const amount = atBegin(met.counter.definition, expected);
+      if (isFinal || leftMs <= 0 || !met.counter.startWaiting(amount)) throw refusal(met, limited, protocol);
+      try {
+        await nextTurn.wait(leftMs);
+      } catch {
+        throw refusal(met, limited, protocol);
+      } finally {
+        met.counter.stopWaiting(amount);
+      }
+    }
+  }
+
   return {
-    check: (caller, protocol) => refuseSpent(subjectsOf(caller), protocol),
+    check(caller, protocol) {
+      const limited = subjectsOf(caller);
+      const met = firstMet(limited, clock.nowMs());
+      if (met?.room === "none") throw refusal(met, limited, protocol);
+    },
     begin(caller, protocol, expected) {
       const limited = subjectsOf(caller);
-      refuseSpent(limited, protocol);
-      // Counters with a period: those of running requests may have been replaced by the time that this one ends.
-      const counters = limited.flatMap((each) => each.counters.filter(({ definition }) => definition.period !== null));
-      const begunMs = clock.nowMs();
-      for (const counter of counters) counter.add(atBegin(counter.definition, expected), begunMs);
-      const names = namesOf(caller);
-      countRunning(names, 1);
-      return {
-        headers: limited.length === 0 ? {} : headersOf(limited, protocol),
-        end(used) {
-          countRunning(names, -1);
-          for (const counter of counters) counter.add(atEnd(counter, { expected, used, begunMs }), clock.nowMs());
-        },
-        cancel() {
-          countRunning(names, -1);
-          for (const counter of counters)
-            if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.definition, expected), clock.nowMs());
-        },
-      };
+      const met = firstMet(limited, clock.nowMs());
+      if (met === undefined) return count(caller, protocol, expected, limited);
+      if (met.room === "none") throw refusal(met, limited, protocol);
+      return beginLater(caller, protocol, expected);
     },
-    share,
+    untilWanted: nextTurn.untilWanted,
+    share: () => nextTurn.take(share),
     shareAll,
   };
 

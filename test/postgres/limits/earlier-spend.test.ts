@@ -13,6 +13,7 @@ import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { settle } from "../../../ledger/settlement/settle.ts";
 import { seedLedger, settlementOf } from "../../support/billing/ledger.ts";
+import { impatientClock } from "../../support/billing/limited.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
 import { resourceKey } from "../../support/billing/resource-key.ts";
 import { worldKey } from "../../support/billing/world-key.ts";
@@ -33,17 +34,22 @@ async function spend({ database, publicId, accountId }: Limited, usd: bigint): P
 
 /** Of the account or of the key, by a process that starts now. */
 async function leftUsd({ database, publicId, accountId }: Limited, limits: { key?: LimitSettings; account?: LimitSettings }) {
-  const process = createLimits({ clock: { nowMs: () => Date.now() }, turns: createLimitTurns(database, uuidv7()) });
+  const process = createLimits({
+    clock: { nowMs: () => Date.now() },
+    monotonic: impatientClock(),
+    turns: createLimitTurns(database, uuidv7()),
+  });
   const account = { accountId, isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n };
   const caller = {
     key: worldKey({ publicId, accountId, limits: limits.key ?? {} }),
     account: { ...account, limits: limits.account ?? {} },
   };
-  process.begin(caller, "chat", nothing).end(nothing);
+  (await process.begin(caller, "chat", nothing)).end(nothing);
   await process.share();
   for (let usd = 0; ; usd++) {
     try {
-      process.begin(caller, "chat", nothing).end({ tokens: 0, nanoUsd: ONE_USD });
+      const request = await process.begin(caller, "chat", nothing);
+      request.end({ tokens: 0, nanoUsd: ONE_USD });
       await process.share();
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;

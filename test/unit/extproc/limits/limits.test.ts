@@ -3,6 +3,8 @@ import { GatewayError } from "../../../../contract/errors.ts";
 import type { Limits as LimitSettings } from "../../../../contract/limits.ts";
 import type { Caller } from "../../../../extproc/auth/authenticate.ts";
 import { createLimits, type Limits } from "../../../../extproc/limits/limits.ts";
+import { MONOTONIC } from "../../../../runtime/clock.ts";
+import { begun } from "../../../support/billing/limited.ts";
 import { worldKey } from "../../../support/billing/world-key.ts";
 
 const START_MS = Date.parse("2026-11-21T10:20:05Z");
@@ -19,7 +21,11 @@ function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller
 function startOne() {
   const clock = { now: START_MS };
   const unused = () => Promise.reject(new Error("no turn is taken"));
-  const limits = createLimits({ clock: { nowMs: () => clock.now }, turns: { take: unused, resolve: unused } });
+  const limits = createLimits({
+    clock: { nowMs: () => clock.now },
+    monotonic: MONOTONIC,
+    turns: { take: unused, resolve: unused },
+  });
   return { clock, limits };
 }
 
@@ -35,21 +41,21 @@ function refusalOf(work: () => unknown): GatewayError {
 
 /** @returns how many of `times` were let in. */
 function begin(limits: Limits, caller: Caller, times: number): number {
-  let begun = 0;
+  let count = 0;
   for (let time = 0; time < times; time++) {
     try {
-      limits.begin(caller, "chat", nothing).end(nothing);
-      begun++;
+      begun(limits.begin(caller, "chat", nothing)).end(nothing);
+      count++;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
     }
   }
-  return begun;
+  return count;
 }
 
 test("without limits nothing is counted and no headers are sent", () => {
   const { limits } = startOne();
-  expect(limits.begin(callerWith({}), "chat", nothing).headers).toEqual({});
+  expect(begun(limits.begin(callerWith({}), "chat", nothing)).headers).toEqual({});
 });
 
 test("requests per minute: one too many is a 429 that names the limit and the seconds to the next minute", () => {
@@ -87,10 +93,12 @@ test("a clock that is set back by seconds stays in its minute, and one that was 
 
 test("messages clients get their protocol's headers", () => {
   const { limits } = startOne();
-  const { headers } = limits.begin(callerWith({ requestsPerMinute: 5, tokensPerMinute: 100 }), "messages", {
-    tokens: 30,
-    nanoUsd: 0n,
-  });
+  const { headers } = begun(
+    limits.begin(callerWith({ requestsPerMinute: 5, tokensPerMinute: 100 }), "messages", {
+      tokens: 30,
+      nanoUsd: 0n,
+    }),
+  );
   expect(headers).toEqual({
     "anthropic-ratelimit-requests-limit": "5",
     "anthropic-ratelimit-requests-remaining": "4",
@@ -104,17 +112,17 @@ test("messages clients get their protocol's headers", () => {
 test("tokens per minute count as expected at first and as used at the end", () => {
   const { limits } = startOne();
   const caller = callerWith({ tokensPerMinute: 100 });
-  const first = limits.begin(caller, "chat", { tokens: 90, nanoUsd: 0n });
+  const first = begun(limits.begin(caller, "chat", { tokens: 90, nanoUsd: 0n }));
   first.end({ tokens: 20, nanoUsd: 0n });
-  limits.begin(caller, "chat", { tokens: 80, nanoUsd: 0n });
+  begun(limits.begin(caller, "chat", { tokens: 80, nanoUsd: 0n }));
   expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("100 tokens per minute");
 });
 
 test("concurrent requests: another may begin when one has ended", () => {
   const { limits } = startOne();
   const caller = callerWith({ concurrentRequests: 2 });
-  const first = limits.begin(caller, "chat", nothing);
-  limits.begin(caller, "chat", nothing);
+  const first = begun(limits.begin(caller, "chat", nothing));
+  begun(limits.begin(caller, "chat", nothing));
   const refusal = refusalOf(() => limits.check(caller, "chat"));
   expect(refusal.message).toBe("This API key already has 2 requests in flight, its limit. Try again in 1 s.");
   first.end(nothing);
@@ -127,14 +135,14 @@ test.for([
   ["set again beside another one", { concurrentRequests: 2, requestsPerMinute: 100 }],
 ] as const)("a limit of concurrent requests counts those that run when it is %s", ([, before]) => {
   const { limits } = startOne();
-  const first = limits.begin(callerWith(before), "chat", nothing);
-  const second = limits.begin(callerWith({ requestsPerMinute: 100 }), "chat", nothing);
+  const first = begun(limits.begin(callerWith(before), "chat", nothing));
+  const second = begun(limits.begin(callerWith({ requestsPerMinute: 100 }), "chat", nothing));
   limits.check(callerWith({}), "chat");
   const caller = callerWith({ concurrentRequests: 2 }, { concurrentRequests: 2 });
   expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("2 requests in flight");
   first.end(nothing);
   limits.check(caller, "chat");
-  const third = limits.begin(caller, "chat", nothing);
+  const third = begun(limits.begin(caller, "chat", nothing));
   expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("2 requests in flight");
   second.cancel();
   third.end(nothing);
@@ -148,10 +156,10 @@ describe.for([
   test("counts the expected cost of running requests and later their actual cost, until the UTC period ends; SDKs do not sleep until then", () => {
     const { limits, clock } = startOne();
     const caller = callerWith(settings);
-    const first = limits.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n });
+    const first = begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n }));
     expect(refusalOf(() => limits.check(caller, "chat")).message).toContain(`spending limit for the ${period}`);
     first.end({ tokens: 0, nanoUsd: 400_000n });
-    limits.begin(caller, "chat", { tokens: 0, nanoUsd: 600_000n });
+    begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 600_000n }));
     const waitSeconds = (Date.parse(resetsAt) - START_MS) / 1000;
     const { headers, message } = refusalOf(() => limits.check(caller, "chat"));
     expect(message).toMatch(/Try again in \d{1,2} (hours|days)\.$/);
@@ -182,7 +190,7 @@ test.for([
 test("a limit of one is in the singular", () => {
   const { limits } = startOne();
   const caller = callerWith({ requestsPerMinute: 1 });
-  limits.begin(caller, "chat", nothing);
+  begun(limits.begin(caller, "chat", nothing));
   expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("its limit of 1 request per minute.");
 });
 
@@ -196,7 +204,7 @@ test("a key's limit and its account's both apply, and the message names whose it
 test("a request that did not run is not counted", () => {
   const { limits } = startOne();
   const caller = callerWith({ requestsPerMinute: 1, tokensPerMinute: 10, concurrentRequests: 1, spendPerDayUsd: "0.1" });
-  limits.begin(caller, "chat", { tokens: 10, nanoUsd: 100_000_000n }).cancel();
+  begun(limits.begin(caller, "chat", { tokens: 10, nanoUsd: 100_000_000n })).cancel();
   limits.check(caller, "chat");
 });
 
@@ -209,7 +217,7 @@ test("a changed limit applies at once", () => {
 
 test("limits are checked in the schema's order, even if an earlier one is set later", () => {
   const { limits } = startOne();
-  limits.begin(callerWith({ tokensPerMinute: 10, concurrentRequests: 1 }), "chat", { tokens: 10, nanoUsd: 0n });
+  begun(limits.begin(callerWith({ tokensPerMinute: 10, concurrentRequests: 1 }), "chat", { tokens: 10, nanoUsd: 0n }));
   const caller = callerWith({ requestsPerMinute: 0, tokensPerMinute: 10, concurrentRequests: 1 });
   expect(refusalOf(() => limits.check(caller, "chat")).message).toContain("0 requests per minute");
   expect(refusalOf(() => limits.check(callerWith({ tokensPerMinute: 10, concurrentRequests: 1 }), "chat")).message).toContain(

@@ -1,0 +1,14 @@
+import type { LimitedRequest } from "../../../extproc/limits/limits.ts";
+
+/** A request that begins at once. @throws Error if it waits for a turn. */
+export function begun(request: LimitedRequest | Promise<LimitedRequest>): LimitedRequest {
+  if (!(request instanceof Promise)) return request;
+  request.catch(() => {});
+  throw new Error("The request waits for a turn.");
+}
+
+/** No request waits for a turn by this clock: all waits are over when they begin. */
+export function impatientClock(): { nowMs(): number } {
+  let now = 0;
+  return { nowMs: () => (now += 60_000) };
+}

@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { GatewayError } from "../../../../contract/errors.ts";
+import type { Caller } from "../../../../extproc/auth/authenticate.ts";
+import { createLimits, type LimitedRequest } from "../../../../extproc/limits/limits.ts";
+import type { LimitUse } from "../../../../ledger/leases/limit-turns.ts";
+import { MONOTONIC } from "../../../../runtime/clock.ts";
+import { begun } from "../../../support/billing/limited.ts";
+import { worldKey } from "../../../support/billing/world-key.ts";
+
+const START_MS = Date.parse("2026-11-21T10:20:25Z");
+const nothing = { tokens: 0, nanoUsd: 0n };
+
+const acme: Caller = {
+  key: worldKey({ limits: { requestsPerMinute: 8 } }),
+  account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },
+};
+
+/** Of two processes the one whose first turn left it two requests of eight; the other has reserved the rest. */
+async function startSecond() {
+  const grants: { use: bigint; usedByOthers: bigint }[] = [{ use: 1n, usedByOthers: 0n }];
+  let isAway = false;
+  let turns = 0;
+  let used = 0n;
+  let nowMs = START_MS;
+  const limits = createLimits({
+    clock: { nowMs: () => nowMs },
+    monotonic: MONOTONIC,
+    turns: {
+      async take(uses: readonly LimitUse[]) {
+        turns++;
+        if (isAway) throw new Error("The database is away.");
+        const { use, usedByOthers } = grants.shift() ?? { use: 0n, usedByOthers: 0n };
+        for (const { added } of uses) used += added;
+        return { grants: uses.map(() => ({ grantedUse: use, used: used + usedByOthers, term: 1n })), processes: 2 };
+      },
+      resolve: async () => false,
+    },
+  });
+  const begin = () => limits.begin(acme, "chat", nothing);
+  const share = () => {
+    nowMs += 1_000;
+    return limits.share();
+  };
+  begun(begin()).end(nothing);
+  await share();
+  begun(begin()).end(nothing);
+  return {
+    begin,
+    share,
+    untilWanted: limits.untilWanted,
+    turns: () => turns,
+    grant: (...next: typeof grants) => void grants.push(...next),
+    goAway: () => void (isAway = true),
+  };
+}
+
+async function refusalOf(request: LimitedRequest | Promise<LimitedRequest>): Promise<GatewayError> {
+  try {
+    await request;
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error("It was not refused.");
+}
+
+test("a request waits for the turn that admits it, however many that takes", async () => {
+  const { begin, share, grant } = await startSecond();
+  grant({ use: 0n, usedByOthers: 0n }, { use: 1n, usedByOthers: 0n });
+  const request = begin();
+  expect(request).toBeInstanceOf(Promise);
+  await share();
+  await share();
+  expect((await request).headers).toMatchObject({ "x-ratelimit-remaining-requests": "5" });
+});
+
+test("the first request that waits asks for a turn at once", async () => {
+  const { untilWanted, begin, share, grant } = await startSecond();
+  grant({ use: 0n, usedByOthers: 6n });
+  const request = refusalOf(begin());
+  await untilWanted(1_000_000, new AbortController().signal);
+  await share();
+  expect((await request).code).toBe("rate_limited");
+});
+
+test("it is refused as soon as a turn shows that the others have used the rest", async () => {
+  const { begin, share, grant } = await startSecond();
+  grant({ use: 0n, usedByOthers: 6n });
+  const request = refusalOf(begin());
+  await share();
+  expect((await request).headers).toMatchObject({ "retry-after": "33", "x-ratelimit-remaining-requests": "0" });
+  expect(() => begin()).toThrow(GatewayError);
+});
+
+test("no more requests wait than the limit has left", async () => {
+  const { begin, share, grant } = await startSecond();
+  const waiting = Array.from({ length: 6 }, async () => await begin());
+  const refusal = await refusalOf(begin());
+  expect(refusal.message).toBe("This API key has reached its limit of 8 requests per minute. Try again in 1 s.");
+  grant({ use: 6n, usedByOthers: 0n });
+  await share();
+  expect(await Promise.all(waiting)).toHaveLength(6);
+});
+
+test("while the database is away, waiting requests are refused with the next turn, and later ones at once", async () => {
+  const { begin, share, goAway, turns } = await startSecond();
+  const request = refusalOf(begin());
+  goAway();
+  await expect(share()).rejects.toThrow("away");
+  expect((await request).headers).toMatchObject({ "retry-after": "1" });
+  const before = turns();
+  expect((await refusalOf(begin())).headers).toMatchObject({ "retry-after": "1" });
+  expect(turns()).toBe(before);
+});
