@@ -1,4 +1,6 @@
 import { parseDataUrl } from "../translate/conversation/data-url.ts";
+import { originalToolId } from "../translate/conversation/ids.ts";
+import { isTextual } from "../translate/conversation/media-text.ts";
 import { decodeThought } from "../translate/responses/thought.ts";
 
 /**
@@ -28,15 +30,6 @@ const ROOTS = slotsOf({ input: "encrypted_content", messages: "", references: "a
 /** Members of the request that are such bytes. */
 const AT_ROOT: ReadonlySet<string> = new Set(["ref_audio"]);
 
-/** Shorter ones are checked: they may be words. */
-const MIN_MEDIA_BYTES = 128;
-/** As JSON writes it: some programs escape slashes. */
-const BASE64 = /^[\w+/=\\-]*$/;
-const OTHER_ESCAPE = /\\[^/]/;
-/** Of a data URL: nothing that is longer has one. */
-const HEAD_BYTES = 1024;
-const DATA_URL = /^data:([^,]*),/i;
-
 /** Names of members of an object that may be media. */
 export type MediaSlots = ReadonlySet<string>;
 
@@ -56,29 +49,19 @@ export function isMediaMember(name: string, slots: MediaSlots | null | undefined
   return (slots === undefined ? AT_ROOT : slots)?.has(name) === true;
 }
 
-/** Base64 of something that does not call itself text. @param bytes of a JSON string, without its quotes. */
-export function isMedia(bytes: Buffer): boolean {
-  const [head = "", facts] = DATA_URL.exec(bytes.toString("latin1", 0, HEAD_BYTES)) ?? [];
-  if (facts === undefined) return bytes.length >= MIN_MEDIA_BYTES && isBase64(bytes);
-  const [type = "", ...parameters] = facts.replaceAll("\\/", "/").split(";");
-  if (/^(?:text\/|$)/i.test(type.trim()) || facts.replaceAll("\\/", "/").includes("\\")) return false;
-  return parameters.at(-1)?.toLowerCase() === "base64" && isBase64(bytes.subarray(head.length));
-}
-
-/** The text that is packed in another one: in a data URL, or in reasoning that the gateway hands out; null if there is none. */
+/**
+ * The text that is packed in another one: in a data URL, in reasoning that the gateway hands out, or in the id of a tool call, of which
+ * servers get the original; null if there is none.
+ */
 export function unpacked(text: string): string | null {
   const data = parseDataUrl(text);
-  if (data?.mediaType.startsWith("text/") === true) return decodeBase64(data.base64);
-  return decodeThought(text)?.thinking ?? null;
+  if (data !== null && isTextual(data.mediaType)) return decodeBase64(data.base64);
+  const id = originalToolId(text);
+  return id === text ? (decodeThought(text)?.thinking ?? null) : id;
 }
 
 export function decodeBase64(base64: string): string {
   return Buffer.from(base64, "base64").toString("utf8");
-}
-
-function isBase64(bytes: Buffer): boolean {
-  const text = bytes.toString("latin1");
-  return BASE64.test(text) && !OTHER_ESCAPE.test(text);
 }
 
 function slotsOf(names: Readonly<Record<string, string>>): ReadonlyMap<string, MediaSlots> {

@@ -1,6 +1,7 @@
 import { decodeName, skipSpace, skipString } from "../protocol/json/scan.ts";
+import { isMediaText } from "../translate/conversation/media-text.ts";
 import { unescapeArguments } from "./escapes.ts";
-import { decodeBase64, isMedia, isMediaMember, slotsIn, unpacked, type MediaSlots } from "./media.ts";
+import { decodeBase64, isMediaMember, slotsIn, unpacked, type MediaSlots } from "./media.ts";
 import { isProtocolName, isProtocolWord, marksText } from "./words.ts";
 
 const COMMA = 44;
@@ -96,7 +97,7 @@ interface FoundString {
 /** @returns the text; none for the protocols' own words and for what is not text. */
 function readString(json: Buffer, { at, stop, name, frame }: FoundString): string[] {
   const mayBeMedia = isMediaMember(name, frame?.slots);
-  if (mayBeMedia && isMedia(json.subarray(at + 1, stop - 1))) {
+  if (mayBeMedia && isMediaText(json.subarray(at + 1, stop - 1))) {
     // Sources of text have the same name for it. Whether this is one may follow.
     frame?.media.push({ at, stop });
     return [];

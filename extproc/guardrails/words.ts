@@ -1,3 +1,5 @@
+import { isTextual } from "../translate/conversation/media-text.ts";
+
 /** Members whose values are the protocols' own words. */
 const DESCRIBING: ReadonlySet<string> = new Set("detail effort format media_type object phase role status ttl type".split(" "));
 
@@ -34,5 +36,5 @@ export function isProtocolName(name: string): boolean {
 
 /** The value says of its object that it contains text. */
 export function marksText(name: string, value: string): boolean {
-  return DESCRIBING.has(name) && /^text(\/|$)/i.test(value);
+  return DESCRIBING.has(name) && (value.toLowerCase() === "text" || isTextual(value));
 }

@@ -67,7 +67,7 @@ export function readFileData(fileData: string, at: FieldPath): DocumentBlock["so
   if (isWebAddress(fileData)) return { kind: "url", url: fileData, at };
   const data = parseDataUrl(fileData);
   if (data?.mediaType === "application/pdf") return { kind: "data", mediaType: data.mediaType, base64: data.base64 };
-  if (data !== null && isText(data.mediaType)) {
+  if (data !== null && isTextType(data.mediaType)) {
     return { kind: "text", text: Buffer.from(data.base64, "base64").toString("utf8") };
   }
   throw fieldError(
@@ -76,8 +76,8 @@ export function readFileData(fileData: string, at: FieldPath): DocumentBlock["so
   );
 }
 
-/** RTF is not: its markup hides the text. */
-function isText(mediaType: string): boolean {
+/** RTF is not: its markup hides the text. @param mediaType in lower case, without parameters. */
+export function isTextType(mediaType: string): boolean {
   const [type = "", subtype = ""] = mediaType.split("/", 2);
   if (type === "text") return subtype !== "rtf";
   return type === "application" && (TEXT_APPLICATIONS.has(subtype) || /\+(?:json|xml)$/.test(subtype));

@@ -7,6 +7,7 @@ import {
   type ServerToolResultBlock,
   type ServerToolUseBlock,
 } from "../../protocol/messages/request-block.ts";
+import { readableJson } from "../conversation/readable-json.ts";
 
 export type ServerToolBlock = ServerToolUseBlock | ServerToolResultBlock;
 
@@ -29,7 +30,7 @@ function resultText(block: ServerToolResultBlock, content: string): string {
   const tool = block.type.replace(/_tool_result$/, "");
   const pages = Array.isArray(block.content) ? block.content.filter(isObject) : [];
   const lines = pages.flatMap((page) => pageLine(page));
-  return lines.length > 0 ? `\n[${tool} found:\n${lines.join("\n")}]\n` : `\n[${tool} answered ${content}]\n`;
+  return lines.length > 0 ? `\n[${tool} found:\n${lines.join("\n")}]\n` : `\n[${tool} answered ${readableJson(content)}]\n`;
 }
 
 function pageLine({ title, url, text }: Readonly<Record<string, unknown>>): string[] {

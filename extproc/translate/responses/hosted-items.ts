@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from "../../protocol/json/object.ts";
 import type { HostedItem } from "../../protocol/responses/hosted-item.ts";
 import { below, fieldError, type FieldPath } from "../conversation/field-path.ts";
 import { readImageUrl } from "../conversation/media.ts";
+import { readableJson } from "../conversation/readable-json.ts";
 import type { ImageBlock, ResultBlock, TextBlock } from "../conversation/turn.ts";
 
 /**
@@ -79,7 +80,7 @@ function listOf(value: unknown): JsonObject[] {
 function written(value: unknown, at: FieldPath): string {
   if (typeof value === "string") return value;
   try {
-    return JSON.stringify(value);
+    return readableJson(JSON.stringify(value));
   } catch (cause) {
     throw fieldError(at, " is nested too deeply. Leave the item out.", cause);
   }

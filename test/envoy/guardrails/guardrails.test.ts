@@ -185,6 +185,57 @@ test.for<(text: string) => object>([
   expect(served.has(marker)).toBe(false);
 });
 
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+/** As long as bytes of a picture or a file are. */
+const long = (text: string) => text.padEnd(200, "_");
+const filed = (type: string, text: string) => ({
+  input: [{ role: "user", content: [{ type: "input_file", filename: "a", file_data: `data:${type},${text}` }] }],
+});
+
+test.for<readonly [string, string, (text: string) => object]>([
+  ["a file of JSON", "/v1/responses", (text) => filed("application/json;base64", base64(text))],
+  ["a file whose type has parameters", "/v1/responses", (text) => filed("application/xml;base64;charset=utf-8", base64(text))],
+  ["a file that is not base64", "/v1/responses", (text) => filed("application/sql", text.replace("for", "%66or"))],
+  [
+    "the original of a tool call's id",
+    "/v1/messages",
+    (text) => {
+      const id = `toolu_gw0${Buffer.from(`${text}.`).toString("base64url")}`;
+      const call = { role: "assistant", content: [{ type: "tool_use", id, name: "look_up", input: {} }] };
+      const result = { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "Found." }] };
+      return { max_tokens: 16, messages: [{ role: "user", content: "Look it up." }, call, result] };
+    },
+  ],
+])("what a server gets in another form is checked in that form: %s", async ([, path, toBody]) => {
+  const marker = newMarker();
+  const response = await send(path, { model: "guarded", ...toBody(`${marker}_forbidden`) });
+  expect(response.status).toBe(400);
+  expect(served.has(marker)).toBe(false);
+});
+
+test.for<readonly [string, (text: string) => object]>([
+  ["/v1/responses", (text) => ({ input: [{ type: "shell_call_output", call_id: "c", output: { file_data: long(text) } }] })],
+  ["/v1/responses", (text) => ({ input: [{ type: "shell_call_output", call_id: "c", output: [{ image_url: long(text) }] }] })],
+  [
+    "/v1/messages",
+    (text) => {
+      const result = {
+        type: "web_fetch_tool_result",
+        tool_use_id: "t",
+        content: { source: { type: "base64", data: long(text) } },
+      };
+      return { max_tokens: 16, messages: [{ role: "user", content: [result] }] };
+    },
+  ],
+])("what is not checked is not sent as a text either: %s %s", async ([path, toBody]) => {
+  const marker = newMarker();
+  const response = await send(path, { model: "guarded", ...toBody(`${marker}_forbidden`) });
+  expect(response.status).toBe(200);
+  await response.text();
+  expect(checks.has(marker)).toBe(false);
+  expect(served.has(marker)).toBe(false);
+});
+
 test("a Model without a guardrail asks no hook", async () => {
   const marker = newMarker();
   const response = await chat("unguarded", `${marker} forbidden`);

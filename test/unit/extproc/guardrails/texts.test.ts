@@ -4,6 +4,7 @@ import { encodeCheck } from "../../../../extproc/guardrails/guardrails.ts";
 import { MAX_TEXTS, textsOf } from "../../../../extproc/guardrails/texts.ts";
 import { parseForm } from "../../../../extproc/protocol/form/form-body.ts";
 import { FORM_RULES } from "../../../../extproc/protocol/form/form-rules.ts";
+import { messagesToolId, saltedToolId } from "../../../../extproc/translate/conversation/ids.ts";
 import { encodeThought } from "../../../../extproc/translate/responses/thought.ts";
 import { parseBody } from "../../../../extproc/protocol/json/parse-body.ts";
 import { formHeaders, writeForm } from "../../../support/dashboard/forms.ts";
@@ -25,6 +26,7 @@ const PICTURE = "iVBORw0KGgo/".repeat(50);
 const LONG = `hidden_${"x".repeat(200)}`;
 const ESCAPED = Array.from(LONG, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 const PACKED = Buffer.from("hidden").toString("base64");
+const SALTED_ID = saltedToolId("hidden words", { requestId: "r", index: 0 });
 const THOUGHT = encodeThought({ model: "m", thinking: `hidden ${"x".repeat(200)}` });
 
 test("a text for each turn, and one for each other member", () => {
@@ -131,6 +133,15 @@ describe("nothing hides", () => {
       `{"messages":[{"content":[{"source":{"media_type":"TEXT/plain","data":"${PACKED.repeat(30)}"}}]}]}`,
     ],
     ["in reasoning that the gateway packed", `{"input":[{"type":"reasoning","encrypted_content":"${THOUGHT}"}]}`],
+    ["as a data URL of JSON", `{"input":[{"content":[{"file_data":"data:application/json;base64,${PACKED.repeat(30)}"}]}]}`],
+    ["as a data URL of code", `{"input":[{"content":[{"file_data":"data:application/x-sh;base64;a=b,${PACKED}"}]}]}`],
+    ["as a data URL of XML in percent signs", '{"messages":[{"content":[{"file_data":"data:application/atom+xml,%68idden"}]}]}'],
+    [
+      "as base64 of JSON by its media type",
+      `{"messages":[{"content":[{"source":{"media_type":"application/json; charset=utf-8","data":"${PACKED.repeat(30)}"}}]}]}`,
+    ],
+    ["in the id of a call", `{"messages":[{"content":[{"type":"tool_use","id":"${messagesToolId("hidden words")}"}]}]}`],
+    ["in the id of a call that was made unique", `{"messages":[{"tool_call_id":"${SALTED_ID}"}]}`],
     ["as a data URL of words", `{"messages":[{"url":"data:image/png;base64,hidden words"}]}`],
   ] as const)("%s", ([, body]) => {
     expect(textIn(body)).toContain("hidden");
