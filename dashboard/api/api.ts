@@ -5,6 +5,7 @@ import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
 import { GatewayError } from "../../contract/errors.ts";
 import { CLIENT_PATHS } from "../../contract/protocol.ts";
+import { clientNetwork } from "../../ledger/sign-in/client-network.ts";
 import type { AppDeps } from "../app-deps.ts";
 import type { InFlight } from "../http/in-flight.ts";
 import { prepareApiScope } from "../http/api-scope.ts";
@@ -63,7 +64,7 @@ export async function serveApi(app: FastifyInstance, deps: AppDeps & { inFlight:
         max: ACCOUNT_BOUNDS.apiRequestsAMinute,
         timeWindow: "1 minute",
         // Per account: more tokens do not allow more requests.
-        keyGenerator: ({ caller, ip }) => caller?.accountId ?? ip,
+        keyGenerator: ({ caller, ip }) => caller?.accountId ?? clientNetwork(ip).address,
         errorResponseBuilder: (_request, { ttl }) =>
           new GatewayError(
             "rate_limited",

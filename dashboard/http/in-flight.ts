@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ACCOUNT_BOUNDS } from "../../contract/account-bounds.ts";
+import { clientNetwork } from "../../ledger/sign-in/client-network.ts";
 import { isRead } from "./methods.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
@@ -68,7 +69,7 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     ends.set(request, []);
     // If the client leaves before the answer, no other event follows.
     reply.raw.once("close", () => leave(request));
-    await take(ofAddress, request, request.ip);
+    await take(ofAddress, request, addressOf(request));
   });
   app.addHook("onResponse", async (request) => leave(request));
 
@@ -76,13 +77,13 @@ export function boundInFlight(app: FastifyInstance): InFlight {
     // Payments are booked even during floods.
     if (request.routeOptions.config.isWebhook === true) return;
     const { ofAddress: own, ofAll } = isRead(request) ? guestPages : guestForms;
-    await take(own, request, request.ip);
+    await take(own, request, addressOf(request));
     await take(ofAll, request, EVERYBODY);
   }
 
   return {
     async identify(request, find) {
-      const end = await identifications.take(request.ip);
+      const end = await identifications.take(addressOf(request));
       try {
         return await find();
       } finally {
@@ -98,6 +99,11 @@ export function boundInFlight(app: FastifyInstance): InFlight {
 }
 
 const EVERYBODY = "";
+
+/** Whoever has one address of IPv6 has all of its /64. */
+function addressOf({ ip }: FastifyRequest): string {
+  return clientNetwork(ip).address;
+}
 
 interface GuestTurns {
   ofAddress: Turns;

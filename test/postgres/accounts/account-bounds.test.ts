@@ -325,6 +325,20 @@ describe("requests of visitors who have not signed in", () => {
     expect((await guest.get("/dashboard/models")).statusCode).toBe(200);
   });
 
+  test("take the turns of one address for all addresses of an IPv6 network", async () => {
+    const { database, client } = await start();
+    const unlock = await lockTable(database, "model");
+    const from = (address: string) => client({ "x-forwarded-for": address });
+    const pages = Array.from({ length: 120 }, (_, index) => from(`2001:db8:0:1::${index.toString(16)}`).get("/dashboard/models"));
+    let refused = 0;
+    for (const page of pages) void page.then(({ statusCode }) => (refused += statusCode === 429 ? 1 : 0));
+    await eventually(() => expect(refused).toBe(16));
+    const other = from("2001:db8:0:2::1").get("/dashboard/models");
+    await unlock();
+    expect((await other).statusCode).toBe(200);
+    expect((await Promise.all(pages)).filter(({ statusCode }) => statusCode === 200)).toHaveLength(104);
+  });
+
   test("are read up to a thousand form fields", async () => {
     const { ann } = await start();
     const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`f${index}`, ""]));
