@@ -9,8 +9,8 @@ import { outboxPage } from "../../views/people/outbox.ts";
 /** Emails that this machine keeps instead of sending them; the page does not exist if mail is sent. */
 export function outboxRoutes(app: FastifyInstance, { publicBaseUrl }: { publicBaseUrl: string }, outbox: Outbox): void {
   app.get("/dashboard/outbox", async (request, reply) => {
-    // Someone's domain name may resolve to this machine, and its page would read the emails.
-    if (!isOwnName(request.host, publicBaseUrl)) throw new GatewayError("not_found", NO_SUCH_PAGE);
+    // Someone's domain name may resolve to this machine, and its page would read the emails. It can send any header but this one.
+    if (!isOwnName(request.headers.host ?? "", publicBaseUrl)) throw new GatewayError("not_found", NO_SUCH_PAGE);
     return sendPage(reply, outboxPage({ visitor: request.visitor, letters: outbox.letters }));
   });
 }

@@ -285,11 +285,13 @@ test("browsers must use https if that is the address, for assets and errors, too
 
 test("the outbox is readable only under this machine's names", async () => {
   const { guest } = await open({ mailer: createOutbox() });
-  const statusFor = async (host: string) => (await guest.get("/dashboard/outbox", { headers: { host } })).statusCode;
+  const statusFor = async (host: string, more: Record<string, string> = {}) =>
+    (await guest.get("/dashboard/outbox", { headers: { host, ...more } })).statusCode;
   for (const host of ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "gateway.example"])
     expect(await statusFor(host), host).toBe(200);
   for (const host of ["evil.example", "localhost.evil.example", "127.0.0.1.nip.example:8080"])
     expect(await statusFor(host), host).toBe(404);
+  expect(await statusFor("evil.example", { "x-forwarded-host": "localhost" })).toBe(404);
 });
 
 test("DELETE with a content type and no body deletes", async () => {
