@@ -3,6 +3,7 @@ import * as z from "zod";
 import { GatewayError } from "../../../contract/errors.ts";
 import { lockForChange } from "../../../ledger/people/actor.ts";
 import { admitChange, noteAction } from "../../../ledger/people/audit.ts";
+import { listChosenTargets } from "../../../ledger/people/chosen-targets.ts";
 import { listInvitations, revokeInvitation } from "../../../ledger/people/invitations.ts";
 import { changeRole, isMore, listMembers, removeMember, type Member as AccountMember } from "../../../ledger/people/members.ts";
 import { listMadeThings, revokeMadeThingsIn } from "../../../ledger/people/made-by.ts";
@@ -48,8 +49,12 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
     return member;
   }
 
-  const madeBy = ({ membership }: Member, { personId }: AccountMember) =>
-    listMadeThings(database, { accountId: membership.accountId, personId });
+  async function accessOf({ membership: { accountId, role } }: Member, { personId }: AccountMember) {
+    const made = await listMadeThings(database, { accountId, personId });
+    // Only owners see where the account's data is sent to.
+    const targets = isAllowed(role, "manageMembers") ? await listChosenTargets(database, { accountId, personId }) : [];
+    return { made, targets };
+  }
 
   app.get("/dashboard/members", async (request, reply) => sendPage(reply, await render(memberOf(request), EMPTY_FORM)));
 
@@ -117,13 +122,13 @@ export function memberRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.get("/dashboard/members/:personId/remove", async (request: PersonRequest, reply) => {
     const visitor = mayRemove(request);
     const member = await find(visitor, request.params.personId);
-    return sendPage(reply, removeMemberPage({ visitor, member, made: await madeBy(visitor, member) }));
+    return sendPage(reply, removeMemberPage({ visitor, member, ...(await accessOf(visitor, member)) }));
   });
 
   app.get("/dashboard/members/:personId/access", async (request: PersonRequest, reply) => {
     const visitor = memberOf(request, "manageMembers");
     const member = await find(visitor, request.params.personId);
-    return sendPage(reply, memberAccessPage({ visitor, member, made: await madeBy(visitor, member) }));
+    return sendPage(reply, memberAccessPage({ visitor, member, ...(await accessOf(visitor, member)) }));
   });
 
   app.post("/dashboard/members/:personId/access/revoke", async (request: PersonRequest, reply) => {

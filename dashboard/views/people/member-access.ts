@@ -1,4 +1,5 @@
 import { html } from "ghtml";
+import type { ChosenTarget } from "../../../ledger/people/chosen-targets.ts";
 import type { MadeThings } from "../../../ledger/people/made-by.ts";
 import type { Member as AccountMember } from "../../../ledger/people/members.ts";
 import { isAllowed } from "../../../ledger/people/permissions.ts";
@@ -7,6 +8,8 @@ import { confirmPage } from "../confirm.ts";
 import { csrfField } from "../csrf-field.ts";
 import { aRole } from "../role-names.ts";
 import { layout } from "../layout.ts";
+import { TRACES_PATH } from "../traces/destinations.ts";
+import { WEBHOOKS_PATH } from "../webhooks/webhooks.ts";
 
 const PATH = "/dashboard/members";
 
@@ -15,9 +18,11 @@ export interface MemberAccessView {
   member: AccountMember;
   /** Keys and tokens whose values they may know. */
   made: MadeThings;
+  /** Whose addresses they have chosen. */
+  targets: readonly ChosenTarget[];
 }
 
-export function removeMemberPage({ visitor, member, made }: MemberAccessView): string {
+export function removeMemberPage({ visitor, member, made, targets }: MemberAccessView): string {
   const isSelf = member.personId === visitor.person.id;
   const { accountName, role } = visitor.membership;
   const title = isSelf ? `Leave ${accountName}?` : `Remove ${member.name}?`;
@@ -35,7 +40,7 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
     title,
     body: html`<p>${isSelf ? "You will lose access to this account." : `${member.email} will lose access to ${accountName}.`}</p>
       !${hasMade ? madeList(made, isSelf ? "you" : member.name, `They stop working until ${isSelf ? "you are" : `${member.name} is`} a member again:`) : ""}
-      !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""}`,
+      !${hasMade && isAllowed(role, "manageMembers") ? revoke : ""} !${targetList(targets, isSelf ? "you" : member.name)}`,
     action: `${PATH}/${member.personId}/remove`,
     button: isSelf ? "Leave account" : "Remove member",
     cancel: PATH,
@@ -43,7 +48,7 @@ export function removeMemberPage({ visitor, member, made }: MemberAccessView): s
 }
 
 /** After somebody was given a role that cannot create keys. */
-export function memberAccessPage({ visitor, member, made }: MemberAccessView): string {
+export function memberAccessPage({ visitor, member, made, targets }: MemberAccessView): string {
   const title = `Keys and tokens of ${member.name}`;
   const hasMade = made.keys.length + made.tokens.length > 0;
   const form = html`<form method="post" action="${PATH}/${member.personId}/access/revoke" class="card stack">
@@ -59,7 +64,7 @@ export function memberAccessPage({ visitor, member, made }: MemberAccessView): s
     <p><a class="button" href="${PATH}">Back to members</a></p>
   </div>`;
   const body = html`<h1>${title}</h1>
-    !${hasMade ? form : none}`;
+    !${hasMade ? form : none} !${targetList(targets, member.name)}`;
   return layout({ title, visitor, path: PATH, body, isNarrow: true });
 }
 
@@ -71,6 +76,18 @@ function madeList({ keys, tokens }: MadeThings, maker: string, ofTokens: string)
     list(`API keys that ${maker} created or rotated. They keep working until they are deleted:`, keyItems),
     list(`Management tokens that ${maker} created. ${ofTokens}`, tokenItems),
   ].join("");
+}
+
+/** Nobody deletes them by the way: the account may rely on them, whoever added them. */
+function targetList(targets: readonly ChosenTarget[], maker: string): string {
+  const items = targets.map(({ kind, id, origin }) => {
+    const path = kind === "webhook" ? WEBHOOKS_PATH : TRACES_PATH;
+    return html`<li><a href="${path}/${id}">${origin}</a> (${kind})</li>`;
+  });
+  return list(
+    `Servers that ${maker} chose for webhooks and traces. They get data of this account until they are deleted:`,
+    items,
+  );
 }
 
 function list(words: string, items: readonly string[]): string {

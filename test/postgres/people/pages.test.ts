@@ -177,6 +177,26 @@ test.for([
   expect(next.body).toContain(words);
 });
 
+test("whoever removes an owner learns where the account's data goes by that owner's choice", async () => {
+  const { owner, inAccount, program } = await open({ targetNetworks: "any" });
+  const ann = await owner("ann@example.com");
+  const bob = await inAccount(ann.accountId, "owner", "bob@example.com");
+  const webhooks = "/dashboard/webhook-endpoints";
+  await ann.post(webhooks, { url: "https://ann.example/events", events: "key.deleted" });
+  await bob.post(webhooks, { url: "https://bob.example/events", events: "key.deleted" });
+  const bobs = await program(ann.accountId, bob.personId, "owner");
+  const destination = { kind: "otlp", name: "Bob's", url: "https://traces.bob.example/v1/traces" };
+  expect((await bobs.call("POST", "/api/v1/trace-destinations", destination)).statusCode).toBe(201);
+
+  const { body } = await ann.get(`/dashboard/members/${bob.personId}/remove`);
+  expect(body).toMatch(/<a href="\/dashboard\/webhook-endpoints\/[0-9a-f-]{36}">https:\/\/bob\.example<\/a> \(webhook\)/);
+  expect(body).toMatch(/<a href="\/dashboard\/trace-destinations\/[0-9a-f-]{36}">https:\/\/traces\.bob\.example<\/a>/);
+  expect(body).not.toContain("ann.example");
+  await ann.post(`/dashboard/members/${bob.personId}/role`, { role: "viewer" });
+  expect((await ann.get(`/dashboard/members/${bob.personId}/access`)).body).toContain("https://bob.example");
+  expect((await bob.get(`/dashboard/members/${bob.personId}/remove`)).body).not.toContain("https://bob.example");
+});
+
 test("someone without any account joins the one that they are invited to by signing in", async () => {
   const { database, owner, outbox, guest } = await open({ signUp: { isOpen: false, domains: null } });
   const ann = await owner("ann@example.com");
