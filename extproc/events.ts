@@ -1,6 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Histogram, type Registry } from "prom-client";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { UnreadableKind } from "../ledger/feed/rows.ts";
 import type { Settlement } from "../ledger/settlement/settlement.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { JournalDamage } from "./journal/read-journal.ts";
@@ -88,29 +87,12 @@ export interface EventsDeps {
   log: Logger;
   accessLog: AccessLogChoice;
   metrics: Registry;
-  /** Read when metrics are scraped. */
-  gauges: {
-    openStreams(): number;
-    queuedSettlements(): number;
-    refusedSettlements(): number;
-    openHolds(): number;
-    heldNanoUsd(): bigint;
-    journalBytes(): number;
-    isJournalFailing(): boolean;
-    damagedJournals(): number;
-    ledgerDifferences(): number;
-    lateSeconds(): number;
-    bodyBytes(): number;
-    storedBytes(): number;
-    promptLogBytes(): number;
-    unreadableRows(): Readonly<Record<UnreadableKind, number>>;
-  };
 }
 
 /** No check takes longer than five seconds. */
 const GUARDRAIL_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-export function createEvents({ log, accessLog: choice, metrics, gauges }: EventsDeps): Events {
+export function createEvents({ log, accessLog: choice, metrics }: EventsDeps): Events {
   const registers = [metrics];
   const requests = createRequestMetrics(metrics);
   const accessLog = createAccessLog({ log, choice });
@@ -216,63 +198,6 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
     help: "Requests whose tags and end user were not kept, because too many settlements wait for the database.",
     registers,
   });
-  metrics.registerMetric(
-    gauge("gateway_stored_response_bytes", "Bytes of stored responses of all accounts.", gauges.storedBytes, "max"),
-  );
-  metrics.registerMetric(
-    gauge("gateway_prompt_log_bytes", "Bytes of recorded prompts and answers of all accounts.", gauges.promptLogBytes, "max"),
-  );
-  metrics.registerMetric(
-    gauge("gateway_body_bytes", "Bytes reserved for bodies in flight; at the limit, requests are refused.", gauges.bodyBytes),
-  );
-  metrics.registerMetric(gauge("gateway_open_streams", "Requests in flight.", gauges.openStreams));
-  metrics.registerMetric(gauge("gateway_queued_settlements", "Settlements waiting for the database.", gauges.queuedSettlements));
-  metrics.registerMetric(
-    gauge(
-      "gateway_refused_settlements",
-      "Settlements that the database rejects; kept, and retried every minute.",
-      gauges.refusedSettlements,
-    ),
-  );
-  metrics.registerMetric(gauge("gateway_open_holds", "Requests that hold credit.", gauges.openHolds));
-  metrics.registerMetric(
-    gauge("gateway_held_usd", "Credit held by running requests, in USD.", () => Number(gauges.heldNanoUsd()) / 1e9),
-  );
-  metrics.registerMetric(
-    gauge("gateway_journal_bytes", "Bytes of journaled usage that are not yet in the database.", gauges.journalBytes),
-  );
-  metrics.registerMetric(
-    gauge("gateway_journal_failing", "1 while the journal cannot be written; new requests are refused.", () =>
-      gauges.isJournalFailing() ? 1 : 0,
-    ),
-  );
-  metrics.registerMetric(
-    gauge("gateway_damaged_journals", "Damaged journals kept for inspection.", gauges.damagedJournals, "max"),
-  );
-  metrics.registerMetric(
-    gauge("gateway_ledger_differences", "Discrepancies found by the ledger's last check.", gauges.ledgerDifferences, "max"),
-  );
-  metrics.registerMetric(
-    gauge(
-      "gateway_event_loop_delay_seconds",
-      "Delay of the event loop; above a bound, requests are refused.",
-      gauges.lateSeconds,
-      "max",
-    ),
-  );
-  metrics.registerMetric(
-    new Gauge({
-      name: "gateway_unreadable_rows",
-      help: "Accounts, keys and models that a newer version wrote and this one cannot read, by kind.",
-      labelNames: ["kind"],
-      // Each worker reports all of them.
-      aggregator: "max",
-      registers: [],
-      collect() {
-        for (const [kind, rows] of Object.entries(gauges.unreadableRows())) this.set({ kind }, rows);
-      },
-    }),
-  );
 
   return {
     requestSettled(settlement) {
@@ -331,17 +256,4 @@ export function createEvents({ log, accessLog: choice, metrics, gauges }: Events
       log.error(damage, "damaged journal: readable records are charged, damaged segments are kept");
     },
   };
-}
-
-/** @param aggregator how the values of several workers become one number. */
-function gauge(name: string, help: string, read: () => number, aggregator: "sum" | "max" = "sum"): Gauge {
-  return new Gauge({
-    name,
-    help,
-    aggregator,
-    registers: [],
-    collect(this: Gauge) {
-      this.set(read());
-    },
-  });
 }

@@ -38,6 +38,7 @@ import { createExchange } from "./exchange/exchange.ts";
 import { createAttemptExchange } from "./fallback/attempt-exchange.ts";
 import { createOpenAttempts } from "./fallback/open-attempts.ts";
 import type { ExchangeDeps } from "./exchange/deps.ts";
+import { registerGauges } from "./gauges.ts";
 import { openJournal } from "./journal/journal.ts";
 import { recoverJournals, type Recovery } from "./journal/recovery.ts";
 import { startAccountLoads } from "./load/account-load.ts";
@@ -117,27 +118,7 @@ export async function startExtproc(
   // All workers share one Envoy.
   const byteAdmission = createByteAdmission({ maxBytes: config.maxBodyBytes / config.worker.of });
   const lateness = startLateness(MONOTONIC);
-  const events = createEvents({
-    log,
-    accessLog: config.accessLog,
-    metrics,
-    gauges: {
-      openStreams: () => (server?.openStreams ?? 0) + brokenAnswers.undecided,
-      queuedSettlements: () => settler.queued,
-      refusedSettlements: () => settler.refused,
-      openHolds: () => credit.openHolds,
-      heldNanoUsd: () => credit.heldNanoUsd(),
-      journalBytes: () => journal.bytes,
-      isJournalFailing: () => journal.isFailing,
-      damagedJournals: () => recovery?.damagedJournals ?? 0,
-      ledgerDifferences: () => ledgerDifferences,
-      lateSeconds: () => lateness.meanMs / 1000,
-      bodyBytes: () => byteAdmission.bytes,
-      storedBytes: () => storedResponses.bytes,
-      promptLogBytes: () => promptLog.bytes,
-      unreadableRows: () => world.unreadable,
-    },
-  });
+  const events = createEvents({ log, accessLog: config.accessLog, metrics });
   const labelBudget = createLabelBudget({ onDropped: events.labelsDropped });
   const bank = createLeaseBank(database, holder, config.lease);
   const leasing = createOutage({ log, failing: "failed to lease credit", over: "credit can be leased again" });
@@ -247,6 +228,23 @@ export async function startExtproc(
     random: Math.random,
     clock,
   };
+
+  registerGauges(metrics, {
+    openStreams: () => (server?.openStreams ?? 0) + brokenAnswers.undecided,
+    queuedSettlements: () => settler.queued,
+    refusedSettlements: () => settler.refused,
+    openHolds: () => credit.openHolds,
+    heldNanoUsd: () => credit.heldNanoUsd(),
+    journalBytes: () => journal.bytes,
+    isJournalFailing: () => journal.isFailing,
+    damagedJournals: () => recovery?.damagedJournals ?? 0,
+    ledgerDifferences: () => ledgerDifferences,
+    lateSeconds: () => lateness.meanMs / 1000,
+    bodyBytes: () => byteAdmission.bytes,
+    storedBytes: () => storedResponses.bytes,
+    promptLogBytes: () => promptLog.bytes,
+    unreadableRows: () => world.unreadable,
+  });
 
   function hear(news: News): void {
     if ("brokenAnswer" in news) brokenAnswers.report(news.brokenAnswer);

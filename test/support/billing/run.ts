@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { createEvents, type Events, type EventsDeps } from "../../../extproc/events.ts";
+import { createEvents, type Events } from "../../../extproc/events.ts";
 import { createMeter, type Meter } from "../../../extproc/meter/meter.ts";
 import { startRun, type Run, type RunDeps } from "../../../extproc/meter/run.ts";
 import type { RunWatch } from "../../../extproc/meter/run-watch.ts";
@@ -68,25 +68,5 @@ export function startTestRun({ hold, meter = createMeter(100), price = PRICE, ba
 /** Events that go nowhere. */
 export function silentEvents(): Events {
   const log = createLog({ process: "test", level: "silent" });
-  return createEvents({ log, accessLog: "all", metrics: new Registry(), gauges: gaugesOfNothing() });
-}
-
-/** Of a process that does nothing. */
-export function gaugesOfNothing(): EventsDeps["gauges"] {
-  return {
-    openStreams: () => 0,
-    queuedSettlements: () => 0,
-    refusedSettlements: () => 0,
-    openHolds: () => 0,
-    heldNanoUsd: () => 0n,
-    journalBytes: () => 0,
-    isJournalFailing: () => false,
-    damagedJournals: () => 0,
-    ledgerDifferences: () => 0,
-    lateSeconds: () => 0,
-    bodyBytes: () => 0,
-    storedBytes: () => 0,
-    promptLogBytes: () => 0,
-    unreadableRows: () => ({ account: 0, key: 0, model: 0 }),
-  };
+  return createEvents({ log, accessLog: "all", metrics: new Registry() });
 }

@@ -4,7 +4,7 @@ import { createMeter } from "../../../../extproc/meter/meter.ts";
 import { createTranslation } from "../../../../extproc/translate/choose.ts";
 import { captureLog } from "../../../support/stacks/log.ts";
 import { createEvents } from "../../../../extproc/events.ts";
-import { gaugesOfNothing, startTestRun } from "../../../support/billing/run.ts";
+import { startTestRun } from "../../../support/billing/run.ts";
 import { Registry } from "prom-client";
 import type { Hold } from "../../../../extproc/credit/hold.ts";
 import { inputFor } from "./input.ts";
@@ -66,7 +66,7 @@ test.for([
 test("a run that ends for an unknown reason is logged and counted, without a key that the server repeats", async () => {
   const { log, lines } = captureLog();
   const metrics = new Registry();
-  const events = createEvents({ log, accessLog: "off", metrics, gauges: gaugesOfNothing() });
+  const events = createEvents({ log, accessLog: "off", metrics });
   const hold: Hold = { heldNanoUsd: () => 1n, cover: () => "covered", settle: () => "lease", release() {} };
   const { run } = startTestRun({ hold, events });
   run.meter.noteUnknownReason("tired of sk-abcdefghijklmnop\n");
