@@ -86,6 +86,8 @@ export function attemptsChanges({ headers, requestId, worker, isStream, early }:
 export interface ResponseChangesInput {
   headers: ReadonlyMap<string, string>;
   isStream: boolean;
+  /** Of events, not of sound. */
+  isEvents: boolean;
   /** Of a complete answer that is no JSON. */
   contentType?: string | undefined;
   /** The body keeps the model server's length, or gets a new one. */
@@ -102,6 +104,7 @@ export interface ResponseChangesInput {
 export function responseChanges({
   headers,
   isStream,
+  isEvents,
   contentType = "application/json",
   hasLength,
   requestId,
@@ -113,7 +116,8 @@ export function responseChanges({
   if (isOtherSuccess(headers.get(":status"))) set[":status"] = "200";
   if (dropped.length > 0) set[HEADERS.dropped] = encodeFieldNames(dropped);
   if (isStream) set["cache-control"] = "no-cache";
-  if (isStream && isFramed(headers)) set["content-type"] = "text/event-stream";
+  // Some clients compare it, case by case.
+  if (isEvents && headers.get("content-type")?.startsWith(EVENTS) !== true) set["content-type"] = EVENTS;
   if (!isStream) set["content-type"] = contentType;
   const remove = [...headers.keys()].filter(
     (name) => !name.startsWith(":") && !PASSED_DOWNSTREAM.has(name) && !Object.hasOwn(set, name),
@@ -148,9 +152,16 @@ function encodeFieldNames(names: readonly string[]): string {
     .slice(0, MAX_DROPPED_HEADER_CHARACTERS);
 }
 
+const EVENTS = "text/event-stream";
+
 /** Of server-sent events, or framed. */
 export function isEventStream(headers: ReadonlyMap<string, string>): boolean {
-  return hasType(headers, "text/event-stream") || isFramed(headers);
+  return hasType(headers, EVENTS) || isFramed(headers);
+}
+
+/** Frameworks write no type, or that of any text or bytes, for a stream to which its server gives none. */
+export function isUntyped(headers: ReadonlyMap<string, string>): boolean {
+  return /^(?:text\/plain|application\/octet-stream)?[ \t]*(?:;|$)/i.test(headers.get("content-type") ?? "");
 }
 
 /** An event stream of AWS, whose events have binary frames: no translation but its platform's can read it. */

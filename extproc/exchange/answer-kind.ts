@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/headers.ts";
 import { localReplyError } from "../fallback/attempts.ts";
-import { isEventStream, isFramed } from "../headers.ts";
+import { isEventStream, isFramed, isUntyped } from "../headers.ts";
 import { contentCoding, isDecodable, undecodable } from "../protocol/content-coding.ts";
 import type { SpeechForm } from "../translate/translation.ts";
 import type { Forwarded } from "./context.ts";
@@ -32,13 +32,15 @@ export function judgeAnswer(forwarded: Forwarded, headers: ReadonlyMap<string, s
   const coding = contentCoding(headers);
   // Node.js decodes streams asynchronously, but each chunk of a stream is metered and answered before the next one is read.
   if (coding !== null && (isEventStream(headers) || !isDecodable(coding))) throw undecodable(coding);
-  const { wantsStream, speech } = dispatch.translation();
+  const { wantsStream, speech, answerType } = dispatch.translation();
   if (speech !== undefined) {
     if (coding !== null) throw undecodable(coding);
     return judgeSpeech(speech, headers);
   }
   const isReadable = isFramed(headers) === (dispatch.backend().platform === "bedrock");
-  return wantsStream && isEventStream(headers) && isReadable ? "stream" : "whole";
+  // A stream's reader also reads a document. That of a transcription may be plain text.
+  const isUntypedStream = isUntyped(headers) && coding === null && answerType === undefined;
+  return wantsStream && (isEventStream(headers) || isUntypedStream) && isReadable ? "stream" : "whole";
 }
 
 /** Envoy's details may go on with texts of the connection's. */

@@ -42,6 +42,7 @@ export function respond(
   const changes = responseChanges({
     headers,
     isStream,
+    isEvents: kind === "stream",
     // Translation changes a stream's length, even of one that is made from a document.
     contentType: kind === "upstream_error" ? undefined : answerType?.(headers.get("content-type") ?? ""),
     hasLength: !(isStream || asStream),

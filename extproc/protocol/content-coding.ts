@@ -22,10 +22,13 @@ const LIMITS: Limits = { maxOutputLength: MAX_EVENT_BYTES };
 
 const NOTHING = Buffer.alloc(0);
 
+/** Some servers take the header for that of the charset. */
+const NO_CODINGS: ReadonlySet<string> = new Set(["", "identity", "none", "utf-8", "utf8"]);
+
 /** In lower case; null if the body is not compressed. */
 export function contentCoding(headers: ReadonlyMap<string, string>): string | null {
   const coding = (headers.get("content-encoding") ?? "").trim().toLowerCase();
-  return coding === "" || coding === "identity" ? null : coding;
+  return NO_CODINGS.has(coding) ? null : coding;
 }
 
 export function isDecodable(coding: string): boolean {

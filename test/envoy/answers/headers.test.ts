@@ -26,11 +26,13 @@ interface Asked {
 
 const EACH = ["single", "several"].flatMap((model) => [true, false].map((isStream) => ({ model, isStream })));
 
-function ask({ model, isStream }: Asked): Promise<Response> {
-  return fetch(`${stack().baseUrl}/v1/chat/completions`, {
+function ask({ model, isStream }: Asked, path = "/v1/chat/completions"): Promise<Response> {
+  const prompt = path === "/v1/responses" ? { input: "hi" } : { max_tokens: 5_000, messages: [{ role: "user", content: "hi" }] };
+  return fetch(stack().baseUrl + path, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${stack().apiKey}` },
-    body: JSON.stringify({ model, stream: isStream, max_tokens: 100, messages: [{ role: "user", content: "hi" }] }),
+    body: JSON.stringify({ model, stream: isStream, ...prompt }),
+    signal: AbortSignal.timeout(10_000),
   });
 }
 
@@ -88,5 +90,56 @@ describe.for(EACH)("$model, stream: $isStream", (asked) => {
     const response = await ask(asked);
     expect(response.status).toBe(422);
     expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining("`top_p` is too high") } });
+  });
+});
+
+/** Types of streams as their servers write them: some name none, or that of any text. */
+const TYPES = [undefined, "text/plain; charset=utf-8", "application/octet-stream", "Text/Event-Stream;Charset=UTF-8"];
+
+const WORDS = 3_000;
+const [BEGIN = "", ...END] = makeCompletionStream().split(/(?<=\n\n)/);
+/** Longer than a document may be. */
+const LONG_STREAM = BEGIN.replace("one two three", "word ").repeat(WORDS) + END.join("");
+
+describe.for(["single", "several"])("%s: a stream whose type is", (model) => {
+  test.for(TYPES.flatMap((type) => ["/v1/chat/completions", "/v1/messages", "/v1/responses"].map((path) => ({ type, path }))))(
+    "$type reaches clients of $path as it comes, however long it is (S14)",
+    async ({ type, path }) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      answer = (response) => {
+        // Node.js would add a type of its own.
+        response.writeHead(200, type === undefined ? {} : { "content-type": type });
+        response.write(LONG_STREAM.slice(0, 1_000));
+        void promise.then(() => response.end(LONG_STREAM.slice(1_000)));
+      };
+      const response = await ask({ model, isStream: true }, path);
+      expect(response.headers.get("content-type")).toBe("text/event-stream");
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      const begin = (await reader?.read())?.value ?? "";
+      expect(begin).toMatch(/^(?:data|event): /);
+      resolve();
+      let text = begin;
+      for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value;
+      expect(text).toMatch(/\[DONE\]|message_stop|response\.completed/);
+      expect(text.match(/"(?:content|text|delta)":"word "/g)).toHaveLength(WORDS);
+      expect(await rowOf(response)).toMatchObject({ outcome: "complete" });
+    },
+  );
+
+  test("that of a text is read if it is one document", async () => {
+    answer = (response) => response.writeHead(200, { "content-type": "text/plain" }).end(makeCompletion());
+    const response = await ask({ model, isStream: true });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(await response.text()).toContain("data: [DONE]");
+    expect(await rowOf(response)).toMatchObject({ outcome: "complete", isEstimated: false });
+  });
+
+  test("followed by a charset in place of a coding is not compressed", async () => {
+    const asked = { model, isStream: true };
+    answer = (response) => send(response, asked, { headers: { "content-encoding": "UTF-8" } });
+    const response = await ask(asked);
+    expect(await response.text()).toContain("data: [DONE]");
+    expect(response.headers.get("content-encoding")).toBeNull();
+    expect(await rowOf(response)).toMatchObject({ outcome: "complete", isEstimated: false });
   });
 });
