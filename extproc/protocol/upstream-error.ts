@@ -1,4 +1,4 @@
-import { GatewayError, type ErrorCode } from "../../contract/errors.ts";
+import { ERRORS, GatewayError, type ErrorCode } from "../../contract/errors.ts";
 import { dialectOf, type Dialect, type Interface, type Protocol } from "../../contract/protocol.ts";
 import { statusMeant } from "./aws-error.ts";
 import { contextLengthMessage } from "./upstream-error-context.ts";
@@ -104,6 +104,7 @@ function classify({ status, details, retry, upstream, client, model, provider }:
     new GatewayError(code, message, { cause, headers: retry, status: forStatus });
 
   if (isAccountTrouble(status, details)) {
+    if (CONTENT_REFUSED.test(details.message.slice(0, 2_000))) return contentRefused(cause);
     if (provider !== undefined) return new GatewayError("provider_key_refused", keyRefused(provider, status), { cause });
     return fail("upstream_error", "The model server refused the gateway. Your key and balance are not the cause.");
   }
@@ -164,6 +165,15 @@ function isAccountTrouble(status: number, { code, type, message }: ErrorDetails)
   return status === 400 && MISCONFIGURED.test(message);
 }
 
+/** xAI and OpenRouter refuse a text with 403, as if the credential lacked a permission. */
+const CONTENT_REFUSED = /\bviolates (?:our |the )?usage guidelines\b|\bSAFETY_CHECK_TYPE_|\binput was flagged\b/i;
+
+/** Their own texts name the provider behind the server, and the team and the key of the gateway's account. */
+function contentRefused(cause: Error): GatewayError {
+  const message = "The model server refused the content of this request, which its usage policy does not allow.";
+  return new GatewayError("content_refused", message, { cause, details: { code: ERRORS.content_refused.chat.code } });
+}
+
 /** 404, 405 and similar statuses mostly concern the path and model name, which the gateway chose. */
 export function isAboutRequest(status: number): boolean {
   return status === 400 || status === 409 || status === 422;
@@ -185,6 +195,7 @@ function statusOfType(type: string): number | null {
   if (/timeout/i.test(type)) return 504;
   if (/authentication|permission|billing|quota|api.?key/i.test(type)) return 401;
   if (/too.?large/i.test(type)) return 413;
-  if (/invalid.?(?:request|prompt|image)|bad.?request|validation|context|policy/i.test(type)) return 400;
+  if (/invalid.?(?:request|prompt|image)|bad.?request|validation|context|policy|content.?filter|inspection/i.test(type))
+    return 400;
   return null;
 }

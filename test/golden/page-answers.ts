@@ -27,9 +27,11 @@ const FINISH_REASONS = [
   "model_length",
   "SAFETY",
   "sensitive",
+  "content_filter: RECITATION",
   "error",
   "abort",
   "network_error",
+  "function_call_filter: MALFORMED_FUNCTION_CALL",
   "insufficient_system_resource",
   "something new",
 ];

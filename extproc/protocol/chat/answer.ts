@@ -28,6 +28,8 @@ export interface ChatAnswerOptions extends ChatUsageOptions {
   client: Interface;
   /** Of the choice that counted in the chunks before; absent if there were none. */
   index?: number | undefined;
+  /** It is no chunk: its message counts, even beside a delta, which Perplexity adds. */
+  isComplete?: boolean;
 }
 
 /**
@@ -41,7 +43,7 @@ export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatA
   const error = errorIn(parsed, null);
   if (error !== null) throw readUpstreamErrorPayload(error, options);
   const choice = firstChoice(parsed["choices"], options.index);
-  const part = choice === null ? null : partOf(choice);
+  const part = choice === null ? null : partOf(choice, options.isComplete ?? false);
   return {
     id: typeof id === "string" ? id : "",
     part,
@@ -51,9 +53,9 @@ export function parseChatAnswer(json: string, options: ChatAnswerOptions): ChatA
   };
 }
 
-function partOf(choice: Readonly<Record<string, unknown>>): AnswerPart | null {
+function partOf(choice: Readonly<Record<string, unknown>>, isComplete: boolean): AnswerPart | null {
   const { delta, message } = choice;
-  if (isObject(delta)) return readPart({ choice, body: delta, isWhole: false });
+  if (isObject(delta) && !(isComplete && isObject(message))) return readPart({ choice, body: delta, isWhole: false });
   if (isObject(message)) return readPart({ choice, body: message, isWhole: true });
   // Text completions have their text there.
   const isForeign = [delta, message, choice["text"]].some((value) => value !== undefined && value !== null && value !== "");

@@ -91,7 +91,7 @@ export function createAnswerReader(context: ChatAnswerContext): AnswerReader {
       return finish();
     },
     readWhole(json) {
-      const answer = parseChatAnswer(json, options);
+      const answer = parseChatAnswer(json, { ...options, isComplete: true });
       refuseUnread(answer, json);
       if (answer.part === null) throw withoutChoice();
       return [...take(answer), ...finish()];

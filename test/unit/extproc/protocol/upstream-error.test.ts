@@ -123,6 +123,31 @@ describe("the gateway's own problems are not passed on (S22)", () => {
     expect(error.message).not.toMatch(/sk-|incorrect/i);
   });
 
+  test.for<[string, object]>([
+    [
+      "xAI",
+      {
+        code: "The caller does not have permission to execute the specified operation",
+        error: "Content violates usage guidelines. Team: 1f3a, API key ID: 9c2e, Model: m, Failed check: SAFETY_CHECK_TYPE_BIO",
+      },
+    ],
+    [
+      "OpenRouter",
+      {
+        error: {
+          code: 403,
+          message: 'm requires moderation on SomeProvider. Your input was flagged for "violence". No credits were charged.',
+          metadata: { reasons: ["violence"], flagged_input: "How do I", provider_name: "SomeProvider" },
+        },
+      },
+    ],
+  ])("but a 403 by which %s refuses the content is the caller's", ([, body]) => {
+    const error = read(403, body);
+    expect(error).toMatchObject({ code: "content_refused", status: 400, details: { code: "content_policy_violation" } });
+    expect(error.message).not.toMatch(/Team|API key|SomeProvider|flagged/);
+    expect(readUpstreamErrorPayload(body)).toMatchObject({ code: "content_refused" });
+  });
+
   test.for([
     "File not found: file_011CNha8iCJcU1wXNR6q4V8w",
     "Item with id 'rs_68c2a2f7b2a08195a3c5d4' not found. Items are not persisted when `store` is set to false.",
@@ -291,6 +316,8 @@ describe("an error inside a body that began with 200", () => {
     [{ error: true }, "upstream_error"],
     [{ error: { message: "x", type: "tokens", code: "rate_limit_exceeded" } }, "rate_limited"],
     [{ error: { message: "x", type: "error", code: "invalid_image_format" } }, "invalid_request"],
+    [{ error: { message: "x", type: "data_inspection_failed", code: "data_inspection_failed" } }, "invalid_request"],
+    [{ error: { message: "x", type: null, code: "content_filter" } }, "invalid_request"],
   ] as const;
   test.for(cases)("%j is %s", ([payload, code]) => {
     expect(readUpstreamErrorPayload(payload).code).toBe(code);

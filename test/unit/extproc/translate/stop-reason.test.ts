@@ -21,6 +21,8 @@ test.for([
   ["model_length", false, "length"],
   ["sensitive", false, "content_filter"],
   ["content_filter", false, "content_filter"],
+  ["content_filter: RECITATION", false, "content_filter"],
+  ["repetition", false, "length"],
   ["stop", false, "stop"],
   ["something_new", false, "stop"],
   [null, false, "stop"],
@@ -30,7 +32,7 @@ test.for([
 });
 
 test("a messages server that reports a failure gives no complete answer", () => {
-  for (const reason of ["error", "network_error", "Abort"])
+  for (const reason of ["error", "network_error", "Abort", "function_call_filter: MALFORMED_FUNCTION_CALL"])
     expect(() => readStopReason(reason)).toThrow(expect.objectContaining({ code: "upstream_error" }));
   expect(() => readStopReason("insufficient_system_resource")).toThrow(expect.objectContaining({ code: "overloaded" }));
 });

@@ -52,6 +52,7 @@ test.for<["chat" | "messages" | "responses", string, object]>([
 describe.each([
   ["error", "upstream_error", /before its answer was complete/],
   ["Abort", "upstream_error", /before its answer was complete/],
+  ["function_call_filter: MALFORMED_FUNCTION_CALL", "upstream_error", /before its answer was complete/],
   ["insufficient_system_resource", "overloaded", /overloaded/],
 ])("a server whose answer ends with the reason %s has failed", (reason, code, words) => {
   const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
