@@ -9,6 +9,8 @@ export const BATCH_BOUNDS = {
   requestMebibytes: 8,
   /** JSON values of one request, counted by commas and opening brackets: parsing takes time and memory by these, not by bytes. */
   requestParts: 400_000,
+  /** Those that have a name, which takes ten times as long to read as a number. */
+  requestMembers: 100_000,
   /** Of a file; some are empty. */
   lines: 100_000,
   /** Of one answer: a longer one is an error, and charged. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { BATCH_BOUNDS, type BatchInterface } from "../../contract/batches.ts";
 import { CLIENT_PATHS } from "../../contract/protocol.ts";
 import { rawMembers } from "./raw-members.ts";
-import { hasMoreParts } from "./structure.ts";
+import { excessOf } from "./structure.ts";
 
 /** A request of a batch as it was written. */
 export interface ReadRequest {
@@ -74,8 +74,9 @@ export function readElement(bytes: Buffer): ReadRequest {
 }
 
 function decode(bytes: Buffer): string {
-  if (hasMoreParts(bytes, BATCH_BOUNDS.requestParts))
-    throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestParts} JSON values`);
+  const excess = excessOf(bytes, { parts: BATCH_BOUNDS.requestParts, members: BATCH_BOUNDS.requestMembers });
+  if (excess === "parts") throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestParts} JSON values`);
+  if (excess === "members") throw new RequestMistake("", `must have at most ${BATCH_BOUNDS.requestMembers} members of objects`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {

@@ -8,14 +8,16 @@ import { skipString } from "./scan.ts";
 export interface Bounds {
   /** Values, counted by their commas and opening brackets. */
   parts: number;
+  /** Values with a name, if fewer: a new name takes ten times as long as a number. */
+  members?: number;
   depth: number;
 }
 
 /** Of a request: the longest agent conversations, with hundreds of tools, have some ten thousand. */
 export const REQUEST_BOUNDS: Bounds = { parts: 100_000, depth: 131_072 };
 
-/** Of a request for embeddings: token ids are numbers, one for each token. */
-export const EMBEDDINGS_BOUNDS: Bounds = { ...REQUEST_BOUNDS, parts: 400_000 };
+/** Of a request for embeddings: token ids are numbers, one for each token. It has no more members than others. */
+export const EMBEDDINGS_BOUNDS: Bounds = { ...REQUEST_BOUNDS, parts: 400_000, members: REQUEST_BOUNDS.parts };
 
 /** Of one answer: log probabilities of thousands of tokens are the longest that servers send. */
 export const ANSWER_BOUNDS: Bounds = { parts: 1_000_000, depth: 131_072 };
@@ -29,26 +31,33 @@ export class ExcessiveStructure extends Error {
   readonly bounds: Bounds;
 
   constructor(kind: keyof Bounds, bounds: Bounds) {
-    super(
-      kind === "parts" ? `the JSON has more than ${bounds.parts} values` : `the JSON is nested more than ${bounds.depth} deep`,
-    );
+    super(EXCESS[kind](bounds));
     this.kind = kind;
     this.bounds = bounds;
   }
 }
 
+const EXCESS = {
+  parts: ({ parts }) => `the JSON has more than ${parts} values`,
+  members: ({ members }) => `the JSON has more than ${members} members`,
+  depth: ({ depth }) => `the JSON is nested more than ${depth} deep`,
+} as const satisfies Record<keyof Bounds, (bounds: Bounds) => string>;
+
 /** The same error, worded for the sender of a request. */
 export function tooMuchStructure({ kind, bounds }: ExcessiveStructure, field?: string): GatewayError {
   const where = field === undefined ? "The request body" : `\`${field}\``;
-  const message =
-    kind === "parts"
-      ? `${where} has more than ${bounds.parts} JSON values. Send fewer messages, tools, inputs or members.`
-      : `${where} is nested more than ${bounds.depth} levels deep. Reduce the nesting.`;
-  return new GatewayError("invalid_request", message, field === undefined ? {} : { field });
+  return new GatewayError("invalid_request", `${where} ${REMEDIES[kind](bounds)}`, field === undefined ? {} : { field });
 }
+
+const REMEDIES = {
+  parts: ({ parts }) => `has more than ${parts} JSON values. Send fewer messages, tools, inputs or members.`,
+  members: ({ members }) => `has more than ${members} members of JSON objects. Send fewer.`,
+  depth: ({ depth }) => `is nested more than ${depth} levels deep. Reduce the nesting.`,
+} as const satisfies Record<keyof Bounds, (bounds: Bounds) => string>;
 
 const QUOTE = 34;
 const COMMA = 44;
+const COLON = 58;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
@@ -66,7 +75,9 @@ export interface StructureCount {
 }
 
 export function createStructureCount(bounds: Bounds): StructureCount {
+  const { members: maxMembers = Infinity } = bounds;
   let parts = 0;
+  let members = 0;
   let depth = 0;
   return {
     parts: () => parts,
@@ -74,13 +85,17 @@ export function createStructureCount(bounds: Bounds): StructureCount {
       for (let next = at; next < end; next++) {
         const byte = json[next] ?? 0;
         // Digits and spaces, which are most of what is between strings, six times as fast as through the switch.
-        if (byte < QUOTE || (byte > COMMA && byte < OPEN_BRACKET)) continue;
+        if (byte < QUOTE || (byte > COMMA && byte < OPEN_BRACKET && byte !== COLON)) continue;
         switch (byte) {
           case QUOTE:
             return next;
           case COMMA:
             parts += 1;
             break;
+          case COLON:
+            members += 1;
+            if (members > maxMembers) throw new ExcessiveStructure("members", bounds);
+            continue;
           case OPEN_BRACE:
           case OPEN_BRACKET:
             parts += 1;

@@ -252,7 +252,12 @@ test("of a file with too many lines, or too many JSON values in one, the rest is
   const values = line(1).replace('"m"', `"m","x":[${"{},".repeat(250_000)}{}]`);
   const excessive = await createFrom(database, accountId, values);
   expect((await find(excessive))?.errors).toMatchObject([{ message: "The line must have at most 400000 JSON values.", line: 1 }]);
-  const commas = await createFrom(database, accountId, line(1).replace('"m"', `"m","x":"\\"${"{,[".repeat(250_000)}"`));
+  const members = line(1).replace('"m"', `"m","x":{${Array.from({ length: 100_000 }, (_, at) => `"m${at}":1`).join(",")}}`);
+  const named = await createFrom(database, accountId, members);
+  expect((await find(named))?.errors).toMatchObject([
+    { message: "The line must have at most 100000 members of objects.", line: 1 },
+  ]);
+  const commas = await createFrom(database, accountId, line(1).replace('"m"', `"m","x":"\\"${"{,[:".repeat(250_000)}"`));
   expect(await find(commas)).toMatchObject({ state: "running", errors: [] });
 });
 

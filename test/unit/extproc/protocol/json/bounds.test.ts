@@ -53,6 +53,15 @@ test.for<[string, string]>([
   );
 });
 
+test("a request for embeddings has four times as many values, but no more members: those take longer", () => {
+  const read = (body: string) => parseBody(Buffer.from(body), { headers: new Map(), interface: "embeddings" });
+  const members = (count: number) => Array.from({ length: count }, (_, index) => `"m${index}":1`).join(",");
+  expect(read(`{"model":"m","input":[${many("1,", 780_000)}1]}`).outline["input"]).toHaveLength(390_001);
+  expect(read(`{"input":"${":".repeat(200_000)}","x":{${members(99_998)}}}`).outline).toHaveProperty("x");
+  for (const body of [`{"input":"a","x":{${members(100_000)}}}`, `{"input":"a",${members(100_000)}}`])
+    expect(() => read(body)).toThrow("The request body has more than 100000 members of JSON objects. Send fewer.");
+});
+
 test.for<[string, string]>([
   ["white space", `${head}${many(" ")}"messages":[]}`],
   ["line breaks at the end", `${head}"messages":[]}${many("\n")}`],
