@@ -50,6 +50,8 @@ export interface LimitDefinition {
   description: string;
   /** The reason of a refusal: follows "This API key" or "This account". */
   reached(limit: bigint): string;
+  /** The reason while running requests may leave some of it. */
+  mayBeReached?: string;
 }
 
 /** Each limit, once: counters, forms, API, resource and messages are generated from it, in the order of `limitsSchema`. */
@@ -85,6 +87,7 @@ export const LIMITS = {
     label: "Daily spend (USD)",
     description: "Maximum USD per UTC day.",
     reached: () => "has reached its spending limit for the day (UTC).",
+    mayBeReached: "has requests in flight that may use up its spending limit for the day (UTC).",
   },
   spendPerMonthUsd: {
     kind: "month",
@@ -93,6 +96,7 @@ export const LIMITS = {
     label: "Monthly spend (USD)",
     description: "Maximum USD per UTC month.",
     reached: () => "has reached its spending limit for the month (UTC).",
+    mayBeReached: "has requests in flight that may use up its spending limit for the month (UTC).",
   },
 } as const satisfies Record<LimitName, LimitDefinition>;
 

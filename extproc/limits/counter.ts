@@ -7,7 +7,7 @@ export interface Counter {
   readonly definition: Limit;
   /** A count, or nano-USD. */
   readonly limit: bigint;
-  /** Whether another request may begin. Running ones may exceed the limit: their usage is known only at the end. */
+  /** Whether another request may begin. Running ones may exceed the limit: their use is known only at the end. */
   room(nowMs: number): Room;
   /**
    * A request waits for a turn.
@@ -16,6 +16,8 @@ export interface Counter {
   startWaiting(amount: bigint): boolean;
   stopWaiting(amount: bigint): void;
   add(amount: bigint, nowMs: number): void;
+  /** Requests that run: a number of them, or what they may cost. Less than zero: they have ended. */
+  addRunning(amount: bigint, nowMs: number): void;
   /** As known to this process. */
   remaining(nowMs: number): bigint;
   /** When the period ends, Unix ms. */
@@ -39,16 +41,16 @@ export interface Counter {
 
 /**
  * `left`: it may begin. `reserved`: what is left is reserved by other processes, and a turn may get part of it. `elsewhere`: at the
- * last turn, others' running requests used it up. `none`: it is used up.
+ * last turn, other processes' running requests used it up. `running`: this process's do. `none`: it is used up.
  */
-export type Room = "left" | "reserved" | "elsewhere" | "none";
+export type Room = "left" | "reserved" | "elsewhere" | "running" | "none";
 
 /** `now`: requests would wait for it; `later`: within a term; `none`: it is not in use. */
 type TurnNeed = "now" | "later" | "none";
 
 export interface CounterReport extends Omit<LimitUse, "subject" | "kind"> {
-  /** By this process in the period. */
-  used: bigint;
+  /** By this process in the period, with what runs. */
+  ownUse: bigint;
 }
 
 /** By then all users of a limit have taken a turn in a new period. */
@@ -67,10 +69,13 @@ const FORGOTTEN_MS = 2 * 60 * MINUTE_MS;
 export function createCounter(definition: Limit, limit: bigint, { processes = 1 } = {}): Counter {
   const { period } = definition;
   let periodStartMs = 0;
+  /** In the period, by requests that have ended, or that count as soon as they begin. */
   let used = 0n;
-  /** The part known to the others. */
+  /** Its part that is known to the others. */
   let reported = 0n;
-  let others = 0n;
+  let running = 0n;
+  let othersUsed = 0n;
+  let othersRunning = 0n;
   let sharedBy = processes;
   /** Own use at which this process must stop until its next turn. */
   let bound = evenShare();
@@ -98,22 +103,29 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     periodStartMs = start;
     used = 0n;
     reported = 0n;
-    others = 0n;
+    othersUsed = 0n;
+    othersRunning = 0n;
     last = null;
     bound = evenShare();
     granted = bound;
     isWanted = false;
   }
 
+  const ownUse = () => used + running;
+  const rest = () => limit - ownUse() - othersUsed - othersRunning;
+
+  function wantMore(): void {
+    if ((bound - ownUse()) * 2n < granted && rest() > 0n) isWanted = true;
+  }
+
   /**
    * The reservation of a process that has not used the limit since its last turn: enough to begin with; the others get the rest.
    */
   function spareShare(): bigint {
-    const rest = limit - used - others;
-    return rest > 0n ? rest / BigInt(sharedBy * 2) || 1n : 0n;
+    return rest() > 0n ? rest() / BigInt(sharedBy * 2) || 1n : 0n;
   }
 
-  const isInUse = (nowMs: number) => nowMs - usedMs < IDLE_MS || (period === null && used !== 0n);
+  const isInUse = (nowMs: number) => nowMs - usedMs < IDLE_MS || running !== 0n;
 
   return {
     definition,
@@ -130,16 +142,15 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     room(nowMs) {
       roll(nowMs);
       usedMs = nowMs;
-      const isUsedUp = used + others >= limit;
-      if (used < bound && !isUsedUp) return "left";
-      // Another turn may help, unless the period's use is final.
-      isWanted ||= period === null || !isUsedUp;
-      if (!isUsedUp) return "reserved";
-      return period === null && used < limit ? "elsewhere" : "none";
+      if (rest() <= 0n && used + othersUsed >= limit) return "none";
+      if (rest() > 0n && ownUse() < bound) return "left";
+      // Another turn may help.
+      isWanted = true;
+      if (rest() > 0n) return "reserved";
+      return ownUse() + othersUsed < limit ? "elsewhere" : "running";
     },
     startWaiting(amount) {
-      const usedByOthers = period === null ? 0n : others;
-      if (used + usedByOthers + awaited >= limit) return false;
+      if (ownUse() + othersUsed + awaited >= limit) return false;
       awaited += amount;
       return true;
     },
@@ -150,21 +161,24 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
       roll(nowMs);
       usedMs = nowMs;
       used += amount;
-      if ((bound - used) * 2n < granted && used + others < limit) isWanted = true;
+      wantMore();
+    },
+    addRunning(amount, nowMs) {
+      roll(nowMs);
+      usedMs = nowMs;
+      running += amount;
+      wantMore();
     },
     remaining(nowMs) {
       roll(nowMs);
-      const left = limit - used - others;
-      return left > 0n ? left : 0n;
+      return rest() > 0n ? rest() : 0n;
     },
     resetsMs: (nowMs) => endOf(period, nowMs),
     setLimit(changed) {
       if (changed === limit) return;
       limit = changed;
-      const rest = limit - used - others;
-      const share = rest / BigInt(sharedBy);
-      granted = rest <= 0n ? 0n : share || 1n;
-      bound = used + granted;
+      granted = rest() > 0n ? rest() / BigInt(sharedBy) || 1n : 0n;
+      bound = ownUse() + granted;
       isWanted = true;
     },
     need(nowMs) {
@@ -175,24 +189,24 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     isForgotten(nowMs) {
       roll(nowMs);
       // Without a period, the mark of its last turn stays, and is long over.
-      return nowMs - usedMs >= FORGOTTEN_MS && used === 0n && (last === null || period === null);
+      return nowMs - usedMs >= FORGOTTEN_MS && ownUse() === 0n && (last === null || period === null);
     },
     report(nowMs) {
       roll(nowMs);
-      const isIdle = last !== null && !isWanted && used === (period === null ? 0n : reported) && sharedBy > 1;
+      const isIdle = last !== null && !isWanted && used === reported && running === 0n && sharedBy > 1;
       const most = isIdle ? spareShare() : limit;
-      if (bound - used > most) bound = used + most;
+      if (bound - ownUse() > most) bound = ownUse() + most;
       isWanted = false;
       return {
         periodStartMs,
         limit,
-        added: period === null ? 0n : used - reported,
-        running: period === null ? used : 0n,
-        unused: bound > used ? bound - used : 0n,
+        added: used - reported,
+        running,
+        unused: bound > ownUse() ? bound - ownUse() : 0n,
         most,
         last,
         isNew: period !== null && nowMs - periodStartMs < MEET_WITHIN_MS,
-        used,
+        ownUse: ownUse(),
       };
     },
     failed() {
@@ -208,13 +222,14 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
         last = null;
         return;
       }
-      others = grant.used - report.used;
+      othersRunning = grant.running - report.running;
+      othersUsed = grant.used - report.ownUse - othersRunning;
       // A share below the previous reservation is given up only now: the others learn of it in the next turn.
       const reserved = grant.grantedUse > report.unused ? grant.grantedUse : report.unused;
       last = { term: grant.term, reserved, running: report.running };
       if (report.limit !== limit) return;
       granted = grant.grantedUse;
-      bound = report.used + granted;
+      bound = report.ownUse + granted;
     },
   };
 }

@@ -44,7 +44,7 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
     // Each turn reports the part of them that keeps all in time.
     const passedMs = Math.max(0, nowMs - takenMs);
     const part = later.reduce((sum, { counter }) => sum + passedMs / counter.reportWithinMs, 0);
-    const least = MIN_REPORTED * Math.min(1, passedMs / SECOND_MS);
+    const least = Math.max(1, MIN_REPORTED * Math.min(1, passedMs / SECOND_MS));
     return [...urgent, ...later.slice(0, Math.ceil(Math.max(least, part)))];
   }
 

@@ -65,8 +65,8 @@ const MAX_WAIT_SECONDS = 600;
 
 /** Within this time, every other process has taken a turn and given up what it does not use. */
 const TURNS_WITHIN_MS = 2_000;
-/** For a client whose request no turn admitted. */
-const NEXT_TURN_SECONDS = 1;
+/** When there may be room again in a limit that is not used up: after another turn, or when running requests have ended. */
+const SOON_SECONDS = { requests: 1, tokens: 1, usd: 5 } as const satisfies Record<Limit["unit"], number>;
 
 export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
   const subjects = new Map<string, Map<LimitKind, Counter>>();
@@ -111,7 +111,7 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
     known?.setLimit(limit);
     if (known !== undefined) return known;
     const counter = createCounter(definition, limit, { processes: processes() });
-    if (definition.period === null) counter.add(BigInt(running.get(name) ?? 0), clock.nowMs());
+    if (definition.period === null) counter.addRunning(BigInt(running.get(name) ?? 0), clock.nowMs());
     all.set(definition.kind, counter);
     return counter;
   }
@@ -121,7 +121,7 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
       const count = (running.get(name) ?? 0) + change;
       if (count === 0) running.delete(name);
       else running.set(name, count);
-      subjects.get(name)?.get(LIMITS.concurrentRequests.kind)?.add(BigInt(change), clock.nowMs());
+      subjects.get(name)?.get(LIMITS.concurrentRequests.kind)?.addRunning(BigInt(change), clock.nowMs());
     }
   }
 
@@ -138,11 +138,12 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
 
   function refusal({ noun, counter, room }: MetLimit, limited: readonly Subject[], protocol: Interface): GatewayError {
     const nowMs = clock.nowMs();
-    const resetSeconds = Math.max(1, Math.ceil((counter.resetsMs(nowMs) - nowMs) / 1000));
-    const waitSeconds = room === "none" ? resetSeconds : NEXT_TURN_SECONDS;
-    const isClosed = counter.limit === 0n;
+    const { definition, limit } = counter;
+    const waitSeconds = room === "none" ? secondsTo(counter.resetsMs(nowMs), nowMs) : SOON_SECONDS[definition.unit];
+    const isClosed = limit === 0n;
+    const reason = (room === "none" ? undefined : definition.mayBeReached) ?? definition.reached(limit);
     const remedy = isClosed ? "It accepts no requests until the limit is raised" : `Try again in ${inWords(waitSeconds)}`;
-    return new GatewayError("rate_limited", `This ${noun} ${counter.definition.reached(counter.limit)} ${remedy}.`, {
+    return new GatewayError("rate_limited", `This ${noun} ${reason} ${remedy}.`, {
       headers: {
         ...(isClosed ? {} : { "retry-after": String(waitSeconds) }),
         ...(isClosed || waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
@@ -163,19 +164,18 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
     // Counters with a period: those of running requests may have been replaced by the time that this one ends.
     const counters = limited.flatMap((each) => each.counters.filter(({ definition }) => definition.period !== null));
     const begunMs = clock.nowMs();
-    for (const counter of counters) counter.add(atBegin(counter.definition, expected), begunMs);
+    for (const counter of counters) countBegun(counter, expected, begunMs);
     const names = namesOf(caller);
     countRunning(names, 1);
     return {
       headers: limited.length === 0 ? {} : headersOf(limited, protocol),
       end(used) {
         countRunning(names, -1);
-        for (const counter of counters) counter.add(atEnd(counter, { expected, used, begunMs }), clock.nowMs());
+        for (const counter of counters) countEnded(counter, { expected, used, begunMs });
       },
       cancel() {
         countRunning(names, -1);
-        for (const counter of counters)
-          if (isSamePeriod(counter, begunMs)) counter.add(-atBegin(counter.definition, expected), clock.nowMs());
+        for (const counter of counters) countCanceled(counter, expected, begunMs);
       },
     };
   }
@@ -188,7 +188,7 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
       const met = firstMet(limited, clock.nowMs());
       if (met === undefined) return count(caller, protocol, expected, limited);
       // The last turn has shown what others run.
-      const isFinal = met.room === "none" || (isKnown && met.room === "elsewhere");
+      const isFinal = isRefused(met) || (isKnown && met.room === "elsewhere");
       const leftMs = untilMs - monotonic.nowMs();
       const amount = atBegin(met.counter.definition, expected);
       if (isFinal || leftMs <= 0 || !met.counter.startWaiting(amount)) throw refusal(met, limited, protocol);
@@ -206,13 +206,13 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
     check(caller, protocol) {
       const limited = subjectsOf(caller);
       const met = firstMet(limited, clock.nowMs());
-      if (met?.room === "none") throw refusal(met, limited, protocol);
+      if (met !== undefined && isRefused(met)) throw refusal(met, limited, protocol);
     },
     begin(caller, protocol, expected) {
       const limited = subjectsOf(caller);
       const met = firstMet(limited, clock.nowMs());
       if (met === undefined) return count(caller, protocol, expected, limited);
-      if (met.room === "none") throw refusal(met, limited, protocol);
+      if (isRefused(met)) throw refusal(met, limited, protocol);
       return beginLater(caller, protocol, expected);
     },
     untilWanted: nextTurn.untilWanted,
@@ -220,18 +220,31 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
     shareAll,
   };
 
-  /** A finished minute keeps its expected use; real use counts when it is known. */
-  function atEnd(counter: Counter, { expected, used, begunMs }: { expected: Use; used: Use; begunMs: number }): bigint {
-    const { definition } = counter;
-    const taken = isSamePeriod(counter, begunMs) ? atBegin(definition, expected) : 0n;
-    switch (definition.unit) {
+  function countBegun(counter: Counter, expected: Use, nowMs: number): void {
+    const amount = atBegin(counter.definition, expected);
+    if (counter.definition.unit === "usd") counter.addRunning(amount, nowMs);
+    else counter.add(amount, nowMs);
+  }
+
+  /** A finished minute keeps its expected tokens; the real ones count when they are known, and so does what was spent. */
+  function countEnded(counter: Counter, { expected, used, begunMs }: { expected: Use; used: Use; begunMs: number }): void {
+    const nowMs = clock.nowMs();
+    switch (counter.definition.unit) {
       case "requests":
-        return 0n;
+        return;
       case "tokens":
-        return BigInt(used.tokens) - taken;
+        counter.add(BigInt(used.tokens) - (isSamePeriod(counter, begunMs) ? BigInt(expected.tokens) : 0n), nowMs);
+        return;
       case "usd":
-        return used.nanoUsd - taken;
+        counter.addRunning(-expected.nanoUsd, nowMs);
+        counter.add(used.nanoUsd, nowMs);
     }
+  }
+
+  function countCanceled(counter: Counter, expected: Use, begunMs: number): void {
+    const amount = -atBegin(counter.definition, expected);
+    if (counter.definition.unit === "usd") counter.addRunning(amount, clock.nowMs());
+    else if (isSamePeriod(counter, begunMs)) counter.add(amount, clock.nowMs());
   }
 
   function isSamePeriod(counter: Counter, begunMs: number): boolean {
@@ -252,6 +265,15 @@ function atBegin({ unit }: Limit, expected: Use): bigint {
     case "usd":
       return expected.nanoUsd;
   }
+}
+
+/** No turn can admit it. */
+function isRefused({ room }: MetLimit): boolean {
+  return room === "none" || room === "running";
+}
+
+function secondsTo(ms: number, nowMs: number): number {
+  return Math.max(1, Math.ceil((ms - nowMs) / 1000));
 }
 
 function readLimit(setting: number | string | undefined): bigint | undefined {

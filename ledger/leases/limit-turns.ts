@@ -12,9 +12,9 @@ export interface LimitUse {
   periodStartMs: number;
   /** A count, or nano-USD, as all amounts here. */
   limit: bigint;
-  /** Used since the last turn that counted; below zero if less was used than expected. 0n for limits without a period. */
+  /** Used since the last turn that counted; below zero if requests did not run after all. 0n for limits without a period. */
   added: bigint;
-  /** In use now, for limits without a period. */
+  /** By requests that run now: their number for limits without a period, what they may cost for limits on spending. */
   running: bigint;
   /** The amount that this process may still use before it receives the answer. */
   unused: bigint;
@@ -35,8 +35,10 @@ export interface LimitMark {
 export interface LimitGrant {
   /** How much this process may use beyond what it has reported. */
   grantedUse: bigint;
-  /** By all processes, including this one. */
+  /** By all processes, including this one and what runs. */
   used: bigint;
+  /** Of it, by requests that run. */
+  running: bigint;
   term: bigint;
 }
 
@@ -67,6 +69,7 @@ const grantRow = z.strictObject({
   position: z.int().nullable(),
   grantedUse: z.bigint().nullable(),
   used: z.bigint().nullable(),
+  running: z.bigint().nullable(),
   term: z.bigint().nullable(),
 });
 
@@ -119,6 +122,7 @@ const TAKE = `
     FROM timed
   ), shares AS (
     SELECT *,
+      others_running_before + others_running + running AS running_by_all,
       used + added + others_running_before + others_running + running AS used_by_all,
       CASE WHEN is_new THEN greatest(processes - 1 - met + CASE WHEN last_term IS NULL THEN 0 ELSE 1 END, 0)
         * greatest(cap / processes, least(cap, 1)) ELSE 0 END AS unmet,
@@ -141,9 +145,10 @@ const TAKE = `
       reserved = others_reserved + greatest(granted, unused)
     FROM decided
     WHERE total.subject = decided.subject AND total.kind = decided.kind AND total.period_start = decided.period_start
-    RETURNING position, granted, used_by_all, this_term
+    RETURNING position, granted, used_by_all, running_by_all, this_term
   )
-  SELECT processes::integer, position::integer, granted AS "grantedUse", used_by_all AS used, this_term AS term
+  SELECT processes::integer, position::integer, granted AS "grantedUse", used_by_all AS used,
+         running_by_all AS running, this_term AS term
   FROM fleet LEFT JOIN taken ON true`;
 
 /** Synchronizes this process with the others, once a second. */
@@ -188,9 +193,9 @@ export function createLimitTurns(database: Database, holder: string): LimitTurns
         row: grantRow,
       });
       const grants = uses.map((): LimitGrant | undefined => undefined);
-      for (const { position, grantedUse, used, term } of rows)
-        if (position !== null && grantedUse !== null && used !== null && term !== null)
-          grants[position - 1] = { grantedUse, used, term };
+      for (const { position, grantedUse, used, running, term } of rows)
+        if (position !== null && grantedUse !== null && used !== null && running !== null && term !== null)
+          grants[position - 1] = { grantedUse, used, running, term };
       return { grants, processes: rows[0]?.processes ?? 1 };
     },
     async resolve() {

@@ -59,3 +59,24 @@ test.for([
     await Promise.all(exchanges.map((exchange) => exchange.stop()));
   }
 });
+
+test("requests of one process that may cost the rest of a limit make those of the other wait, and do not use it up (S23)", async () => {
+  const { caller, processes } = await startIdle((await postgres.migrated()).database, { spendPerDayUsd: "0.001" });
+  const [own, other] = processes;
+  // The other process keeps a quarter to begin with.
+  const running = await own.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n });
+  await own.share();
+  await other.share();
+  const refused = burst(other, caller, 1);
+  await other.share();
+  expect((await refused).refusals).toMatchObject([{ code: "rate_limited", headers: { "retry-after": "5" } }]);
+  running.end({ tokens: 0, nanoUsd: 1_000n });
+  await own.share();
+  const waiting = other.begin(caller, "chat", { tokens: 0, nanoUsd: 999_000n });
+  await other.share();
+  (await waiting).end({ tokens: 0, nanoUsd: 999_000n });
+  await other.share();
+  await own.share();
+  const { refusals } = await burst(own, caller, 1);
+  expect(refusals).toMatchObject([{ code: "rate_limited", headers: { "x-should-retry": "false" } }]);
+});

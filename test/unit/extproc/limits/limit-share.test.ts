@@ -21,7 +21,7 @@ function startShare({ limits, name = "requestsPerMinute" }: { limits: number; na
     turns: {
       async take(uses) {
         turns.push({ atMs: clock.now, uses });
-        const grants = uses.map(({ most }) => ({ grantedUse: most, used: 0n, term: 1n }));
+        const grants = uses.map(({ most }) => ({ grantedUse: most, used: 0n, running: 0n, term: 1n }));
         return { grants, processes: 2 };
       },
       resolve: async () => false,

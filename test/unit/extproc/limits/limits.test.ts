@@ -153,15 +153,14 @@ describe.for([
   ["day", { spendPerDayUsd: "0.001" }, "2026-11-22T00:00:00Z"],
   ["month", { spendPerMonthUsd: "0.001" }, "2026-12-01T00:00:00Z"],
 ] as const)("spend a %s", ([period, settings, resetsAt]) => {
-  test("counts the expected cost of running requests and later their actual cost, until the UTC period ends; SDKs do not sleep until then", () => {
+  test("counts the actual cost until the UTC period ends; SDKs do not sleep until then", () => {
     const { limits, clock } = startOne();
     const caller = callerWith(settings);
-    const first = begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n }));
-    expect(refusalOf(() => limits.check(caller, "chat")).message).toContain(`spending limit for the ${period}`);
-    first.end({ tokens: 0, nanoUsd: 400_000n });
-    begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 600_000n }));
+    begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n })).end({ tokens: 0, nanoUsd: 400_000n });
+    begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 600_000n })).end({ tokens: 0, nanoUsd: 600_000n });
     const waitSeconds = (Date.parse(resetsAt) - START_MS) / 1000;
     const { headers, message } = refusalOf(() => limits.check(caller, "chat"));
+    expect(message).toContain(`has reached its spending limit for the ${period} (UTC).`);
     expect(message).toMatch(/Try again in \d{1,2} (hours|days)\.$/);
     expect(headers).toEqual({ "retry-after": String(waitSeconds), "x-should-retry": "false" });
     clock.now = Date.parse(resetsAt) - 600_000;
@@ -170,6 +169,35 @@ describe.for([
     expect(soon.message).toContain("Try again in 10 minutes.");
     clock.now = Date.parse(resetsAt);
     limits.check(caller, "chat");
+  });
+
+  test("waits for running requests that may cost the rest of it", () => {
+    const { limits } = startOne();
+    const caller = callerWith(settings);
+    const first = begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 300_000n }));
+    const second = begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 700_000n }));
+    const { headers, message } = refusalOf(() => limits.check(caller, "chat"));
+    const reason = `has requests in flight that may use up its spending limit for the ${period} (UTC)`;
+    expect(message).toBe(`This API key ${reason}. Try again in 5 s.`);
+    expect(headers).toEqual({ "retry-after": "5" });
+    first.end({ tokens: 0, nanoUsd: 1_000n });
+    const third = begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 299_000n }));
+    refusalOf(() => limits.check(caller, "chat"));
+    third.cancel();
+    limits.check(caller, "chat");
+    second.end({ tokens: 0, nanoUsd: 999_000n });
+    expect(refusalOf(() => limits.check(caller, "chat")).headers).toMatchObject({ "x-should-retry": "false" });
+  });
+
+  test("counts a request in the period in which it ends", () => {
+    const { limits, clock } = startOne();
+    const caller = callerWith(settings);
+    const request = begun(limits.begin(caller, "chat", { tokens: 0, nanoUsd: 1_000_000n }));
+    clock.now = Date.parse(resetsAt);
+    expect(refusalOf(() => limits.check(caller, "chat")).headers).toEqual({ "retry-after": "5" });
+    request.end({ tokens: 0, nanoUsd: 999_999n });
+    begun(limits.begin(caller, "chat", nothing)).end({ tokens: 0, nanoUsd: 1n });
+    expect(refusalOf(() => limits.check(caller, "chat")).headers).toMatchObject({ "x-should-retry": "false" });
   });
 });
 

@@ -31,7 +31,7 @@ async function startSecond() {
         if (isAway) throw new Error("The database is away.");
         const { use, usedByOthers } = grants.shift() ?? { use: 0n, usedByOthers: 0n };
         for (const { added } of uses) used += added;
-        return { grants: uses.map(() => ({ grantedUse: use, used: used + usedByOthers, term: 1n })), processes: 2 };
+        return { grants: uses.map(() => ({ grantedUse: use, used: used + usedByOthers, running: 0n, term: 1n })), processes: 2 };
       },
       resolve: async () => false,
     },
