@@ -161,12 +161,27 @@ function send(context: ExchangeContext, request: ReadRequest, reservation: Reser
   const { outputTokens } = reservation;
   const { wantsStream } = size;
   const nowSeconds = Math.floor(context.startedMs / 1000);
+  const secondsNow = secondsOf(deps.clock);
   const keyId = caller.key.publicId;
   const isEarly = wantsStream && !isInputInterface(client) && model.answerAfterMs !== undefined;
   const early = isEarly ? deps.earlyAnswers : null;
   const dispatch = orRelease(reservation, () =>
     planDispatch(
-      { body, received, headers, model, outputTokens, requestId, nowSeconds, storage, client, wantsStream, keyId, early },
+      {
+        body,
+        received,
+        headers,
+        model,
+        outputTokens,
+        requestId,
+        nowSeconds,
+        secondsNow,
+        storage,
+        client,
+        wantsStream,
+        keyId,
+        early,
+      },
       deps,
     ),
   );
@@ -227,6 +242,11 @@ function start(
     blameServer: null,
     relayed: null,
   };
+}
+
+/** Apart from the request: an answer keeps it until its end. */
+function secondsOf(clock: ExchangeContext["deps"]["clock"]): () => number {
+  return () => Math.floor(clock.nowMs() / 1000);
 }
 
 /** A request that cannot begin gives their memory back; one that runs does so when it is settled. */

@@ -1,13 +1,13 @@
-import { encodeError, ERRORS, type GatewayError } from "../../contract/errors.ts";
+import { encodeError, type GatewayError } from "../../contract/errors.ts";
 import { dialectOf, type Interface } from "../../contract/protocol.ts";
 import { encodeMessagesErrorEvent } from "./messages/encode-event.ts";
+import { errorMembers } from "./responses/response.ts";
 import { encodeSseEvent } from "./sse.ts";
 
 /** The event that ends a stream of this interface with an error, whatever came before it (S22). */
 export function encodeErrorEvent(client: Interface, error: GatewayError, requestId: string): string {
   if (client === "responses") {
-    const { code } = ERRORS[error.code].chat;
-    const data = { type: "error", sequence_number: 0, code, message: error.message, param: error.field };
+    const data = { type: "error", sequence_number: 0, ...errorMembers(error) };
     return encodeSseEvent("error", JSON.stringify(data));
   }
   switch (dialectOf(client)) {

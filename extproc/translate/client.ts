@@ -32,7 +32,8 @@ export const CLIENTS = {
   },
   responses(input) {
     const { asked, ...request } = readResponsesRequest(input);
-    const writer = createResponsesWriter({ ...answered(request, input), asked });
+    const { nowSeconds, secondsNow = () => nowSeconds } = input;
+    const writer = createResponsesWriter({ ...answered(request, input), secondsNow, asked });
     return { request, writer, usedCallIds: callIdsIn(request.conversation.turns) };
   },
 } as const satisfies Record<Protocol, (input: TranslationInput) => ClientSide>;

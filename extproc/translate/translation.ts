@@ -3,7 +3,7 @@ import type { GatewayError } from "../../contract/errors.ts";
 import type { Meter } from "../meter/meter.ts";
 import type { RequestBody } from "../protocol/json/request-body.ts";
 
-/** What a translation is made from. Pure input: the clock and the id are passed in as values. */
+/** What a translation is made from. Pure input: the time and the id are passed in. */
 export interface TranslationInput {
   /** Its members are checked by the translation that reads them. */
   body: RequestBody;
@@ -17,6 +17,8 @@ export interface TranslationInput {
   requestId: string;
   /** Unix seconds; chat's `created`. */
   nowSeconds: number;
+  /** Unix seconds at the time of the call: when an answer is complete. Absent: `nowSeconds`. Must not retain the request. */
+  secondsNow?: () => number;
   /** Of a Model that stores responses; absent or null: nothing is stored, and nothing was referenced. */
   storage?: Storage | null;
 }

@@ -43,10 +43,11 @@ export interface Ending {
   stopSequence: string | null;
 }
 
-/** A complete answer (`chat.completion`). */
+/** A complete answer (`chat.completion`). Strict clients, such as OpenRouter's SDKs, require `system_fingerprint`, even if null. */
 export function encodeCompletion(head: AnswerHead, message: AnswerMessage, ending: Ending, usage: Usage): Buffer {
   const choice = { index: 0, message, logprobs: null, finish_reason: ending.finishReason, ...stopReason(ending) };
-  return Buffer.from(JSON.stringify({ ...object(head, "chat.completion"), choices: [choice], usage: encodeUsage(usage) }));
+  const answer = { ...object(head, "chat.completion"), choices: [choice], usage: encodeUsage(usage), system_fingerprint: null };
+  return Buffer.from(JSON.stringify(answer));
 }
 
 /** A part of the answer in a stream: its addition to the message. */

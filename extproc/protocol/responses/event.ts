@@ -1,7 +1,7 @@
-import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
+import type { GatewayError } from "../../../contract/errors.ts";
 import { encodeSseEvent } from "../sse.ts";
 import type { OutputItem, OutputPart, SummaryPart, UrlCitation } from "./output-item.ts";
-import { encodeResponse, type ResponseHead, type ResponseState } from "./response.ts";
+import { encodeResponse, errorMembers, type ResponseHead, type ResponseState } from "./response.ts";
 
 /** Position in the output to which an event belongs. */
 interface ItemPosition {
@@ -62,8 +62,7 @@ export function createEventEncoder(head: ResponseHead): EventEncoder {
       return encodeSseEvent(type, `{"type":"${type}","sequence_number":${number()},"response":${response}}`);
     },
     error(error) {
-      const { code } = ERRORS[error.code].chat;
-      const data = { type: "error", sequence_number: number(), code, message: error.message, param: error.field };
+      const data = { type: "error", sequence_number: number(), ...errorMembers(error) };
       return encodeSseEvent("error", JSON.stringify(data));
     },
   };

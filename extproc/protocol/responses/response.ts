@@ -17,33 +17,44 @@ export interface ResponseHead {
 /** The response's progress. */
 export type ResponseState =
   | { status: "in_progress" }
-  | { status: "completed"; usage: Usage }
+  | { status: "completed"; usage: Usage; atSeconds: number }
   | { status: "incomplete"; reason: "max_output_tokens" | "content_filter"; usage: Usage }
   | { status: "failed"; error: GatewayError };
 
-/** The response object as JSON text. */
+/**
+ * The response object as JSON text. It has all members that the schema of Open Responses requires, which strict clients check; a
+ * member that the request leaves out has the interface's default.
+ */
 export function encodeResponse(head: ResponseHead, state: ResponseState, output: readonly OutputItem[]): string {
   return encodeJson({
     id: head.id,
     object: "response",
     created_at: head.created,
+    completed_at: state.status === "completed" ? state.atSeconds : null,
     status: state.status,
     background: false,
     error: state.status === "failed" ? encodeError(state.error) : null,
+    frequency_penalty: 0,
     incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
     instructions: null,
     max_output_tokens: null,
+    max_tool_calls: null,
     model: head.model,
     output: new RawJson(JSON.stringify(output)),
     parallel_tool_calls: true,
+    presence_penalty: 0,
     previous_response_id: null,
+    prompt_cache_key: null,
     reasoning: { effort: null, summary: null },
+    safety_identifier: null,
+    service_tier: "default",
     store: false,
-    temperature: null,
+    temperature: 1,
     text: { format: { type: "text" } },
     tool_choice: "auto",
     tools: [],
-    top_p: null,
+    top_logprobs: 0,
+    top_p: 1,
     truncation: "disabled",
     // For a failed response it would depend on how far the gateway had read.
     usage: "usage" in state ? encodeUsage(state.usage) : null,
@@ -59,6 +70,15 @@ const SHOWN_CODES: readonly string[] = ["context_length_exceeded", "rate_limit_e
 export function encodeError(error: GatewayError): { code: string; message: string } {
   const code = ERRORS[error.code].chat.code ?? "";
   return { code: SHOWN_CODES.includes(code) ? code : "server_error", message: error.message };
+}
+
+/**
+ * What an `error` event says, twice: at the top, as OpenAI documents it, and in `error`, as its servers send it. Its SDKs throw only
+ * for the latter; to programs that read the former alone, a stream that broke off would look complete (S22).
+ */
+export function errorMembers({ code: name, message, field: param }: GatewayError) {
+  const { type, code } = ERRORS[name].chat;
+  return { code, message, param, error: { type, code, message, param } };
 }
 
 /** Responses counts cached tokens inside `input_tokens`; the classes of `Usage` are disjoint. */

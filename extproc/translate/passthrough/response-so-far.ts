@@ -1,4 +1,4 @@
-import { ERRORS, type GatewayError } from "../../../contract/errors.ts";
+import type { GatewayError } from "../../../contract/errors.ts";
 import type { Usage } from "../../../contract/usage.ts";
 import { checkBlocks, createAnswerSize } from "../../protocol/answer-bounds.ts";
 import { isObject, parseObject, type JsonObject } from "../../protocol/json/object.ts";
@@ -7,7 +7,7 @@ import { rawMembers } from "../../protocol/json/raw-members.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
 import { editMembers, type MemberEdits } from "../../protocol/json/splice.ts";
 import { encodeRawEvent } from "../../protocol/responses/raw-event.ts";
-import { encodeError, encodeUsage } from "../../protocol/responses/response.ts";
+import { encodeError, encodeUsage, errorMembers } from "../../protocol/responses/response.ts";
 
 /** The part received so far of a response whose stream the gateway may have to end itself. */
 export interface ResponseSoFar {
@@ -117,8 +117,7 @@ export function createResponseSoFar(edits: MemberEdits | null): ResponseSoFar {
       return closed.join("") + ending("response.incomplete", members);
     },
     failed(error) {
-      const { code } = ERRORS[error.code].chat;
-      const failure = event("error", { code, message: error.message, param: error.field ?? null });
+      const failure = event("error", errorMembers(error));
       return failure + ending("response.failed", { status: "failed", error: encodeError(error) });
     },
   };

@@ -1,8 +1,6 @@
 import type { Profile } from "../../../contract/profile.ts";
 import { RawJson } from "../../protocol/json/raw.ts";
-import type { JsonObject } from "../../protocol/json/object.ts";
 import { rawMember } from "../../protocol/json/scan.ts";
-import { editMembers } from "../../protocol/json/splice.ts";
 import { parseResponsesRequest, type ResponsesRequest } from "../../protocol/responses/request.ts";
 import { createOmitted, type ClientWords, type Omitted, type ReadRequest } from "../conversation/conversation.ts";
 import { below, fieldPath } from "../conversation/field-path.ts";
@@ -11,6 +9,7 @@ import type { TextBlock } from "../conversation/turn.ts";
 import type { FormatWish, Wishes } from "../conversation/wish.ts";
 import type { Storage, TranslationInput } from "../translation.ts";
 import { checkFields } from "./dropped-fields.ts";
+import { echo } from "./echo.ts";
 import { readTurns } from "./read-turns.ts";
 import { readThinking } from "./thinking.ts";
 import { readTools, type ClientTool } from "./tools.ts";
@@ -39,21 +38,6 @@ const WORDS: ClientWords = {
   outputLimit: "max_output_tokens",
   serialCalls: "parallel_tool_calls",
 };
-
-/** Members that a response repeats, if the request has them. */
-const ECHOED = [
-  "instructions",
-  "max_output_tokens",
-  "metadata",
-  "parallel_tool_calls",
-  "reasoning",
-  "temperature",
-  "text",
-  "tool_choice",
-  "tools",
-  "top_p",
-  "user",
-] as const;
 
 /** @throws GatewayError `invalid_request` that names the field that is invalid or that no other protocol has (S21). */
 export function readRequest({
@@ -157,31 +141,9 @@ function readFormat(request: ResponsesRequest, body: Buffer): FormatWish | null 
   };
 }
 
-/** As written: a schema's big integers survive. On one line, which is how clients expect an event's data. */
-function echo(parsed: JsonObject, body: Buffer): { readonly [name: string]: RawJson } {
-  const there = ECHOED.filter((name) => (parsed[name] ?? null) !== null);
-  const written = (name: (typeof ECHOED)[number]) => {
-    const value = rawMember(body, name);
-    return name === "text" && value !== undefined ? editMembers(value, { format: withDefaultFormat }) : value;
-  };
-  const text = (name: (typeof ECHOED)[number]) => written(name)?.toString("utf8").replaceAll(LINE_BREAKS, "") ?? "null";
-  return Object.fromEntries(there.map((name) => [name, new RawJson(text(name))]));
-}
-
-const PLAIN_TEXT = Buffer.from('{"type":"text"}');
-const NOTHING = Buffer.from("null");
-
-/** SDKs read the format of every response. */
-function withDefaultFormat(format: Buffer | undefined): Buffer {
-  return format === undefined || format.equals(NOTHING) ? PLAIN_TEXT : format;
-}
-
 function echoStorage({ isStored, previousResponseId }: Storage): { readonly [name: string]: RawJson } {
   return {
     store: new RawJson(String(isStored)),
     previous_response_id: new RawJson(JSON.stringify(previousResponseId)),
   };
 }
-
-/** In JSON they occur only between values, never inside a string. */
-const LINE_BREAKS = /[\r\n]+\s*/g;

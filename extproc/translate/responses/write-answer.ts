@@ -27,7 +27,7 @@ function createStreamWriter(
   context: WriteContext,
   createEncoder: (head: ResponseHead) => EventEncoder,
 ): StreamWriter & { response(): Buffer } {
-  const { asked, model, requestId, nowSeconds } = context;
+  const { asked, model, requestId, nowSeconds, secondsNow } = context;
   const serial = requestId.replaceAll("-", "");
   const head: ResponseHead = { id: ownResponseId(requestId), created: nowSeconds, model, echoed: asked.echoed };
   const encoder = createEncoder(head);
@@ -72,7 +72,7 @@ function createStreamWriter(
     const reason = ending.reason === "refusal" && blocks.hasRefusal() ? null : writeStopReason(ending.reason);
     const closed = output.close(reason !== null);
     const explained = reason === "content_filter" && output.isEmpty() ? explain(ending.explanation ?? "") : [];
-    end = reason === null ? { status: "completed", usage } : { status: "incomplete", reason, usage };
+    end = reason === null ? { status: "completed", usage, atSeconds: secondsNow() } : { status: "incomplete", reason, usage };
     return encode([...closed, ...explained]) + encoder.response(end.status, end, output.items());
   }
 

@@ -7,4 +7,6 @@ export interface WriteContext {
   model: string;
   requestId: string;
   nowSeconds: number;
+  /** Unix seconds at the time of the call. */
+  secondsNow(): number;
 }

@@ -25,8 +25,6 @@ def read(sdk, model):
             for event in client.responses.create(model=model, input="Hello", stream=True):
                 if event.type == "response.output_text.delta":
                     text += event.delta
-                if event.type == "response.failed":
-                    error = {"type": event.type, "message": event.response.error.message}
         else:
             client = anthropic.Anthropic(base_url=base_url, api_key=key, max_retries=0)
             messages = [{"role": "user", "content": "Hello"}]

@@ -61,7 +61,7 @@ export function toGolden(text: string, { requestId, model, goldenModel }: Run): 
     .replaceAll(model, goldenModel)
     .replaceAll(requestId, GOLDEN_REQUEST_ID)
     .replaceAll(requestId.replaceAll("-", ""), GOLDEN_REQUEST_ID.replaceAll("-", ""))
-    .replaceAll(/"(created|created_at)":(\d+)/g, (written, name, seconds) =>
+    .replaceAll(/"(created|created_at|completed_at)":(\d+)/g, (written, name, seconds) =>
       isNow(Number(seconds)) ? `"${name}":${GOLDEN_NOW_SECONDS}` : written,
     );
   for (let index = 0; index < MAX_CALLS; index += 1) {
