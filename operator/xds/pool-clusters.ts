@@ -18,6 +18,7 @@ import { overAds } from "./ads-source.ts";
 import { KEPT_ALIVE, UNLIMITED } from "./cluster.ts";
 import type { Endpoint, EndpointPool } from "./endpoint.ts";
 import { poolHost } from "./pool-host.ts";
+import { TLS_VERSIONS } from "./tls-versions.ts";
 import { httpProtocolOptions } from "./upstream-http.ts";
 
 /** The clusters of a pool: `name`, which extproc knows, leads to the listener that asks the picker; the other two are behind it. */
@@ -150,7 +151,7 @@ const CONNECTIONS_TRIED = {
 
 /** Pickers make their certificates themselves, at each start, so there is nothing to verify them by. */
 function unverifiedTls(): MessageInitShape<typeof TransportSocketSchema> {
-  const context = create(UpstreamTlsContextSchema, { commonTlsContext: { alpnProtocols: ["h2"] } });
+  const context = create(UpstreamTlsContextSchema, { commonTlsContext: { tlsParams: TLS_VERSIONS, alpnProtocols: ["h2"] } });
   return {
     name: "envoy.transport_sockets.tls",
     configType: { case: "typedConfig", value: anyPack(UpstreamTlsContextSchema, context) },

@@ -6,6 +6,7 @@ import { SubjectAltNameMatcher_SanType as SanType } from "../../runtime/gen/envo
 import { UpstreamTlsContextSchema } from "../../runtime/gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.js";
 import { overAds } from "./ads-source.ts";
 import type { EndpointTls } from "./endpoint.ts";
+import { TLS_VERSIONS } from "./tls-versions.ts";
 
 /** TLS to an upstream: its name is sent as SNI, and its certificate must be issued for that name by a trusted root. */
 export function upstreamTls({ serverName, rootsSecret }: EndpointTls): MessageInitShape<typeof TransportSocketSchema> {
@@ -14,6 +15,7 @@ export function upstreamTls({ serverName, rootsSecret }: EndpointTls): MessageIn
     // An address is not a name: SNI must not carry one.
     sni: isAddress ? "" : serverName,
     commonTlsContext: {
+      tlsParams: TLS_VERSIONS,
       alpnProtocols: ["h2", "http/1.1"],
       validationContextType: {
         case: "combinedValidationContext",
