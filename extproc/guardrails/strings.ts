@@ -26,7 +26,7 @@ interface Frame {
   name: string;
   /** Null if all in it is text. */
   slots: MediaSlots | null;
-  /** Where strings are that seem to be media. */
+  /** Where strings are that seem to be media, or a file of text. */
   media: { at: number; stop: number }[];
   /** It says that it contains text. */
   isText: boolean;
@@ -108,7 +108,10 @@ function readString(json: Buffer, { at, stop, name, frame }: FoundString): strin
   if (isProtocolWord(name, text)) return [];
   const packed = unpacked(text);
   if (packed === null) return [text];
-  return mayBeMedia ? [packed] : [text, packed];
+  if (!mayBeMedia) return [text, packed];
+  // A source of text is read as it stands: its words may only look like a data URL.
+  frame?.media.push({ at, stop });
+  return [packed];
 }
 
 /** What says that it is text may be text, or base64 of text. */

@@ -197,6 +197,14 @@ test.for<readonly [string, string, (text: string) => object]>([
   ["a file whose type has parameters", "/v1/responses", (text) => filed("application/xml;base64;charset=utf-8", base64(text))],
   ["a file that is not base64", "/v1/responses", (text) => filed("application/sql", text.replace("for", "%66or"))],
   [
+    "a document like a data URL",
+    "/v1/messages",
+    (text) => {
+      const source = { type: "text", media_type: "text/plain", data: `data:text/plain;base64,${text}` };
+      return { max_tokens: 16, messages: [{ role: "user", content: [{ type: "document", source }] }] };
+    },
+  ],
+  [
     "the original of a tool call's id",
     "/v1/messages",
     (text) => {

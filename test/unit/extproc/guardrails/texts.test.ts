@@ -106,6 +106,14 @@ describe("nothing hides", () => {
       "as a data URL of text",
       `{"messages":[{"file_data":"data:text/plain;base64,${Buffer.from("hidden").toString("base64")}"}]}`,
     ],
+    [
+      "in a source of text like a data URL",
+      '{"messages":[{"source":{"type":"text","data":"data:text/plain;base64,hidden words"}}]}',
+    ],
+    [
+      "in the head of a data URL that is a source of text",
+      '{"messages":[{"source":{"data":"data:text/plain;hidden;base64,aGk=","type":"text"}}]}',
+    ],
     ["as a source of text behind escapes", `{"messages":[{"source":{"data":"hidden${"x".repeat(200)}","type":"te\\u0078t"}}]}`],
     ["as a data URL of text behind escapes", `{"messages":[{"file_data":"DATA:te\\u0078t/plain;base64,hidden"}]}`],
     ["in base64 that a picture's prefix announces", `{"messages":[{"content":"data:image/png;base64,${LONG}"}]}`],
