@@ -1,12 +1,14 @@
-import { GatewayError } from "../../contract/errors.ts";
+import type { GatewayError } from "../../contract/errors.ts";
 import { LIMIT_NAMES, LIMITS, type Limit, type LimitKind, type Limits as LimitSettings } from "../../contract/limits.ts";
 import type { Interface } from "../../contract/protocol.ts";
 import type { LimitTurns } from "../../ledger/leases/limit-turns.ts";
 import { parseNanoUsd } from "../../ledger/money.ts";
 import type { Caller } from "../auth/authenticate.ts";
-import { createCounter, type Counter, type Room } from "./counter.ts";
+import { createCounter, type Counter } from "./counter.ts";
 import { createLimitShare } from "./limit-share.ts";
 import { createNextTurn, type NextTurn } from "./next-turn.ts";
+import { isRefused, limitRefusal, type MetLimit } from "./limit-refusal.ts";
+import { countBegun, countCanceled, countEnded, expectedOf, type Use } from "./request-counts.ts";
 import { describeLimits } from "./rate-limit-headers.ts";
 
 /** Limits on the use of keys and accounts (S23), decided from memory. */
@@ -24,11 +26,6 @@ export interface Limits {
   share(): Promise<void>;
   /** The same for everything that they do not know yet: the last time. */
   shareAll(): Promise<void>;
-}
-
-interface Use {
-  tokens: number;
-  nanoUsd: bigint;
 }
 
 /** A request that counts against limits until it ends, once. */
@@ -49,24 +46,13 @@ export interface LimitsDeps {
 
 interface Subject {
   name: string;
-  noun: "API key" | "account";
+  noun: MetLimit["noun"];
   /** In the order of the schema (docs/howto/add-a-limit.md), also those set later. */
   counters: readonly Counter[];
 }
 
-interface MetLimit {
-  noun: Subject["noun"];
-  counter: Counter;
-  room: Exclude<Room, "left">;
-}
-
-/** SDKs sleep until `retry-after`: nobody wants to wait longer than this for an answer, instead of for an error. */
-const MAX_WAIT_SECONDS = 600;
-
 /** Within this time, every other process has taken a turn and given up what it does not use. */
 const TURNS_WITHIN_MS = 2_000;
-/** When there may be room again in a limit that is not used up: after another turn, or when running requests have ended. */
-const SOON_SECONDS = { requests: 1, tokens: 1, usd: 5 } as const satisfies Record<Limit["unit"], number>;
 
 export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
   const subjects = new Map<string, Map<LimitKind, Counter>>();
@@ -136,46 +122,26 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
     return undefined;
   }
 
-  function refusal({ noun, counter, room }: MetLimit, limited: readonly Subject[], protocol: Interface): GatewayError {
-    const nowMs = clock.nowMs();
-    const { definition, limit } = counter;
-    const waitSeconds = room === "none" ? secondsTo(counter.resetsMs(nowMs), nowMs) : SOON_SECONDS[definition.unit];
-    const isClosed = limit === 0n;
-    const reason = (room === "none" ? undefined : definition.mayBeReached) ?? definition.reached(limit);
-    const remedy = isClosed ? "It accepts no requests until the limit is raised" : `Try again in ${inWords(waitSeconds)}`;
-    return new GatewayError("rate_limited", `This ${noun} ${reason} ${remedy}.`, {
-      headers: {
-        ...(isClosed ? {} : { "retry-after": String(waitSeconds) }),
-        ...(isClosed || waitSeconds > MAX_WAIT_SECONDS ? { "x-should-retry": "false" } : {}),
-        ...headersOf(limited, protocol),
-      },
-    });
-  }
-
-  function headersOf(limited: readonly Subject[], protocol: Interface): Record<string, string> {
-    return describeLimits(
-      protocol,
-      limited.flatMap(({ counters }) => counters),
-      clock.nowMs(),
-    );
+  function refusal(met: MetLimit, limited: readonly Subject[], protocol: Interface): GatewayError {
+    return limitRefusal(met, { counters: countersOf(limited), protocol, nowMs: clock.nowMs() });
   }
 
   function count(caller: Caller, protocol: Interface, expected: Use, limited: readonly Subject[]): LimitedRequest {
     // Counters with a period: those of running requests may have been replaced by the time that this one ends.
-    const counters = limited.flatMap((each) => each.counters.filter(({ definition }) => definition.period !== null));
-    const begunMs = clock.nowMs();
-    for (const counter of counters) countBegun(counter, expected, begunMs);
+    const counters = countersOf(limited).filter(({ definition }) => definition.period !== null);
+    const use = { expected, begunMs: clock.nowMs() };
+    for (const counter of counters) countBegun(counter, use);
     const names = namesOf(caller);
     countRunning(names, 1);
     return {
-      headers: limited.length === 0 ? {} : headersOf(limited, protocol),
+      headers: limited.length === 0 ? {} : describeLimits(protocol, countersOf(limited), clock.nowMs()),
       end(used) {
         countRunning(names, -1);
-        for (const counter of counters) countEnded(counter, { expected, used, begunMs });
+        for (const counter of counters) countEnded(counter, use, { used, nowMs: clock.nowMs() });
       },
       cancel() {
         countRunning(names, -1);
-        for (const counter of counters) countCanceled(counter, expected, begunMs);
+        for (const counter of counters) countCanceled(counter, use, clock.nowMs());
       },
     };
   }
@@ -190,7 +156,7 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
       // The last turn has shown what others run.
       const isFinal = isRefused(met) || (isKnown && met.room === "elsewhere");
       const leftMs = untilMs - monotonic.nowMs();
-      const amount = atBegin(met.counter.definition, expected);
+      const amount = expectedOf(met.counter.definition, expected);
       if (isFinal || leftMs <= 0 || !met.counter.startWaiting(amount)) throw refusal(met, limited, protocol);
       try {
         await nextTurn.wait(leftMs);
@@ -219,75 +185,17 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
     share: () => nextTurn.take(share),
     shareAll,
   };
+}
 
-  function countBegun(counter: Counter, expected: Use, nowMs: number): void {
-    const amount = atBegin(counter.definition, expected);
-    if (counter.definition.unit === "usd") counter.addRunning(amount, nowMs);
-    else counter.add(amount, nowMs);
-  }
-
-  /** A finished minute keeps its expected tokens; the real ones count when they are known, and so does what was spent. */
-  function countEnded(counter: Counter, { expected, used, begunMs }: { expected: Use; used: Use; begunMs: number }): void {
-    const nowMs = clock.nowMs();
-    switch (counter.definition.unit) {
-      case "requests":
-        return;
-      case "tokens":
-        counter.add(BigInt(used.tokens) - (isSamePeriod(counter, begunMs) ? BigInt(expected.tokens) : 0n), nowMs);
-        return;
-      case "usd":
-        counter.addRunning(-expected.nanoUsd, nowMs);
-        counter.add(used.nanoUsd, nowMs);
-    }
-  }
-
-  function countCanceled(counter: Counter, expected: Use, begunMs: number): void {
-    const amount = -atBegin(counter.definition, expected);
-    if (counter.definition.unit === "usd") counter.addRunning(amount, clock.nowMs());
-    else if (isSamePeriod(counter, begunMs)) counter.add(amount, clock.nowMs());
-  }
-
-  function isSamePeriod(counter: Counter, begunMs: number): boolean {
-    return counter.resetsMs(begunMs) === counter.resetsMs(clock.nowMs());
-  }
+function countersOf(limited: readonly Subject[]): Counter[] {
+  return limited.flatMap(({ counters }) => counters);
 }
 
 function namesOf({ key, account }: Caller): readonly [key: string, account: string] {
   return [`key:${key.publicId}`, `account:${account.accountId}`];
 }
 
-function atBegin({ unit }: Limit, expected: Use): bigint {
-  switch (unit) {
-    case "requests":
-      return 1n;
-    case "tokens":
-      return BigInt(expected.tokens);
-    case "usd":
-      return expected.nanoUsd;
-  }
-}
-
-/** No turn can admit it. */
-function isRefused({ room }: MetLimit): boolean {
-  return room === "none" || room === "running";
-}
-
-function secondsTo(ms: number, nowMs: number): number {
-  return Math.max(1, Math.ceil((ms - nowMs) / 1000));
-}
-
 function readLimit(setting: number | string | undefined): bigint | undefined {
   if (setting === undefined) return undefined;
   return typeof setting === "number" ? BigInt(setting) : parseNanoUsd(setting);
-}
-
-const MINUTE_S = 60;
-const HOUR_S = 3600;
-const DAY_S = 86_400;
-
-/** Rounded up; `retry-after` has the seconds. */
-function inWords(seconds: number): string {
-  if (seconds < 2 * MINUTE_S) return `${seconds} s`;
-  if (seconds < 2 * HOUR_S) return `${Math.ceil(seconds / MINUTE_S)} minutes`;
-  return seconds < 2 * DAY_S ? `${Math.ceil(seconds / HOUR_S)} hours` : `${Math.ceil(seconds / DAY_S)} days`;
 }
