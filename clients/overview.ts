@@ -37,10 +37,13 @@ const BY_HAND: readonly (readonly [language: string, clients: string])[] = [
     "Java",
     "openai-java 4.101 and anthropic-java 3.14, which validated every answer, and LangChain4j 1.19; Spring AI 1.1, chat completions",
   ],
-  ["JavaScript", "OpenAI Agents SDK 0.20, Mastra 0.24, Vercel AI SDK 6"],
+  [
+    "JavaScript",
+    "OpenAI Agents SDK 0.20, Mastra 0.24, Vercel AI SDK 6 and 7 with its providers for Open Responses 2.0 and OpenRouter 3.1, OpenRouter SDK 1.3, pi-ai 0.73, TanStack AI 0.58",
+  ],
   [
     "Python",
-    "OpenAI Agents SDK 0.24, Pydantic AI 2.68, Instructor 1.17, smolagents 1.26, LangGraph 1.2, CrewAI 1.15, Haystack 3.4, LlamaIndex 0.14, Semantic Kernel 1.45",
+    "OpenAI Agents SDK 0.24, Pydantic AI 2.68, Instructor 1.17, smolagents 1.26, LangGraph 1.2, CrewAI 1.15, Haystack 3.4, LlamaIndex 0.14, Semantic Kernel 1.45, Google ADK 2.13, Agno 3.1, Strands Agents 1.62, Microsoft Agent Framework 1.23, any-llm 1.40, OpenRouter SDK 1.3",
   ],
   ["Rust", "async-openai 0.43, genai 0.7, Rig 0.44, anthropic-ai-sdk 0.2"],
 ];

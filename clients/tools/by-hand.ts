@@ -34,16 +34,27 @@ export const BY_HAND: readonly Tool[] = [
     ],
   },
   {
+    kind: "manual",
+    id: "github-copilot",
+    name: "GitHub Copilot",
+    interfaces: ["chat", "messages", "responses"],
+    because: "Its CLI takes the provider from environment variables alone, and VS Code from its own window.",
+    steps: [
+      "CLI: set COPILOT_PROVIDER_BASE_URL to @base@/v1, COPILOT_PROVIDER_API_KEY to your key, COPILOT_MODEL to @model@, and COPILOT_PROVIDER_MAX_PROMPT_TOKENS and COPILOT_PROVIDER_MAX_OUTPUT_TOKENS to the model's limits.",
+      "For the Responses interface, also set COPILOT_PROVIDER_WIRE_API to responses. For Messages, set COPILOT_PROVIDER_TYPE to anthropic, and COPILOT_PROVIDER_BASE_URL to @base@.",
+      "Start copilot. With COPILOT_OFFLINE=true it contacts no server but this one.",
+      "VS Code 1.122 or later: Manage Models › Add Models › Custom Endpoint, with your key and the complete address, such as @base@/v1/chat/completions.",
+    ],
+    limits: [
+      "Tried with the CLI 1.0.102, on each interface: it answered in text and changed a file. VS Code has not been tried.",
+      "Completions while you type come from the vendor's servers, with the vendor's models.",
+    ],
+  },
+  {
     kind: "unserved",
     id: "windsurf",
     name: "Windsurf",
     because: "Its models are a fixed menu served by the vendor; it has no setting for another base URL.",
-  },
-  {
-    kind: "unserved",
-    id: "github-copilot",
-    name: "GitHub Copilot",
-    because: "Its completions and agents run on the vendor's servers with the vendor's models; it has no setting for a base URL.",
   },
   {
     kind: "unserved",
