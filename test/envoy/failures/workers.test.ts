@@ -1,6 +1,9 @@
 import { readdir } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
+import { parseApiKey } from "../../../ledger/keys/keys.ts";
+import { setKeyLimits } from "../../../ledger/leases/limits.ts";
 import { startDataPlane } from "../../support/stacks/data-plane.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startTestStack, type TestStack } from "../../support/stacks/stack.ts";
@@ -66,6 +69,35 @@ test("two workers share the requests, and one metrics page sums their counts", a
   expect(text).toContain('gateway_requests_total{model="modelx-v4-flash",interface="chat",outcome="complete"} 400');
   expect(await stack.countUsage()).toBe(400);
   expect(await stack.sumOfEntries()).toBe(await stack.balanceNanoUsd());
+});
+
+test("requests that come at once get all of a limit, whichever worker they reach (S23)", async () => {
+  const parsed = parseApiKey(stack.apiKey);
+  const publicId = parsed.kind === "key" ? parsed.publicId : "";
+  await setKeyLimits(stack.database, publicId, { concurrentRequests: 4 });
+  // Both workers have used the limit, and then have not for more than a turn.
+  const refused = await eventually(async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send("Hi. [[sim chunk-ms=50]]", { stream: true })));
+    const statuses = answers.map(({ status }) => status);
+    await Promise.all(answers.map((answer) => answer.text()));
+    expect(statuses).toContain(429);
+    return statuses;
+  });
+  expect(refused).toContain(200);
+  await sleep(2_500);
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => send("Slow. [[sim tokens=30 chunk-ms=100]]", { stream: true })),
+  );
+  await Promise.all(answers.map((answer) => answer.text()));
+  await setKeyLimits(stack.database, publicId, {});
+  const admitted = answers.filter(({ status }) => status === 200).length;
+  expect(admitted).toBeGreaterThanOrEqual(4);
+  // Each worker may begin one more if what is left is reserved but not used.
+  expect(admitted).toBeLessThanOrEqual(6);
+  await eventually(async () => {
+    const more = await Promise.all(Array.from({ length: 8 }, () => send("Hi.")));
+    expect(new Set(more.map(({ status }) => status))).toEqual(new Set([200]));
+  });
 });
 
 test("a worker killed under load: the others continue, it returns, and each token is charged once or flagged (S28)", async () => {
