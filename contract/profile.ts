@@ -33,8 +33,12 @@ export const profileFlagsSchema = z.strictObject({
   files: z.boolean().describe("Chat: whether `file` parts (PDF) are understood."),
   continuousUsage: z.boolean().describe("Chat: asks for usage on every chunk, so that a cut stream has exact counts."),
   rejects: z
-    .array(z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier"]))
-    .describe("Sampling fields that the server rejects; they are dropped and listed."),
+    .array(
+      z.enum(["temperature", "top_p", "top_k", "parallel_tool_calls", "seed", "stop", "user", "service_tier", "stream_options"]),
+    )
+    .describe(
+      "Fields that the server rejects; they are dropped and listed. `stream_options`, which Mistral rejects, is left out of every chat stream: such a server must report its usage unasked, or the gateway estimates it.",
+    ),
   accepts: z
     .array(z.enum(["verbosity", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"]))
     .describe(

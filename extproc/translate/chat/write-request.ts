@@ -111,9 +111,10 @@ function writeStop({ sequences, field }: Wishes["stop"], { rejects, maxStopSeque
   return { stop: sequences };
 }
 
-/** Usage is always requested, because charges are based on it (S28). */
-function streaming({ wantsStream }: Conversation, { continuousUsage }: Profile): Members {
+/** Usage is always requested, because charges are based on it (S28), unless the server refuses to be asked. */
+function streaming({ wantsStream }: Conversation, { continuousUsage, rejects }: Profile): Members {
   if (!wantsStream) return {};
+  if (rejects.includes("stream_options")) return { stream: true };
   return {
     stream: true,
     stream_options: { include_usage: true, ...(continuousUsage ? { continuous_usage_stats: true } : {}) },

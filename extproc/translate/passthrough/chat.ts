@@ -82,7 +82,9 @@ function translateBody(request: ChatEnvelope, { body, backend, outputTokens }: T
     model: write(upstreamModel),
     ...limitEdits(body, { field: profile.maxTokensField, tokens: outputTokens }),
   };
-  if (request.stream === true) edits["stream_options"] = askForUsage(profile);
+  const isAsked = body.outline["stream_options"] !== undefined;
+  if (request.stream === true && !profile.rejects.includes("stream_options")) edits["stream_options"] = askForUsage(profile);
+  else if (request.stream === true && isAsked) edits["stream_options"] = remove;
   return body.edit(edits);
 }
 

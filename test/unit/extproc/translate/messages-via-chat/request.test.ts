@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chatFor, PLAIN, translate, turns } from "./chat.ts";
+import { chatFor, PLAIN, translate, turns, type Setup } from "./chat.ts";
 
 const refusedAt = (field: string) => expect.objectContaining({ code: "invalid_request", status: 400, field });
 
@@ -69,6 +69,13 @@ describe("streaming", () => {
     expect(chatFor({ stream: true }, { profile: "vllm" })).toMatchObject({
       stream_options: { include_usage: true, continuous_usage_stats: true },
     });
+  });
+
+  test("does not request it from a server that rejects this, and reports it unasked", () => {
+    const flags: Setup["flags"] = { rejects: ["stream_options"] };
+    const chat = chatFor({ stream: true }, { flags });
+    expect(chat).toMatchObject({ stream: true });
+    expect(chat).not.toHaveProperty("stream_options");
   });
 
   test("is not mentioned unless it was requested", () => {

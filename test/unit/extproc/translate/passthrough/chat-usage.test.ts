@@ -37,6 +37,19 @@ describe("usage in the chunk that finishes the answer, as DeepSeek and Mistral s
     expect(run).toMatchObject({ outcome: "complete", metered });
   });
 
+  test("follows the choices of a server that rejects the request for it, which is left out", () => {
+    const options = { protocol: "chat", flags: { rejects: ["stream_options"] } } satisfies Parameters<typeof play>[2];
+    const run = play(WITH_USAGE, [Buffer.from(chunk({ content: "a" }) + finish({ usage: counts }) + DONE)], options);
+    expect(run.text).toBe(chunk({ content: "a" }) + finish({ usage: null }) + own + DONE);
+    expect(run).toMatchObject({ outcome: "complete", metered });
+    const { flags } = options;
+    for (const request of [CHAT, WITH_USAGE]) {
+      const { upstream } = createTranslation("chat", inputFor(request, { upstream: "chat", flags }));
+      expect(JSON.parse(upstream.body.toString("utf8"))).toMatchObject({ stream: true });
+      expect(JSON.parse(upstream.body.toString("utf8"))).not.toHaveProperty("stream_options");
+    }
+  });
+
   test("follows all chunks that report it on the way", () => {
     const along = chunk({ content: "a" }, { usage: { prompt_tokens: 5, completion_tokens: 1 } });
     const run = playChat(WITH_USAGE, along + finish({ usage: counts }) + DONE);
