@@ -30,8 +30,8 @@ const NOTHING: ErrorDetails = {
 const FIELD = /^[A-Za-z0-9_.[\]-]{1,100}$/;
 
 /**
- * Reads OpenAI's, Anthropic's, vLLM's (nested and flat), SGLang's, FastAPI's, llama.cpp's and OpenRouter's shapes. HTML and plain
- * text come from proxies, not from the model server: they contain nothing useful to a caller.
+ * Reads OpenAI's, Anthropic's, vLLM's (nested and flat), SGLang's, FastAPI's, Mistral's, llama.cpp's and OpenRouter's shapes. HTML
+ * and plain text come from proxies, not from the model server: they contain nothing useful to a caller.
  * @param body the text of an error response, or the parsed payload of an error inside a stream.
  */
 export function readErrorDetails(body: unknown): ErrorDetails {
@@ -41,7 +41,7 @@ export function readErrorDetails(body: unknown): ErrorDetails {
   const error = holder["error"];
   if (typeof error === "string" && error !== "") return { ...NOTHING, ...read(holder), message: error };
   if (isObject(error)) return read(error);
-  const detail = holder["detail"];
+  const detail = holder["detail"] ?? detailIn(holder["message"]);
   if (detail !== undefined && detail !== null) return { ...NOTHING, ...readDetail(detail) };
   return read(holder);
 }
@@ -58,6 +58,11 @@ function read(error: Readonly<Record<string, unknown>>): ErrorDetails {
     promptTokens: count(error["n_prompt_tokens"]),
     contextTokens: count(error["n_ctx"]),
   };
+}
+
+/** Mistral writes FastAPI's body in place of the text. */
+function detailIn(message: unknown): unknown {
+  return isObject(message) ? message["detail"] : undefined;
 }
 
 /** FastAPI: a sentence, or a list of errors with their locations. */

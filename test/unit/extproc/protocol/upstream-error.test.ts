@@ -31,6 +31,18 @@ describe("an upstream's refusal of the request keeps its status and text (S22)",
     expect(error).toMatchObject({ status: 422, message: "messages[0].role: Field required", field: "messages[0].role" });
   });
 
+  test("so does Mistral's, which has it as the message", () => {
+    const detail = [
+      { type: "extra_forbidden", loc: ["body", "stream_options"], msg: "Extra inputs are not permitted", input: true },
+    ];
+    const error = read(422, { object: "error", message: { detail }, type: "invalid_request_error", param: null, code: null });
+    expect(error).toMatchObject({
+      status: 422,
+      message: "stream_options: Extra inputs are not permitted",
+      field: "stream_options",
+    });
+  });
+
   test("FastAPI's sentence, Ollama's string and a flat message are read", () => {
     expect(read(400, { detail: "Bad thing." }).message).toBe("Bad thing.");
     expect(read(400, { error: "Bad thing." }).message).toBe("Bad thing.");
