@@ -19,18 +19,25 @@ export function createNextTurn(clock: { nowMs(): number }): NextTurn {
   const wanted = createWakeUp();
   const hurry = createPace(HURRY);
   let next = announce();
+  /** The next turn does not wait for its second. */
+  let isCaused = false;
   let isFailing = false;
 
   return {
     async wait(ms) {
       if (isFailing) throw new Error("Limits are not shared at present.");
       const turn = next.promise;
-      if (hurry.take(clock.nowMs())) wanted.wake();
+      // One turn is for all that wait.
+      if (!isCaused && hurry.take(clock.nowMs())) {
+        isCaused = true;
+        wanted.wake();
+      }
       await inTime(turn, ms, () => new Error("No turn has counted in time."));
     },
     async take(turn) {
       const taken = next;
       next = announce();
+      isCaused = false;
       try {
         await turn();
         isFailing = false;

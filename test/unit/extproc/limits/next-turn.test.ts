@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { createNextTurn } from "../../../../extproc/limits/next-turn.ts";
+
+/** Turns may be caused at once this many times by a clock that stands still. */
+const BURST = 10;
+const WAIT_MS = 1_000_000;
+
+function startStill() {
+  const nextTurn = createNextTurn({ nowMs: () => 0 });
+  return {
+    /** Requests that come at once. */
+    wait: (requests: number) => Promise.all(Array.from({ length: requests }, () => nextTurn.wait(WAIT_MS))),
+    take: () => nextTurn.take(async () => {}),
+    /** Whether the rest between turns is over. */
+    async isWanted() {
+      const stopping = new AbortController();
+      let isOver = false;
+      const rest = nextTurn.untilWanted(WAIT_MS, stopping.signal).then(() => void (isOver ||= !stopping.signal.aborted));
+      await new Promise(setImmediate);
+      stopping.abort();
+      await rest;
+      return isOver;
+    },
+  };
+}
+
+test("requests that wait together cause one turn, so that others can cause the next ones at once", async () => {
+  const { wait, take, isWanted } = startStill();
+  for (let turn = 0; turn < BURST; turn++) {
+    const waiting = wait(2 * BURST);
+    expect(await isWanted()).toBe(true);
+    await take();
+    await waiting;
+  }
+  const last = wait(1);
+  expect(await isWanted()).toBe(false);
+  await take();
+  await last;
+});
+
+test("a request that comes while a turn is taken causes another one", async () => {
+  const { wait, take, isWanted } = startStill();
+  const first = wait(1);
+  expect(await isWanted()).toBe(true);
+  const taken = take();
+  const second = wait(1);
+  await taken;
+  await first;
+  expect(await isWanted()).toBe(true);
+  await take();
+  await second;
+});
