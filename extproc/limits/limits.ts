@@ -149,15 +149,17 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
   /** Waits for turns until one admits the request, or none can. */
   async function beginLater(caller: Caller, protocol: Interface, expected: Use): Promise<LimitedRequest> {
     const untilMs = monotonic.nowMs() + TURNS_WITHIN_MS;
-    for (let isKnown = false; ; isKnown = true) {
+    let awaited: Counter | undefined;
+    for (;;) {
       const limited = subjectsOf(caller);
       const met = firstMet(limited, clock.nowMs());
       if (met === undefined) return count(caller, protocol, expected, limited);
-      // The last turn has shown what others run.
-      const isFinal = isRefused(met) || (isKnown && met.room === "elsewhere");
+      // The last turn has shown what others run under this limit.
+      const isFinal = isRefused(met) || (met.room === "elsewhere" && met.counter === awaited);
       const leftMs = untilMs - monotonic.nowMs();
       const amount = expectedOf(met.counter.definition, expected);
       if (isFinal || leftMs <= 0 || !met.counter.startWaiting(amount)) throw refusal(met, limited, protocol);
+      awaited = met.counter;
       try {
         await nextTurn.wait(leftMs);
       } catch {

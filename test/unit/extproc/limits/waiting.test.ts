@@ -112,3 +112,41 @@ test("while the database is away, waiting requests are refused with the next tur
   expect((await refusalOf(begin())).headers).toMatchObject({ "retry-after": "1" });
   expect(turns()).toBe(before);
 });
+
+test("a request that meets another limit's running requests after a turn waits for one that reports that limit", async () => {
+  const other: Caller = { key: worldKey({ publicId: "other", limits: { concurrentRequests: 9 } }), account: acme.account };
+  const both: Caller = { ...acme, account: { ...acme.account, limits: { concurrentRequests: 2 } } };
+  let left = 0n;
+  let runElsewhere = 2n;
+  let nowMs = START_MS;
+  const reported: string[][] = [];
+  const limits = createLimits({
+    clock: { nowMs: () => nowMs },
+    monotonic: MONOTONIC,
+    turns: {
+      async take(uses: readonly LimitUse[]) {
+        reported.push(uses.map(({ subject, kind }) => `${subject.split(":", 1)[0]} ${kind}`));
+        const grants = uses.map(({ kind, running }) =>
+          kind === "requests"
+            ? { grantedUse: left, used: 1n, running: 0n, term: 1n }
+            : { grantedUse: 1n, used: running + runElsewhere, running: running + runElsewhere, term: 1n },
+        );
+        return { grants, processes: 2 };
+      },
+      resolve: async () => false,
+    },
+  });
+  for (const caller of [other, both]) begun(limits.begin(caller, "chat", nothing)).end(nothing);
+  nowMs += 1_000;
+  await limits.share();
+  const request = Promise.allSettled([limits.begin(both, "chat", nothing)]);
+  runElsewhere = 0n;
+  left = 1n;
+  await limits.share();
+  expect(reported.at(-1)).toEqual(["key requests", "key concurrent"]);
+  // The request sees the turn's outcome before the next one begins.
+  await new Promise(setImmediate);
+  await limits.share();
+  expect(reported.at(-1)).toContain("account concurrent");
+  expect(await request).toMatchObject([{ status: "fulfilled" }]);
+});
