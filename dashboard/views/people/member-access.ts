@@ -78,7 +78,7 @@ function madeList({ keys, tokens }: MadeThings, maker: string, ofTokens: string)
   ].join("");
 }
 
-/** Nobody deletes them by the way: the account may rely on them, whoever added them. */
+/** They outlive the membership: the account may rely on them, no matter who added them. */
 function targetList(targets: readonly ChosenTarget[], maker: string): string {
   const items = targets.map(({ kind, id, origin }) => {
     const path = kind === "webhook" ? WEBHOOKS_PATH : TRACES_PATH;
