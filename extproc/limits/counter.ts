@@ -45,8 +45,8 @@ export interface Counter {
  */
 export type Room = "left" | "reserved" | "elsewhere" | "running" | "none";
 
-/** `now`: requests would wait for it; `later`: within a term; `none`: it is not in use. */
-type TurnNeed = "now" | "later" | "none";
+/** `at_once`: requests wait for it; `now`: they would soon; `later`: within a term; `none`: it is not in use. */
+type TurnNeed = "at_once" | "now" | "later" | "none";
 
 export interface CounterReport extends Omit<LimitUse, "subject" | "kind"> {
   /** By this process in the period, with what runs. */
@@ -184,6 +184,7 @@ export function createCounter(definition: Limit, limit: bigint, { processes = 1 
     need(nowMs) {
       roll(nowMs);
       if (!isInUse(nowMs)) return "none";
+      if (awaited > 0n) return "at_once";
       return isWanted ? "now" : "later";
     },
     isForgotten(nowMs) {

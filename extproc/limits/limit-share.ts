@@ -19,6 +19,8 @@ export interface LimitShare {
 /** This many are reported each second although they could wait: a small number of limits is always fresh. */
 const MIN_REPORTED = 50;
 const SECOND_MS = 1_000;
+/** A turn so soon after another is one that requests wait for. Ordinary ones are a second apart, by clocks that may be adjusted. */
+const HURRIED_WITHIN_MS = 800;
 
 interface Reported {
   counter: Counter;
@@ -39,13 +41,15 @@ export function createLimitShare({ clock, turns, subjects }: LimitShareDeps): Li
 
   function chooseDue(nowMs: number) {
     const all = named().map((each) => ({ ...each, need: each.counter.need(nowMs) }));
-    const urgent = all.filter(({ need }) => need === "now");
+    const passedMs = Math.max(0, nowMs - takenMs);
+    const isHurried = passedMs < HURRIED_WITHIN_MS;
+    const urgent = all.filter(({ need }) => need === "at_once" || (need === "now" && !isHurried));
+    const soon = isHurried ? all.filter(({ need }) => need === "now") : [];
     const later = all.filter(({ need }) => need === "later").sort((a, b) => dueMs(a.counter) - dueMs(b.counter));
     // Each turn reports the part of them that keeps all in time.
-    const passedMs = Math.max(0, nowMs - takenMs);
     const part = later.reduce((sum, { counter }) => sum + passedMs / counter.reportWithinMs, 0);
     const least = Math.max(1, MIN_REPORTED * Math.min(1, passedMs / SECOND_MS));
-    return [...urgent, ...later.slice(0, Math.ceil(Math.max(least, part)))];
+    return [...urgent, ...[...soon, ...later].slice(0, Math.ceil(Math.max(least, part)))];
   }
 
   function forget(nowMs: number): void {

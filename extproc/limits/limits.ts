@@ -161,7 +161,7 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
       if (isFinal || leftMs <= 0 || !met.counter.startWaiting(amount)) throw refusal(met, limited, protocol);
       awaited = met.counter;
       try {
-        await nextTurn.wait(leftMs);
+        await nextTurn.wait(met.counter, leftMs);
       } catch {
         throw refusal(met, limited, protocol);
       } finally {

@@ -3,8 +3,11 @@ import { createPace } from "../load/pace.ts";
 
 /** The next turn of this process's limits, for requests that only it may admit (docs/decisions/0095). */
 export interface NextTurn {
-  /** Resolves when a turn that begins after this call has counted; rejects if none does within `ms`. */
-  wait(ms: number): Promise<void>;
+  /**
+   * Resolves when a turn that begins after this call has counted; rejects if none does within `ms`.
+   * @param limit what the request waits for.
+   */
+  wait(limit: object, ms: number): Promise<void>;
   /** Takes a turn. */
   take(turn: () => Promise<void>): Promise<void>;
   /** Waits until a request waits for the next turn. */
@@ -12,7 +15,9 @@ export interface NextTurn {
 }
 
 /** Turns that requests cause, beside the one each second. */
-const HURRY = { perSecond: 5, burst: 10 };
+const HURRY = { perSecond: 1, burst: 5 };
+/** If requests wait for more limits, the turn of the next second serves them all: other processes may be as busy. */
+const MAX_HURRIED_LIMITS = 10;
 
 /** @param clock monotonic. */
 export function createNextTurn(clock: { nowMs(): number }): NextTurn {
@@ -22,17 +27,30 @@ export function createNextTurn(clock: { nowMs(): number }): NextTurn {
   /** The next turn does not wait for its second. */
   let isCaused = false;
   let isFailing = false;
+  /** With the number of requests that wait for each. */
+  const waitedFor = new Map<object, number>();
+
+  function note(limit: object, change: 1 | -1): void {
+    const waiting = (waitedFor.get(limit) ?? 0) + change;
+    if (waiting === 0) waitedFor.delete(limit);
+    else waitedFor.set(limit, waiting);
+  }
 
   return {
-    async wait(ms) {
+    async wait(limit, ms) {
       if (isFailing) throw new Error("Limits are not shared at present.");
       const turn = next.promise;
+      note(limit, 1);
       // One turn is for all that wait.
-      if (!isCaused && hurry.take(clock.nowMs())) {
+      if (!isCaused && waitedFor.size <= MAX_HURRIED_LIMITS && hurry.take(clock.nowMs())) {
         isCaused = true;
         wanted.wake();
       }
-      await inTime(turn, ms, () => new Error("No turn has counted in time."));
+      try {
+        await inTime(turn, ms, () => new Error("No turn has counted in time."));
+      } finally {
+        note(limit, -1);
+      }
     },
     async take(turn) {
       const taken = next;

@@ -2,14 +2,16 @@ import { expect, test } from "vitest";
 import { createNextTurn } from "../../../../extproc/limits/next-turn.ts";
 
 /** Turns may be caused at once this many times by a clock that stands still. */
-const BURST = 10;
+const BURST = 5;
+/** If requests wait for more limits, they cause no turn. */
+const HURRIED_LIMITS = 10;
 const WAIT_MS = 1_000_000;
 
 function startStill() {
   const nextTurn = createNextTurn({ nowMs: () => 0 });
   return {
     /** Requests that come at once. */
-    wait: (requests: number) => Promise.all(Array.from({ length: requests }, () => nextTurn.wait(WAIT_MS))),
+    wait: (requests: number, limit = {}) => Promise.all(Array.from({ length: requests }, () => nextTurn.wait(limit, WAIT_MS))),
     take: () => nextTurn.take(async () => {}),
     /** Whether the rest between turns is over. */
     async isWanted() {
@@ -49,4 +51,18 @@ test("a request that comes while a turn is taken causes another one", async () =
   expect(await isWanted()).toBe(true);
   await take();
   await second;
+});
+
+test("while requests wait for many limits, only the ordinary turn serves them", async () => {
+  const { wait, take, isWanted } = startStill();
+  const first = Array.from({ length: HURRIED_LIMITS + 1 }, () => wait(1));
+  expect(await isWanted()).toBe(true);
+  const taken = take();
+  // Before those that the turn serves have heard of it.
+  const more = wait(1);
+  await taken;
+  await Promise.all(first);
+  expect(await isWanted()).toBe(false);
+  await take();
+  await more;
 });
