@@ -4,7 +4,8 @@ import { createPace } from "../load/pace.ts";
 /** The next turn of this process's limits, for requests that only it may admit (docs/decisions/0095). */
 export interface NextTurn {
   /**
-   * Resolves when a turn that begins after this call has counted; rejects if none does within `ms`.
+   * Resolves when a turn that begins after this call has counted; rejects if none does within `ms`, or if too many limits are waited
+   * for.
    * @param limit what the request waits for.
    */
   wait(limit: object, ms: number): Promise<void>;
@@ -18,6 +19,8 @@ export interface NextTurn {
 const HURRY = { perSecond: 1, burst: 5 };
 /** If requests wait for more limits, the turn of the next second serves them all: other processes may be as busy. */
 const MAX_HURRIED_LIMITS = 10;
+/** Each that requests wait for is reported in each turn. */
+const MAX_AWAITED_LIMITS = 50;
 
 /** @param clock monotonic. */
 export function createNextTurn(clock: { nowMs(): number }): NextTurn {
@@ -39,6 +42,7 @@ export function createNextTurn(clock: { nowMs(): number }): NextTurn {
   return {
     async wait(limit, ms) {
       if (isFailing) throw new Error("Limits are not shared at present.");
+      if (waitedFor.size >= MAX_AWAITED_LIMITS && !waitedFor.has(limit)) throw new Error("Requests wait for many other limits.");
       const turn = next.promise;
       note(limit, 1);
       // One turn is for all that wait.

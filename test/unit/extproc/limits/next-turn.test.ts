@@ -5,6 +5,8 @@ import { createNextTurn } from "../../../../extproc/limits/next-turn.ts";
 const BURST = 5;
 /** If requests wait for more limits, they cause no turn. */
 const HURRIED_LIMITS = 10;
+/** Requests wait for this many. */
+const AWAITED_LIMITS = 50;
 const WAIT_MS = 1_000_000;
 
 function startStill() {
@@ -65,4 +67,17 @@ test("while requests wait for many limits, only the ordinary turn serves them", 
   expect(await isWanted()).toBe(false);
   await take();
   await more;
+});
+
+test("requests wait for a bounded number of limits", async () => {
+  const { wait, take } = startStill();
+  const known = {};
+  const waiting = [wait(1, known), ...Array.from({ length: AWAITED_LIMITS - 1 }, () => wait(1))];
+  await expect(wait(1)).rejects.toThrow("many other limits");
+  waiting.push(wait(1, known));
+  await take();
+  await Promise.all(waiting);
+  const later = wait(1);
+  await take();
+  await later;
 });
