@@ -7,8 +7,8 @@ import { createLimits, type Limits } from "../../../extproc/limits/limits.ts";
 import { createLimitTurns } from "../../../ledger/leases/limit-turns.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
 import { createLog } from "../../../runtime/log.ts";
+import { callerWith } from "../../support/billing/limited.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
-import { worldKey } from "../../support/billing/world-key.ts";
 
 const postgres = usePostgres();
 /** Later in a minute than processes that have not used a limit in it may. */
@@ -24,10 +24,7 @@ async function startIdle(database: Database, limits: LimitSettings) {
   const monotonic = { nowMs: () => 0 };
   const start = (holder: string) => createLimits({ clock, monotonic, turns: createLimitTurns(database, holder) });
   const processes = [start("one"), start("other")] as const;
-  const caller: Caller = {
-    key: worldKey({ limits }),
-    account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },
-  };
+  const caller = callerWith(limits);
   for (const each of processes) (await each.begin(caller, "chat", nothing)).end(nothing);
   for (let turn = 0; turn < 3; turn++) for (const each of processes) await each.share();
   return { caller, processes };

@@ -1,24 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../contract/errors.ts";
-import type { Limits as LimitSettings } from "../../../contract/limits.ts";
 import type { Caller } from "../../../extproc/auth/authenticate.ts";
 import { createLimits, type Limits } from "../../../extproc/limits/limits.ts";
 import { createLimitTurns } from "../../../ledger/leases/limit-turns.ts";
 import type { Database } from "../../../ledger/postgres/database.ts";
-import { impatientClock } from "../../support/billing/limited.ts";
+import { callerWith, impatientClock } from "../../support/billing/limited.ts";
 import { usePostgres } from "../../support/billing/postgres.ts";
-import { worldKey } from "../../support/billing/world-key.ts";
 
 const postgres = usePostgres();
 const START_MS = Date.parse("2026-11-21T10:20:05Z");
 const nothing = { tokens: 0, nanoUsd: 0n };
-
-function callerWith(limits: LimitSettings): Caller {
-  return {
-    key: worldKey({ limits }),
-    account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },
-  };
-}
 
 /** Processes as extproc starts them, by a clock that only the test moves. */
 function startReplicas(database: Database, count: number) {

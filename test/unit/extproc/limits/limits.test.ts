@@ -1,21 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../../../contract/errors.ts";
-import type { Limits as LimitSettings } from "../../../../contract/limits.ts";
 import type { Caller } from "../../../../extproc/auth/authenticate.ts";
 import { createLimits, type Limits } from "../../../../extproc/limits/limits.ts";
 import { MONOTONIC } from "../../../../runtime/clock.ts";
-import { begun } from "../../../support/billing/limited.ts";
-import { worldKey } from "../../../support/billing/world-key.ts";
+import { begun, callerWith } from "../../../support/billing/limited.ts";
 
 const START_MS = Date.parse("2026-11-21T10:20:05Z");
 const nothing = { tokens: 0, nanoUsd: 0n };
-
-function callerWith(ofKey: LimitSettings, ofAccount: LimitSettings = {}): Caller {
-  return {
-    key: worldKey({ limits: ofKey }),
-    account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: ofAccount },
-  };
-}
 
 /** It never takes a turn: over several processes see test/postgres/limits/shared.test.ts. */
 function startOne() {

@@ -1,22 +1,19 @@
 import { expect, test } from "vitest";
 import { GatewayError } from "../../../../contract/errors.ts";
-import type { Caller } from "../../../../extproc/auth/authenticate.ts";
+import type { Limits as LimitSettings } from "../../../../contract/limits.ts";
 import { createLimits, type LimitedRequest } from "../../../../extproc/limits/limits.ts";
 import type { LimitUse } from "../../../../ledger/leases/limit-turns.ts";
 import { MONOTONIC } from "../../../../runtime/clock.ts";
-import { begun } from "../../../support/billing/limited.ts";
+import { begun, callerWith } from "../../../support/billing/limited.ts";
 import { worldKey } from "../../../support/billing/world-key.ts";
 
 const START_MS = Date.parse("2026-11-21T10:20:25Z");
-const nothing = { tokens: 0, nanoUsd: 0n };
-
-const acme: Caller = {
-  key: worldKey({ limits: { requestsPerMinute: 8 } }),
-  account: { accountId: "acme", isSuspended: false, postedNanoUsd: 0n, overdraftNanoUsd: 0n, version: 0n, limits: {} },
-};
+const NOTHING = { tokens: 0, nanoUsd: 0n };
+const ONE_TOKEN = { tokens: 1, nanoUsd: 0n };
 
 /** Of two processes the one whose first turn left it two requests of eight; the other has reserved the rest. */
-async function startSecond() {
+async function startSecond(limited: LimitSettings = { requestsPerMinute: 8 }) {
+  const caller = callerWith(limited);
   const grants: { use: bigint; usedByOthers: bigint }[] = [{ use: 1n, usedByOthers: 0n }];
   let isAway = false;
   let turns = 0;
@@ -36,14 +33,15 @@ async function startSecond() {
       resolve: async () => false,
     },
   });
-  const begin = () => limits.begin(acme, "chat", nothing);
+  /** One that is expected to use so many tokens, and does. */
+  const begin = (tokens = 0) => limits.begin(caller, "chat", { tokens, nanoUsd: 0n });
   const share = () => {
     nowMs += 1_000;
     return limits.share();
   };
-  begun(begin()).end(nothing);
+  begun(begin(1)).end(ONE_TOKEN);
   await share();
-  begun(begin()).end(nothing);
+  begun(begin(1)).end(ONE_TOKEN);
   return {
     begin,
     share,
@@ -114,8 +112,8 @@ test("while the database is away, waiting requests are refused with the next tur
 });
 
 test("a request that meets another limit's running requests after a turn waits for one that reports that limit", async () => {
-  const other: Caller = { key: worldKey({ publicId: "other", limits: { concurrentRequests: 9 } }), account: acme.account };
-  const both: Caller = { ...acme, account: { ...acme.account, limits: { concurrentRequests: 2 } } };
+  const both = callerWith({ requestsPerMinute: 8 }, { concurrentRequests: 2 });
+  const other = { ...callerWith({}), key: worldKey({ publicId: "other", limits: { concurrentRequests: 9 } }) };
   let left = 0n;
   let runElsewhere = 2n;
   let nowMs = START_MS;
@@ -136,10 +134,10 @@ test("a request that meets another limit's running requests after a turn waits f
       resolve: async () => false,
     },
   });
-  for (const caller of [other, both]) begun(limits.begin(caller, "chat", nothing)).end(nothing);
+  for (const caller of [other, both]) begun(limits.begin(caller, "chat", NOTHING)).end(NOTHING);
   nowMs += 1_000;
   await limits.share();
-  const request = Promise.allSettled([limits.begin(both, "chat", nothing)]);
+  const request = Promise.allSettled([limits.begin(both, "chat", NOTHING)]);
   runElsewhere = 0n;
   left = 1n;
   await limits.share();
