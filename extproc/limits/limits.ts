@@ -157,7 +157,8 @@ export function createLimits({ clock, monotonic, turns }: LimitsDeps): Limits {
       // The last turn has shown what others run under this limit.
       const isFinal = isRefused(met) || (met.room === "elsewhere" && met.counter === awaited);
       const leftMs = untilMs - monotonic.nowMs();
-      const amount = expectedOf(met.counter.definition, expected);
+      // Counting tokens is expected to use none; what waits is bounded and hurried all the same.
+      const amount = expectedOf(met.counter.definition, expected) || 1n;
       if (isFinal || leftMs <= 0 || !met.counter.startWaiting(amount)) throw refusal(met, limited, protocol);
       awaited = met.counter;
       try {

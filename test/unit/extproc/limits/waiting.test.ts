@@ -100,6 +100,15 @@ test("no more requests wait than the limit has left", async () => {
   expect(await Promise.all(waiting)).toHaveLength(6);
 });
 
+test("requests that are expected to use nothing wait as others do", async () => {
+  const { begin, share, grant } = await startSecond({ tokensPerMinute: 8 });
+  const waiting = Array.from({ length: 6 }, async () => await begin());
+  expect((await refusalOf(begin())).headers).toMatchObject({ "retry-after": "1" });
+  grant({ use: 6n, usedByOthers: 0n });
+  await share();
+  expect(await Promise.all(waiting)).toHaveLength(6);
+});
+
 test("while the database is away, waiting requests are refused with the next turn, and later ones at once", async () => {
   const { begin, share, goAway, turns } = await startSecond();
   const request = refusalOf(begin());
